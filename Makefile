@@ -7,7 +7,7 @@ SETUP := $(PYTHON) bridge/bootstrap.py
 # attention begins with 3 s of compiling torch and Triton.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: try verify quick test test-all docs docs-serve setup vectors clean help
+.PHONY: try verify quick test test-all docs docs-serve setup vectors dist clean help
 
 try: ## a first result, without Lean: a few families of vectors, on a function with a mistake too
 	@$(SETUP) try
@@ -35,6 +35,11 @@ setup: ## make .venv with all that these commands need
 vectors: ## write tests/vectors anew from the Lean definitions
 	@$(SETUP) verify
 	@$(BRIDGE) vectors
+
+dist: ## build the wheels of the package and of the vectors alone, dist/
+	@$(SETUP) test
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist packages/vectors
 
 docs: ## build the documentation as a site, build/site/index.html
 	@$(SETUP) verify

@@ -240,7 +240,7 @@ def _run(p: Parser, options: argparse.Namespace, command: str) -> None:
         run.append(measured)
         say(*report.case_lines(measured, on_gpu))
     say(*report.summary(run, on_gpu))
-    contents: list[tuple[Path | None, bytes]] = [(options.output, _encoded(lines))]
+    contents: list[tuple[Path | None, bytes]] = [(options.output, _encode(lines))]
     if options.json is not None:
         text = report.as_json(command, date, machine, rates, run, report.load_average())
         contents.append((options.json, text.encode()))
@@ -256,7 +256,7 @@ def _run(p: Parser, options: argparse.Namespace, command: str) -> None:
             p.exit(1, f"{p.prog}: {path} could not be written: {error.strerror}\n")
 
 
-def _encoded(lines: list[str]) -> bytes:
+def _encode(lines: list[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 

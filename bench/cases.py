@@ -181,12 +181,12 @@ def make_inputs(case: Case, device: torch.device) -> Inputs:
 
     query = normal(case.heads, case.q_len, QUERY_SIZE)
     key, value = normal(case.kv_heads, case.kv_len), normal(case.kv_heads, case.kv_len)
-    pages = None if case.page_size is None else _paged(key, value, case.page_size)
+    pages = None if case.page_size is None else _as_pages(key, value, case.page_size)
     grad_out = normal(case.heads, case.q_len) if case.gradients else None
     return Inputs(case, query, key, value, pages, grad_out)
 
 
-def _paged(key: Tensor, value: Tensor, page_size: int) -> Pages:
+def _as_pages(key: Tensor, value: Tensor, page_size: int) -> Pages:
     batch, kv_heads, kv_len, head_dim = key.shape
     count = -(-kv_len // page_size)
     order = torch.randperm(batch * count, generator=torch.Generator().manual_seed(0))

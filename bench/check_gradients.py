@@ -84,11 +84,11 @@ class CheckGradients:
         group = case.heads // case.kv_heads
         for head in range(case.heads - group, case.heads):
             queries, *of_keys = zip(*self._blocks(head, rounding), strict=True)
-            heads.append(_joined(queries))
-            members.append([_added(x) for x in of_keys])
+            heads.append(_join(queries))
+            members.append([_add(x) for x in of_keys])
         stored = rounding.output
-        query = _joined(heads, dim=1)
-        keys = [_added(x) for x in zip(*members, strict=True)]
+        query = _join(heads, dim=1)
+        keys = [_add(x) for x in zip(*members, strict=True)]
         allowed = [x.allowed(stored) for x in (query, *keys)]
         if group > 1:
             # Kernels that take no groups round the gradients of each head before they add them.
@@ -118,11 +118,11 @@ class CheckGradients:
             yield found.query, found.key, found.value
 
 
-def _added(parts: Sequence[Bounded]) -> Bounded:
+def _add(parts: Sequence[Bounded]) -> Bounded:
     return sum(parts[1:], parts[0])
 
 
-def _joined(parts: Sequence[Bounded], dim: int = 2) -> Bounded:
+def _join(parts: Sequence[Bounded], dim: int = 2) -> Bounded:
     return Bounded(
         *(torch.cat([getattr(x, n) for x in parts], dim) for n in ("exact", "error", "size"))
     )

@@ -186,11 +186,11 @@ class Hour:
         print(f"{self._record.seconds():6.1f} s  {text}", flush=True)
 
     def _compile(self, jobs: list[Job]) -> None:
-        def done(job: Job, came: Done) -> None:
+        def finish(job: Job, came: Done) -> None:
             self._compiled[job.name] = came.status
 
         until = self._time(COMPILING_UNTIL)
-        self._compilers.run(self._while_compiling(jobs), until, done)
+        self._compilers.run(self._while_compiling(jobs), until, finish)
         self._compiling.clear()
         self._compilers.end()
         states = list(self._compiled.values())
@@ -210,7 +210,7 @@ class Hour:
         jobs = [x for x in plan.jobs(stage.name, self._rates()) if _kernel_of(x) not in wrong]
         statuses: dict[str, int] = {}
 
-        def done(job: Job, came: Done) -> None:
+        def finish(job: Job, came: Done) -> None:
             statuses[came.status] = statuses.get(came.status, 0) + 1
             if came.status not in ("ok", "cut"):
                 self._say(
@@ -219,7 +219,7 @@ class Hour:
 
         lane = self._crowd if stage.name == "vectors" else self._device
         until = self._time(stage.until)
-        lane.run(self._ready(jobs, until), until, done)
+        lane.run(self._ready(jobs, until), until, finish)
         left = len(jobs) - sum(n for status, n in statuses.items() if status != "cut")
         counts = ", ".join(f"{n} {status}" for status, n in sorted(statuses.items()))
         self._say(f"{stage.name}: {counts or 'nothing'}" + (f", {left} left out" if left else ""))

@@ -170,7 +170,7 @@ def _flash_attn(module: str, table: str) -> Peer:
     function for a cache calls the table of pages. It takes `[batch, length, heads, head_dim]`:
     views of the same tensors."""
 
-    def transposed(found: Any) -> Tensor:
+    def transpose(found: Any) -> Tensor:
         return _first(found).transpose(1, 2)
 
     def prepare(inputs: Inputs) -> Runner:
@@ -187,7 +187,7 @@ def _flash_attn(module: str, table: str) -> Peer:
             options: dict[str, Any] = (
                 {"causal": True} if mask.name == "causal" else {"window_size": window}
             )
-            return Runner(lambda: transposed(package.flash_attn_func(query, key, value, **options)))
+            return Runner(lambda: transpose(package.flash_attn_func(query, key, value, **options)))
         options = {}
         if pages is not None:
             key, value = pages.key.transpose(1, 2), pages.value.transpose(1, 2)
@@ -195,7 +195,7 @@ def _flash_attn(module: str, table: str) -> Peer:
         lens = torch.full((case.batch,), case.kv_len, dtype=torch.int32, device=inputs.device)
         options["cache_seqlens"] = lens
         decode = package.flash_attn_with_kvcache
-        return Runner(lambda: transposed(decode(query, key, value, **options)))
+        return Runner(lambda: transpose(decode(query, key, value, **options)))
 
     return prepare
 

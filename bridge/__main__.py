@@ -366,14 +366,14 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     except NameUnknownError as error:
         raise Problem(f"NAME: {error}") from error
 
-    def said(numbers: Mapping[str, int]) -> str:
+    def count_in_words(numbers: Mapping[str, int]) -> str:
         return ", ".join(f"{number} {what}" for what, number in numbers.items()) or "none"
 
-    without = said({what: len(names) for what, names in found.bodiless.items()})
+    without = count_in_words({what: len(names) for what, names in found.bodiless.items()})
     written = f"wrote {sum(found.declarations.values())} declarations into {path}"
     click.echo(f"{written}; without a body: {without}")
     for one in name:
-        click.echo(f"{one} rests on, without a body: {said(found.rests_on.get(one, {}))}")
+        click.echo(f"{one} rests on, without a body: {count_in_words(found.rests_on.get(one, {}))}")
 
 
 @main.command()

@@ -85,6 +85,7 @@ class _Running:
         return {"seconds": round(seconds, 1), "processor_seconds": round(processor, 1)}
 
 
+ISSUE_FORMS = ("feature", "statement", "wrong-result")
 # Every list begins with them.
 LINT = (
     Check("lint", "ruff check", ("python", "-m", "ruff", "check", "."), ("*.py", "*.toml")),
@@ -95,13 +96,26 @@ LINT = (
     Check(
         "workflows", "what GitHub runs, by its schema",
         ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
-         ".github/workflows/ci.yml", "examples/kernel_in_ci/attention.yml"),
+         ".github/workflows/ci.yml", ".github/workflows/release.yml",
+         "examples/kernel_in_ci/attention.yml"),
         (".github/*", "examples/*"),
     ),
     Check(
         "workflow-actions", "the steps that its jobs share, by their schema",
         ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions",
          ".github/actions/environment/action.yml"),
+        (".github/*",),
+    ),
+    Check(
+        "issue-forms", "the forms of issues, by their schema",
+        ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-issue-forms",
+         *(f".github/ISSUE_TEMPLATE/{name}.yml" for name in ISSUE_FORMS)),
+        (".github/*",),
+    ),
+    Check(
+        "issue-config", "the choice of these forms, by its schema",
+        ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-issue-config",
+         ".github/ISSUE_TEMPLATE/config.yml"),
         (".github/*",),
     ),
     Check(

@@ -220,7 +220,7 @@ def until(done: Callable[[], object], watch: Watch, waited_for: str) -> None:
 
 
 @contextlib.contextmanager
-def watched(pid: int, limit: Limit, at_end: Callable[[Passed], None]) -> Iterator[Watch]:
+def watch_process(pid: int, limit: Limit, at_end: Callable[[Passed], None]) -> Iterator[Watch]:
     """A block in which the process is watched from a thread: when the limit is passed, `at_end` is
     called there, and then the processes are killed."""
     watch = Watch(pid, limit)

@@ -48,10 +48,10 @@ def attention_check() -> Callable[..., Verdict]:
     """`bridge.check`, which fails the test with the whole report."""
     from bridge import check
 
-    def checked(function: Any, **options: Any) -> Verdict:
+    def check_or_fail(function: Any, **options: Any) -> Verdict:
         verdict = check(function, **options)
         if not verdict:
             pytest.fail(str(verdict), pytrace=False)
         return verdict
 
-    return checked
+    return check_or_fail

@@ -47,11 +47,11 @@ class Selection:
             found = ["Nothing has changed since the tests passed: none are run."]
         else:
             found = [
-                f"Changed, {_files(self.changed)}: {_named(self.changed)}",
-                f"Tests, {_files(self.chosen)}, the nearest first: {_named(self.chosen)}",
+                f"Changed, {_files(self.changed)}: {_list_names(self.changed)}",
+                f"Tests, {_files(self.chosen)}, the nearest first: {_list_names(self.chosen)}",
             ]
         if self.unread:
-            found.append(f"No test reads {_named(self.unread)}.")
+            found.append(f"No test reads {_list_names(self.unread)}.")
         if self.left:
             found.append(f"Left to make test: {_files(self.left)} of tests.")
         return found
@@ -156,7 +156,7 @@ def _files(names: Collection[str]) -> str:
     return "1 file" if len(names) == 1 else f"{len(names)} files"
 
 
-def _named(names: Collection[str], most: int = 6) -> str:
+def _list_names(names: Collection[str], most: int = 6) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join([*names][:most]) + more if names else "none"
 

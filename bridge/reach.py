@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def reached(start: Iterable[T], next_of: Callable[[T], Iterable[T]]) -> list[T]:
+def reach_all(start: Iterable[T], next_of: Callable[[T], Iterable[T]]) -> list[T]:
     """All that `start` leads to by `next_of`, directly or not, itself included; each once."""
     seen: dict[T, None] = {}
     waiting = list(start)

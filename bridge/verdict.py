@@ -214,13 +214,17 @@ class Verdict:
         """Run it in the dtypes asked for. Raises CallableError, with the function's name, and
         NoSandboxError."""
 
-        def told(text: str) -> None:
+        def announce_what_is_left(text: str) -> None:
             if "does not take" in text:
                 self.skipped.append(text)
             announce(text)
 
         try:
-            found = [*outcomes(subject, self.families, self.dtypes, self.conditions, told)]
+            found = [
+                *outcomes(
+                    subject, self.families, self.dtypes, self.conditions, announce_what_is_left
+                )
+            ]
         except CallableError as error:
             raise CallableError(f"{subject.name}: {error}") from error
         if any(outcome.result.failures for outcome in found):
@@ -235,7 +239,7 @@ class Verdict:
         the report. Raises NoSandboxError."""
         found: dict[Subject, Verdict] = {}
 
-        def done(part: tuple[Subject, Verdict]) -> None:
+        def count_done(part: tuple[Subject, Verdict]) -> None:
             subject, verdict = part
             found[subject] = verdict
             state = "passes" if verdict else "fails"
@@ -244,7 +248,7 @@ class Verdict:
         conditions = self.conditions
         jobs = [(subject, self.dtypes, conditions) for subject in subjects]
         with Workers(self.families, conditions.device, most=len(jobs)) as workers:
-            workers.call_each(_judge_one, jobs, done)
+            workers.call_each(_judge_one, jobs, count_done)
         for subject in subjects:
             verdict = found[subject]
             self.outcomes += verdict.outcomes

@@ -9,7 +9,6 @@ dropout drops follow from a seed (`pyimpl.dropout`).
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -159,27 +158,29 @@ def attention(
         _learn_of_dtensors(seed_is_drawn=dropout is not None and dropout_seed is None)
     arguments.check_one_of("backend", backend, Backend)
     batch, heads, q_len, _ = query.shape
+    kv_len = key.shape[2]
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
         alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
+        mask=attn_mask, bias=bias, dropout=dropout,
+        shift=alignment_shift(causal_alignment, q_len, kv_len),
     )  # fmt: skip
-    sizes = (batch, heads, q_len, key.shape[2])
+    sizes = (batch, heads, q_len, kv_len)
     if attn_mask is not None:
         arguments.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
     if bias is not None:
         arguments.check_scores_like("bias", bias, query, sizes, boolean=False)
         if attn_mask is not None and attn_mask.dtype != torch.bool:
             raise ValueError("a floating attn_mask is a bias: give it or bias, not both")
-    shift = alignment_shift(causal_alignment, q_len, key.shape[2])
-    options = replace(options, mask=attn_mask, bias=bias, shift=shift, dropout=dropout)
-    tensors = {"query": query, "key": key, "value": value, "attn_mask": attn_mask}
-    tensors |= options.tensors()
     transformed = False
-    if torch.compiler.is_compiling():
-        arguments.check_reverse_mode(tensors)
-    else:
-        transformed = definition.is_transformed(tensors.values())
+    if torch.compiler.is_compiling() or not arguments.is_plain_mode():
+        tensors = {"query": query, "key": key, "value": value, "attn_mask": attn_mask}
+        tensors |= options.tensors()
+        if torch.compiler.is_compiling():
+            arguments.check_reverse_mode(tensors)
+        else:
+            transformed = definition.is_transformed(tensors.values())
     if transformed:
         definition.warn_of_kernels(backend, query, value)
         options = definition.checked_transformed(options, query.dtype)

@@ -7,8 +7,10 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -21,10 +23,12 @@ from pyimpl.internal.implements import implements
 from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import (
     SCHEMA,
+    Changes,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
     checked_options,
+    takes_changes,
 )
 from pyimpl.merge import combine
 
@@ -33,6 +37,7 @@ from pyimpl.merge import combine
 SPLIT_LEN = 4096
 
 
+@takes_changes
 def attention_decode(
     query: Tensor,
     key_cache: Tensor,
@@ -43,15 +48,11 @@ def attention_decode(
     num_splits: int | None = None,
     is_causal: bool = False,
     window: Window = (None, None),
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     check: bool | None = None,
     backend: Backend = "auto",
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` over the first kv_lens[b] keys of each sequence b of a cache.
 
@@ -76,7 +77,7 @@ def attention_decode(
             counts as the nearest of these, a sequence with a page that is not in the pool has an
             output of NaN, and nothing outside of the tensors is read. Backends other than "triton"
             look at lengths and pages always.
-        The rest as for `pyimpl.attention`.
+        The rest, with the `Changes` of the scores, as for `pyimpl.attention`.
 
     Returns:
         `[batch, heads, q_len, value_dim]` in the dtype of `query`; with `return_lse` also `[batch,
@@ -111,12 +112,11 @@ def attention_decode(
     arguments.check_bool("return_lse", return_lse)
     arguments.check_one_of("backend", backend, Backend)
     options = checked_options(
-        query, batch, heads,
-        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
-    )  # fmt: skip
-    arguments.check_reverse_mode({**named, **options.tensors()})
-    arguments.check_no_gradients("attention_decode", {**named, **options.tensors()})
+        query, batch, heads, is_causal=is_causal, window=window, check=check, **changes
+    )
+    tensors = named | options.tensors()
+    arguments.check_reverse_mode(tensors)
+    arguments.check_no_gradients("attention_decode", tensors)
     out, lse = _attention_decode.call(
         query, key_cache, value_cache, kv_lens, page_table, num_splits, backend, *options.flat()
     )
@@ -197,9 +197,7 @@ def _triton(
 ) -> tuple[Tensor, Tensor]:
     """By the kernels, which take all sequences at once, and read nothing outside of the cache
     whatever the lengths and the pages are."""
-    from pyimpl.backends.kernels.decode import decode
-    from pyimpl.backends.kernels.paged import paged
-
+    decode, paged = _kernels()
     if kv_lens is not None:
         kv_lens = _as_indices(kv_lens, _capacity(key_cache, page_table), query.device)
     if page_table is None or kv_lens is None:
@@ -215,21 +213,30 @@ def _triton(
     )  # fmt: skip
 
 
+@functools.cache
+def _kernels() -> tuple[Callable[..., tuple[Tensor, Tensor]], Callable[..., tuple[Tensor, Tensor]]]:
+    """The kernels, which need Triton: of a contiguous cache and of one in pages."""
+    from pyimpl.backends.kernels.decode import decode
+    from pyimpl.backends.kernels.paged import paged
+
+    return decode, paged
+
+
 def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
     """Whole numbers in 32 bits, as the kernels take them; those beyond −1 … `most` as the nearest
     of these."""
     if given.dtype != torch.int32:
         given = given.clamp(-1, most)
+    elif given.device == device:
+        return given
     return given.to(device, torch.int32)
 
 
 def _check_integers(name: str, given: Tensor, sizes: tuple[int | None, ...]) -> None:
     """A tensor of int32 or int64 with these sizes, None for any."""
     arguments.check_integers(name, given)
-    fits = given.dim() == len(sizes) and all(
-        size in (None, n) for size, n in zip(sizes, given.shape, strict=True)
-    )
-    if not fits:
+    own = given.shape
+    if len(own) != len(sizes) or [n for n, m in zip(own, sizes, strict=True) if m not in (None, n)]:
         wanted = ", ".join("any" if size is None else str(size) for size in sizes)
         raise ValueError(f"{name} must be of shape [{wanted}], not {arguments.shape(given)}")
 

@@ -7,7 +7,7 @@ Source: the variable-length interface of flash-attention (`flash_attn_varlen_fun
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -22,14 +22,17 @@ from pyimpl.internal.operators import operator
 from pyimpl.internal.packed import longest, prefix_sums
 from pyimpl.internal.scores import (
     SCHEMA,
+    Changes,
     ScoreOptions,
     alignment_shift,
     checked_numbers,
     checked_options,
+    takes_changes,
 )
 
 
 @implements("Attention.Spec.attentionVarlen")
+@takes_changes
 def attention_varlen(
     query: Tensor,
     key: Tensor,
@@ -40,11 +43,6 @@ def attention_varlen(
     is_causal: bool = False,
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
-    temperature: Tensor | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
     dropout_p: float = 0.0,
@@ -53,6 +51,7 @@ def attention_varlen(
     max_kv_len: int | None = None,
     check: bool | None = None,
     backend: Backend = "auto",
+    **changes: Unpack[Changes],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`pyimpl.attention` of each of several sequences; none sees the keys of another.
 
@@ -74,7 +73,7 @@ def attention_varlen(
             tokens counts as the nearest of these, queries beyond `max_q_len` of a sequence may come
             out as of none, with output 0, and nothing outside of the tensors is read or written.
             Backends other than "triton" look at the prefix sums always.
-        The rest as for `pyimpl.attention`.
+        The rest, with the `Changes` of the scores, as for `pyimpl.attention`.
 
     Returns:
         `[total_q, heads, value_dim]` in the dtype of `query`; with `return_lse` also `[heads,
@@ -112,10 +111,8 @@ def attention_varlen(
         if most is not None and most < 0:
             raise ValueError(f"{name} must be at least 0, not {arguments.describe(most)}")
     options = checked_options(
-        query, sequences, query.shape[1],
-        is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
-    )  # fmt: skip
+        query, sequences, query.shape[1], is_causal=is_causal, window=window, check=check, **changes
+    )
     arguments.check_reverse_mode({**named, **options.tensors()})
     options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
     out, lse = _attention_varlen.call(

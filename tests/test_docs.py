@@ -71,6 +71,9 @@ def test_the_files_of_a_change_of_the_scores_are_listed() -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     assert listed == {path for path in found if not _NO_HAND.match(path)}
+    assert f"stands in these {len(listed)} files" in section
+    # More are a reason to mend the way of adding one.
+    assert len(listed) <= 20
 
 
 def test_the_architecture_names_every_folder() -> None:

@@ -28,9 +28,15 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parent.parent
 
 
+# By hand and in CI: packages, of the registry, that are installed beside the wheel with its
+# dependencies into an environment that is empty otherwise. "torch triton" are the newest.
+WITH = os.environ.get("WHEEL_WITH", "").split()
+
+
 def outside_environment() -> dict[str, str]:
-    """The variables without the one by which the checkout might be found."""
-    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    """The variables without those by which the checkout, or its address, might be found."""
+    hidden = ("PYTHONPATH", "ATTENTION_SPEC_REPOSITORY")
+    return {k: v for k, v in os.environ.items() if k not in hidden}
 
 
 def run(
@@ -113,19 +119,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new environment with the wheel. Its dependencies are those of the running environment, put
     on the path by a `.pth` file: from there `.pth` files are not read, so the checkout's editable
-    install stays out of it."""
+    install stays out of it. With WHEEL_WITH they are installed."""
     home = tmp_path_factory.mktemp("home") / "venv"
     run(sys.executable, "-m", "venv", home, cwd=home.parent)
     python = home / "bin" / "python"
-    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
     (site,) = home.glob("lib/*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    if WITH:
+        run(python, "-m", "pip", "install", *WITH, f"{wheel}[check]", cwd=home)
+    else:
+        run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
+        (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     (site / "refusing.py").write_text(REFUSING)
     (site / "refusing.pth").write_text("import refusing\n")
     return python
 
 
 USED = """
+import os, sys
+os.environ["TRITON_INTERPRET"] = "1"
 import torch, pyimpl
 from pyimpl.integrations.sdpa import sdpa_replaced
 from pyimpl.modules import MultiHeadAttention
@@ -135,6 +146,10 @@ MultiHeadAttention(4, num_heads=2)(x[0])
 with sdpa_replaced() as replaced:
     torch.nn.functional.scaled_dot_product_attention(x, x, x)
 assert replaced.calls == 1
+if sys.platform == "linux":
+    with torch.no_grad():
+        by_kernel = pyimpl.attention(x, x, x, is_causal=True, backend="triton")
+    torch.testing.assert_close(by_kernel, pyimpl.attention(x, x, x, is_causal=True))
 print(pyimpl.__version__)
 try:
     from bridge import check
@@ -224,6 +239,17 @@ def test_commands_that_need_the_checkout_say_so(python: Path, tmp_path: Path) ->
     assert done.returncode == 2
     assert "needs a checkout" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_says_where_it_is_from_only_where_that_is_known(wheel: Path) -> None:
+    """Built in a checkout it has no address, and no link or image that leads nowhere; with one it
+    is built in `test_packages.py`."""
+    found = metadata(wheel)
+    assert found.get_all("Project-URL") is None
+    assert "Author" in found
+    text = str(found.get_payload())
+    assert text.startswith("# Attention, proved and checked\n")
+    assert not re.search(r"\]\((?!https?://|#)", text)
 
 
 def test_it_carries_the_vectors_with_their_index_and_schemas(wheel: Path) -> None:

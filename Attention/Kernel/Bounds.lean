@@ -40,7 +40,9 @@ private theorem le_mul_of_tdiv_ceil_le {s b t : Int} (hb : 0 < b) (hs : 0 ≤ s)
 /-- A tile below the end of those without mask code, from what that is the least of. -/
 private theorem lt_of_lt_whole {t u v w s : Int} (h₀ : w ≤ t) (h : t < min (max (min u v) w) s) :
     t < u ∧ t < v := by
-  omega
+  have h₁ : t < min u v := Int.lt_of_not_ge fun g => Int.not_le.mpr
+    (Int.lt_of_lt_of_le h (Int.min_le_left _ _)) (Int.max_le.mpr ⟨g, h₀⟩)
+  exact ⟨Int.lt_of_lt_of_le h₁ (Int.min_le_left _ _), Int.lt_of_lt_of_le h₁ (Int.min_le_right _ _)⟩
 
 private theorem succ_mul (t b : Int) : (t + 1) * b = t * b + b := by
   rw [Int.add_mul, Int.one_mul]
@@ -50,6 +52,18 @@ private theorem in_tile {t b x : Int} {j n : Nat} (hb : b = n) (h₀ : 0 ≤ t *
   omega
 
 variable (p : Problem R) (pid : Int)
+
+theorem firstKey_nonneg : 0 ≤ p.firstKey pid := by
+  unfold firstKey
+  split
+  · exact Int.le_refl _
+  · exact Int.le_max_right _ _
+
+theorem stopKey_le : p.stopKey pid ≤ p.kvLen := by
+  unfold stopKey
+  split
+  · exact Int.le_refl _
+  · exact Int.min_le_left _ _
 
 /-- The first tile, without a case of its own for a window that is open on the left. -/
 theorem first_eq : p.first pid
@@ -63,7 +77,7 @@ theorem wholeFirst_eq :
   split
   · rename_i h
     simp only [unmaskedFirst, first, h]
-    omega
+    rw [Int.max_self, Int.min_comm]
   · rfl
 
 /-- The order of the tiles. -/
@@ -71,8 +85,7 @@ theorem first_le (hb : 0 < p.BN) : 0 ≤ p.first pid ∧
     p.first pid ≤ p.wholeFirst pid ∧ p.wholeFirst pid ≤ p.wholeStop pid ∧
     p.wholeStop pid ≤ p.stop pid := by
   have hb' : (0 : Int) < p.BN := by omega
-  have h₀ : 0 ≤ p.firstKey pid := by
-    simp only [firstKey]; split <;> omega
+  have h₀ := p.firstKey_nonneg pid
   have h₁ : 0 ≤ p.first pid ∧ p.first pid ≤ p.stop pid := by
     rw [first_eq]
     simp only [stop]
@@ -90,8 +103,7 @@ theorem first_le (hb : 0 < p.BN) : 0 ≤ p.first pid ∧
 theorem visited (hb : 0 < p.BN) {y : Int} (h₁ : p.firstKey pid ≤ y) (h₂ : y < p.stopKey pid) :
     p.first pid * p.BN ≤ y ∧ y < p.stop pid * p.BN := by
   have hb' : (0 : Int) < p.BN := by omega
-  have h₀ : 0 ≤ p.firstKey pid := by
-    simp only [firstKey]; split <;> omega
+  have h₀ := p.firstKey_nonneg pid
   have h : decide (p.firstKey pid < p.stopKey pid) = true := decide_eq_true (by omega)
   rw [first_eq]
   simp only [stop, h, if_true]
@@ -121,21 +133,23 @@ theorem whole_key (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.whol
 theorem inside_key {t : Int} {j : Nat} (h : p.inside pid t j = true) :
     0 ≤ p.keyAt t j ∧ p.keyAt t j < p.kvLen := by
   simp only [inside, Bool.and_eq_true, decide_eq_true_eq] at h
-  have h₀ : 0 ≤ p.firstKey pid ∧ p.stopKey pid ≤ p.kvLen := by
-    unfold firstKey stopKey
-    constructor <;> split <;> omega
-  omega
+  exact ⟨Int.le_trans (p.firstKey_nonneg pid) h.1, Int.lt_of_lt_of_le h.2 (p.stopKey_le pid)⟩
 
-private theorem le_of_whole_le {u f s t : Int} (h : min (max u f) s ≤ t) (hs : t < s) : u ≤ t := by
-  omega
+private theorem le_of_whole_le {u f s t : Int} (h : min (max u f) s ≤ t) (hs : t < s) : u ≤ t :=
+  Int.not_lt.mp fun g => Int.not_le.mpr
+    (Int.lt_min.mpr ⟨Int.lt_of_lt_of_le g (Int.le_max_left _ _), hs⟩) h
 
 private theorem left_edge {x r m s l : Int} {j : Nat} (h : max (m + s - l) 0 ≤ x) (hr : r ≤ m) :
-    r + s - l ≤ x + j := by
-  omega
+    r + s - l ≤ x + j :=
+  Int.le_trans (Int.sub_le_sub_right (Int.add_le_add_right hr s) l)
+    (Int.le_trans (Int.le_trans (Int.le_max_left _ _) h)
+      (Int.le_add_of_nonneg_right (Int.natCast_nonneg j)))
 
 private theorem right_edge {f m s r k : Int} (h : k < max (f + s + r + 1) 0) (hk : 0 ≤ k)
-    (hr : f ≤ m) : k ≤ m + s + r := by
-  omega
+    (hr : f ≤ m) : k ≤ m + s + r :=
+  Int.le_trans
+    (Int.le_of_lt_add_one (Int.lt_of_not_ge fun g => Int.not_le.mpr h (Int.max_le.mpr ⟨g, hk⟩)))
+    (Int.add_le_add_right (Int.add_le_add_right hr s) r)
 
 /-- In the tiles taken without mask code every row sees every key. -/
 theorem whole_seen (hb : 0 < p.BN) (hkv : 0 ≤ p.kvLen) {t : Int} (h₁ : p.wholeFirst pid ≤ t)
@@ -182,13 +196,17 @@ theorem seen_bounds {i : Nat} (hi : i < p.BM) (hq : p.row pid i < p.qLen) {y : I
   · unfold firstKey
     cases h : p.left with
     | none => exact h₀
-    | some l => have := hl l h; simp only; omega
+    | some l =>
+      show max _ _ ≤ y
+      exact Int.max_le.mpr
+        ⟨Int.le_trans (Int.sub_le_sub_right (Int.add_le_add_right r₁ _) l) (hl l h), h₀⟩
   · unfold stopKey
     cases h : p.right with
     | none => exact hy
-    | some r => have := hr r h; simp only; omega
-
-theorem stopKey_le : p.stopKey pid ≤ p.kvLen := by
-  unfold stopKey; split <;> omega
+    | some r =>
+      show y < min _ _
+      exact Int.lt_min.mpr ⟨hy, Int.lt_of_lt_of_le (Int.lt_add_one_of_le
+        (Int.le_trans (hr r h) (Int.add_le_add_right (Int.add_le_add_right r₂ _) r)))
+        (Int.le_max_left _ _)⟩
 
 end Attention.Kernel.Problem

@@ -55,20 +55,26 @@ private theorem rowLast : 0 ≤ p.rowLast pid ∧ p.rowLast pid < p.qLen := by
   have h := rowNext (p := p) (pid := pid)
   have h₁ := F.rowFirst
   have h₂ := F.BM
-  simp only [Problem.rowLast, h]
-  omega
+  have h₃ := Int.add_lt_add_of_le_of_lt h₁.1 (Int.natCast_pos.mpr h₂.1)
+  rw [Problem.rowLast, h]
+  exact ⟨Int.le_sub_one_of_lt (Int.lt_min.mpr ⟨h₃, Int.lt_of_le_of_lt h₁.1 h₁.2⟩),
+    Int.lt_of_le_of_lt (Int.sub_le_sub_right (Int.min_le_right _ _) 1)
+      (Int.sub_lt_self _ (by decide))⟩
 
 private theorem row {i : Nat} (hi : i < p.BM) :
     0 ≤ p.row pid i ∧ p.row pid i < p.qLen + 1048576 := by
   have h₁ := F.rowFirst
   have h₂ := F.BM
-  simp only [Problem.row]
-  omega
+  exact ⟨Int.add_nonneg h₁.1 (Int.natCast_nonneg _),
+    Int.add_lt_add h₁.2 (Int.lt_of_lt_of_le (Int.ofNat_lt.mpr hi) (Int.ofNat_le.mpr h₂.2))⟩
 
 private theorem stopKey : 0 ≤ p.stopKey pid ∧ p.stopKey pid < 536870912 := by
   have h := F.kvLen
+  refine ⟨?_, Int.lt_of_le_of_lt (p.stopKey_le pid) h.2⟩
   unfold Problem.stopKey
-  split <;> omega
+  split
+  · exact h.1
+  · exact Int.le_min.mpr ⟨h.1, Int.le_max_right _ _⟩
 
 private theorem lastIntegers : ∀ P ∈ p.lastIntegers pid, P := by
   have h₁ := F.rowFirst
@@ -108,12 +114,16 @@ private theorem sum_bounds {x y sx sy : Int} (hx : 0 ≤ x) (hy : 0 ≤ y) (h : 
 omit F in
 private theorem of_sum {a b : Int} (ha : 0 ≤ a) (hb : 0 ≤ b) (h : a + b ≤ 5764607523034234880) :
     FitsI64 a ∧ FitsI64 b ∧ FitsI64 (a + b) :=
-  ⟨fits64 ha (by omega), fits64 hb (by omega), fits64 (by omega) (by omega)⟩
+  have h' := Int.lt_of_le_of_lt h (show _ < (9223372036854775808 : Int) by decide)
+  ⟨fits64 ha (Int.lt_of_le_of_lt (Int.le_add_of_nonneg_right hb) h'),
+    fits64 hb (Int.lt_of_le_of_lt (Int.le_add_of_nonneg_left ha) h'),
+    fits64 (Int.add_nonneg ha hb) h'⟩
 
 omit F in
 private theorem beside {a b x : Int} (ha : 0 ≤ a) (hb : 0 ≤ b) (h : a + b ≤ 5764607523034234880)
     (hx : 0 ≤ x) (hx' : x ≤ 1155173304420532480) : FitsI64 (a + b + x) :=
-  fits64 (by omega) (by omega)
+  fits64 (Int.add_nonneg (Int.add_nonneg ha hb) hx)
+    (Int.lt_of_le_of_lt (Int.add_le_add h hx') (by decide))
 
 omit F in
 private theorem row_mul {r q s : Int} (hr : 0 ≤ r ∧ r < q + 1048576) (hq : q < 536870912)
@@ -123,8 +133,9 @@ private theorem row_mul {r q s : Int} (hr : 0 ≤ r ∧ r < q + 1048576) (hq : q
 
 omit F in
 private theorem component {x : Int} {n w : Nat} (hx : 0 ≤ x ∧ x ≤ 1155173304420532224)
-    (hn : n < w) (hw : w ≤ 256) : 0 ≤ x + n ∧ x + n ≤ 1155173304420532480 := by
-  omega
+    (hn : n < w) (hw : w ≤ 256) : 0 ≤ x + n ∧ x + n ≤ 1155173304420532480 :=
+  ⟨Int.add_nonneg hx.1 (Int.natCast_nonneg n), Int.add_le_add hx.2
+    (Int.ofNat_le.mpr (Nat.le_trans (Nat.le_of_lt hn) hw))⟩
 
 private theorem rowOffsets {x y sx sy sm : Int} {width : Nat} (hw : width ≤ 256) (hx : 0 ≤ x)
     (hy : 0 ≤ y) (h : x + y < 2684354560)
@@ -261,11 +272,11 @@ private theorem edge {x : Int} (hx : 0 ≤ x ∧ x < p.qLen) : FitsI32 (x + p.sh
 
 omit F in
 private theorem cut {x : Int} (h : FitsI32 x) : 0 ≤ max x 0 ∧ max x 0 < 2147483648 := by
-  have := fitsI32_iff.mp h; omega
+  exact ⟨Int.le_max_right _ _, Int.max_lt.mpr ⟨(fitsI32_iff.mp h).2, by decide⟩⟩
 
 omit F in
-private theorem cut' {x : Int} (h : x < 1610612736) : 0 ≤ max x 0 ∧ max x 0 < 2146435072 := by
-  omega
+private theorem cut' {x : Int} (h : x < 1610612736) : 0 ≤ max x 0 ∧ max x 0 < 2146435072 :=
+  ⟨Int.le_max_right _ _, Int.max_lt.mpr ⟨Int.lt_trans h (by decide), by decide⟩⟩
 
 private theorem tileIntegers : ∀ P ∈ p.tileIntegers pid, P := by
   have hk := F.kvLen
@@ -327,22 +338,29 @@ private theorem offset_bounds {x y z sx sy sn : Int} (hx : 0 ≤ x) (hy : 0 ≤ 
 omit F in
 private theorem near {a b c x : Int}
     (h : 0 ≤ a ∧ 0 ≤ b ∧ 0 ≤ c ∧ a + (b + c) ≤ 6917529027641081856) (h₀ : 0 ≤ x)
-    (h₁ : x < 2147483648) : FitsI64 (a + (b + c) + x) := fits64 (by omega) (by omega)
+    (h₁ : x < 2147483648) : FitsI64 (a + (b + c) + x) :=
+  fits64 (Int.add_nonneg (Int.add_nonneg h.1 (Int.add_nonneg h.2.1 h.2.2.1)) h₀)
+    (Int.lt_trans (Int.add_lt_add_of_le_of_lt h.2.2.2 h₁) (by decide))
 
 omit F in
 private theorem tileOffsets {x y t sx sy sn : Int} (h : 0 ≤ x * sx ∧ 0 ≤ y * sy ∧
     0 ≤ t * p.BN * sn ∧ x * sx + (y * sy + t * p.BN * sn) ≤ 6917529027641081856) :
     ∀ P ∈ p.tileOffsets t x sx y sy sn, P := by
   simp only [Problem.tileOffsets, Int.zero_add]
-  exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from ⟨fits64 h.2.2.1 (by omega),
-    fits64 (by omega) (by omega), fits64 (by omega) (by omega), fits64 (by omega) (by omega)⟩)
+  obtain ⟨h₁, h₂, h₃, h₄⟩ := h
+  have h₅ := Int.add_nonneg h₂ h₃
+  have h₆ := Int.lt_of_le_of_lt h₄ (show _ < (9223372036854775808 : Int) by decide)
+  have h₇ := Int.lt_of_le_of_lt (Int.le_add_of_nonneg_left h₁) h₆
+  exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ from
+    ⟨fits64 h₃ (Int.lt_of_le_of_lt (Int.le_add_of_nonneg_left h₂) h₇), fits64 h₅ h₇,
+      fits64 (Int.add_nonneg h₁ h₅) h₆, fits64 (Int.add_nonneg h₁ h₅) h₆⟩)
 
 omit F in
 private theorem lane_bounds {n i : Nat} {s : Int} (hi : i < n) (h₀ : 0 ≤ s)
     (h : n * s + 256 ≤ 2147483648) : 0 ≤ (i : Int) * s ∧ (i : Int) * s ≤ 2147483648 - 256 := by
-  have h₁ : ((i : Int) + 1) * s ≤ n * s := Int.mul_le_mul_of_nonneg_right (by omega) h₀
-  rw [Int.add_mul] at h₁
-  exact ⟨Int.mul_nonneg (by omega) h₀, by omega⟩
+  have h₁ : (i : Int) * s ≤ n * s :=
+    Int.mul_le_mul_of_nonneg_right (Int.ofNat_le.mpr (Nat.le_of_lt hi)) h₀
+  exact ⟨Int.mul_nonneg (Int.natCast_nonneg i) h₀, Int.le_trans h₁ (Int.le_sub_right_of_add_le h)⟩
 
 /-- Where the tile begins in the tensors of keys and values, and that an element lies not far from
 there. -/

@@ -171,23 +171,30 @@ private theorem Sized.noOverflow (S : Sized a n num_kv_heads group max_q_len q_l
   have places : 0 ≤ Forward.sequence a pid ∧ 0 ≤ (problem a alignment e pid).head pid ∧
     Forward.sequence a pid + (problem a alignment e pid).head pid < 2147483648 := F.places
   have hq : 0 ≤ (problem a alignment e pid).qLen ∧ (problem a alignment e pid).qLen ≤ a.q_len := by
-    omega
+    rw [eq]
+    exact ⟨Int.sub_nonneg_of_le rq.2.1, Int.le_trans (Int.sub_le_self _ rq.1) rq.2.2⟩
   have hkv : 0 ≤ (problem a alignment e pid).kvLen ∧
-      (problem a alignment e pid).kvLen ≤ a.kv_len := by omega
+      (problem a alignment e pid).kvLen ≤ a.kv_len := by
+    rw [ek]
+    exact ⟨Int.sub_nonneg_of_le rk.2.1, Int.le_trans (Int.sub_le_self _ rk.1) rk.2.2⟩
+  have qLen := And.intro hq.1 (Int.lt_of_le_of_lt hq.2 tq)
+  have kvLen := And.intro hkv.1 (Int.lt_of_le_of_lt hkv.2 tk)
   obtain ⟨ws, wl, wr⟩ := W.window hq hkv
   have hs : -536870912 < a.shift ∧ a.shift < 536870912 := W.shift
   have stride : ∀ {s}, s ∈ [a.stride_qh, a.stride_qm, a.stride_kh, a.stride_kn, a.stride_vh,
     a.stride_vn, a.stride_oh, a.stride_om, a.stride_lh, a.stride_xb, a.stride_yb] →
     0 ≤ s ∧ s < 2147483648 := fun h => W.strides _ h
   refine all_iff.mpr (List.forall_mem_append.mpr ⟨List.forall_mem_append.mpr ⟨F.program,
-    Problem.sequence ⟨places.1, by omega⟩ (stride (by simp)) (stride (by simp))
-      ⟨hq.1, by omega⟩ ⟨hkv.1, by omega⟩⟩,
+    Problem.sequence ⟨places.1, Int.lt_of_le_of_lt (Int.le_add_of_nonneg_right places.2.1)
+      places.2.2⟩ (stride (by simp)) (stride (by simp)) qLen kvLen⟩,
     Problem.all_live fun hrow => List.forall_mem_append.mpr ⟨?_, Problem.Facts.integers
       { BM := F.BM, BN := ⟨S.BN, W.BN⟩, BD := W.BD, BV := W.BV
-        qLen := ⟨hq.1, by omega⟩, kvLen := ⟨hkv.1, by omega⟩
+        qLen := qLen, kvLen := kvLen
         tile := ⟨F.tile.1, Int.lt_trans F.tile.2 F.tiles.2⟩
         rowFirst := ⟨F.rowFirst.1, hrow⟩
-        head := ⟨places.2.1, by omega⟩, kvHead := F.kvHead
+        head := ⟨places.2.1,
+          Int.lt_of_le_of_lt (Int.le_add_of_nonneg_left places.1) places.2.2⟩
+        kvHead := F.kvHead
         batch := fun h => by cases h
         rows := fun q k h => ?_
         shift := ws, left := wl, right := wr
@@ -200,7 +207,8 @@ private theorem Sized.noOverflow (S : Sized a n num_kv_heads group max_q_len q_l
       simp only [Problem.fitsI32_iff]
       omega
   · obtain ⟨rfl, rfl⟩ := Prod.mk.inj (Option.some.inj h)
-    omega
+    exact ⟨⟨rq.1, Int.lt_of_le_of_lt (Int.le_trans rq.2.1 rq.2.2) tq⟩, rk.1,
+      Int.lt_of_le_of_lt (Int.le_trans rk.2.1 rk.2.2) tk⟩
   · have zero : (0 : Int) ≤ 0 ∧ (0 : Int) < 2147483648 := by decide
     have all : ∀ s ∈ [0, a.stride_qh, a.stride_qm, 0, a.stride_kh, a.stride_kn, 0, a.stride_vh,
         a.stride_vn, 0, a.stride_oh, a.stride_om, 0, a.stride_lh], 0 ≤ s ∧ s < 2147483648 := by

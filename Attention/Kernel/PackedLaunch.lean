@@ -29,31 +29,27 @@ theorem Begins.le {cu : Nat → Nat} {len : Fin n → Nat} {ptr : Mem Int} {stri
   induction h with
   | refl => exact Nat.le_refl _
   | @step c _ ih =>
-    have h₁ := B.next ⟨c, hc⟩
-    have h₂ := ih (by omega)
-    simp only at h₁
-    show cu b ≤ cu (c + 1)
-    omega
+    have h₁ : cu (c + 1) = cu c + len ⟨c, hc⟩ := B.next ⟨c, hc⟩
+    rw [h₁]
+    exact Nat.le_trans (ih (Nat.le_of_succ_le hc)) (Nat.le_add_right _ _)
 
 theorem Begins.firstRow {cu : Nat → Nat} {len : Fin n → Nat} {ptr : Mem Int} {stride total : Int}
     (B : Begins cu len ptr stride total) (b : Fin n) :
     Forward.firstRow ptr stride total b = (cu b : Nat) := by
-  have h := B.memory b (by omega)
-  have := B.le (b := b) (c := n) (by omega) (Nat.le_refl n)
-  have := B.total
-  rw [Forward.firstRow, Int.zero_add, h]
-  omega
+  have hb := Nat.le_of_lt b.isLt
+  have h := Int.le_trans (Int.ofNat_le.mpr (B.le hb (Nat.le_refl n))) B.total
+  rw [Forward.firstRow, Int.zero_add, B.memory b hb, Int.max_eq_left (Int.natCast_nonneg _),
+    Int.min_eq_left h]
 
 theorem Begins.stopRow {cu : Nat → Nat} {len : Fin n → Nat} {ptr : Mem Int} {stride total : Int}
     (B : Begins cu len ptr stride total) (b : Fin n) :
     Forward.stopRow ptr stride total b = (cu b + len b : Nat) := by
-  have h := B.memory (b + 1) (by omega)
-  have := B.le (b := b + 1) (c := n) (by omega) (Nat.le_refl n)
-  have := B.total
-  have := B.next b
+  have h := B.memory (b + 1) b.isLt
+  have h₁ := Int.ofNat_le.mpr (B.le (Nat.le_succ b) b.isLt)
+  have h₂ := Int.le_trans (Int.ofNat_le.mpr (B.le b.isLt (Nat.le_refl n))) B.total
   rw [Int.natCast_add, Int.natCast_one] at h
-  rw [Forward.stopRow, Int.zero_add, h, B.firstRow]
-  omega
+  rw [Forward.stopRow, Int.zero_add, h, B.firstRow, Int.max_eq_left h₁, Int.min_eq_left h₂,
+    B.next b]
 
 variable [OrderedField R]
 

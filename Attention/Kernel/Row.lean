@@ -120,13 +120,21 @@ theorem Is.finish {s : RowState R} {blocks : List (List (ScoredValue R R d))}
     have h₁ : (0 : R) ≤ 0 := Std.le_refl _
     have h₂ : ¬ ((1 : R) ≤ 0) := Std.not_le.mpr Lean.Grind.OrderedRing.zero_lt_one
     have h₃ : (0 : R) / 1 = 0 := by grind
+    have e : oeq (num (0 : R)) (num 0) = true := decide_eq_true ⟨h₁, h₁⟩
     rw [hinv.eq_empty hm]
-    simp [Online.finish, empty, oeq, div, h₁, h₂, h₃]
+    show div (num (Vec.zero : Vec R d)[c]) (if oeq (num (0 : R)) (num 0) then num 1 else num 0)
+      = num (Vec.zero : Vec R d)[c]
+    rw [if_pos e, Vec.getElem_zero]
+    show (if (1 : R) ≤ 0 ∧ (0 : R) ≤ 1 then undef else num ((0 : R) / 1)) = num 0
+    rw [if_neg fun h => h₂ h.1, h₃]
   | some m =>
     have h₁ := hinv.one_le_l (by simp [hm])
     have h₂ : ¬ ((online blocks).l ≤ 0) :=
       Std.not_le.mpr (Std.lt_of_lt_of_le Lean.Grind.OrderedRing.zero_lt_one h₁)
-    simp [Online.finish, hm, oeq, div, h₂]
+    have e : oeq (num (online blocks).l) (num 0) = false := decide_eq_false fun h => h₂ h.1
+    rw [e, Online.finish, hm]
+    simp only [Vec.getElem_map]
+    exact if_neg fun h => h₂ h.1
 
 /-- What is stored as log-sum-exp, m · ln 2 + ln l: −∞ or a number. It is that of the natural
 exponential, if multiplied by log₂ e it has this sum for its power of 2; `ln` is a natural logarithm
@@ -145,8 +153,14 @@ theorem Is.lse {s : RowState R} {blocks : List (List (ScoredValue R R d))}
     · have h₁ : (0 : R) ≤ 0 := Std.le_refl _
       have h₃ : ¬ ((1 : R) ≤ 0) := Std.not_le.mpr Lean.Grind.OrderedRing.zero_lt_one
       have h₄ : ¬ (ln2 ≤ 0) := Std.not_le.mpr h₂
+      have e : oeq (num (0 : R)) (num 0) = true := decide_eq_true ⟨h₁, h₁⟩
       rw [hinv.eq_empty hm]
-      simp [empty, ofScore, oeq, log, mul, add, h₁, h₃, h₄]
+      show add (mul ninf (num ln2)) (log ln (if oeq (num (0 : R)) (num 0) then num 1 else num 0))
+        = ninf
+      rw [if_pos e]
+      show add (if ln2 ≤ 0 then undef else ninf) (if (1 : R) ≤ 0 then undef else num (ln 1)) = ninf
+      rw [if_neg h₄, if_neg h₃]
+      rfl
     · rw [Option.map_none, isLogSumExp_none]
       intro x hx
       obtain ⟨key, hk, rfl⟩ := List.mem_map.mp hx
@@ -157,7 +171,12 @@ theorem Is.lse {s : RowState R} {blocks : List (List (ScoredValue R R d))}
       Std.lt_of_lt_of_le Lean.Grind.OrderedRing.zero_lt_one h₁
     have h₃ : ¬ ((online blocks).l ≤ 0) := Std.not_le.mpr h₀
     refine ⟨some (m * ln2 + ln (online blocks).l), ?_, ?_⟩
-    · simp [ofScore, oeq, log, mul, add, h₃]
+    · have e : oeq (num (online blocks).l) (num 0) = false := decide_eq_false fun h => h₃ h.1
+      rw [e]
+      show add (num (m * ln2)) (if (online blocks).l ≤ 0 then undef else num (ln (online blocks).l))
+        = num (m * ln2 + ln (online blocks).l)
+      rw [if_neg h₃]
+      rfl
     · have e : log2e * (m * ln2 + ln (online blocks).l) - m = log2e * ln (online blocks).l := by
         grind
       rw [Option.map_some, online_lse_iff blocks hm, e, hln _ h₀]

@@ -152,14 +152,18 @@ theorem sequence {b sx sy : Int} (hb : 0 ≤ b ∧ b < 2147483648) (hx : 0 ≤ s
     (hk : 0 ≤ p.kvLen ∧ p.kvLen < 536870912) : ∀ P ∈ p.sequenceIntegers b sx sy, P := by
   have fits : ∀ {c s : Int}, 0 ≤ c → c ≤ 2147483648 → 0 ≤ s ∧ s < 2147483648 →
       FitsI64 (c * s) := fun h h' hs =>
-    fits64 (mul_bounds h hs).1 (by have := (mul_bounds h hs).2; omega)
-  have b₁ := fits hb.1 (by omega) hx
-  have b₂ := fits (c := b + 1) (by omega) (by omega) hx
-  have b₃ := fits hb.1 (by omega) hy
-  have b₄ := fits (c := b + 1) (by omega) (by omega) hy
-  have b₅ : FitsI64 (b + 1) := fits64 (by omega) (by omega)
+    fits64 (mul_bounds h hs).1 (Int.lt_of_le_of_lt (Int.le_trans (mul_bounds h hs).2
+      (Int.mul_le_mul_of_nonneg_right h' (by decide))) (by decide))
+  have next : 0 ≤ b + 1 ∧ b + 1 ≤ 2147483648 :=
+    ⟨Int.add_nonneg hb.1 (by decide), Int.add_one_le_of_lt hb.2⟩
+  have b₁ := fits hb.1 (Int.le_of_lt hb.2) hx
+  have b₂ := fits next.1 next.2 hx
+  have b₃ := fits hb.1 (Int.le_of_lt hb.2) hy
+  have b₄ := fits next.1 next.2 hy
+  have b₅ : FitsI64 (b + 1) := fits64 next.1 (Int.lt_of_le_of_lt next.2 (by decide))
   simp only [sequenceIntegers, Int.zero_add]
   exact all_iff.mp (show _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ ∧ _ from
-    ⟨b₁, b₁, b₅, b₂, b₂, fits32 hq.1 (by omega), b₃, b₃, b₄, b₄, fits32 hk.1 (by omega)⟩)
+    ⟨b₁, b₁, b₅, b₂, b₂, fits32 hq.1 (Int.lt_trans hq.2 (by decide)), b₃, b₃, b₄, b₄,
+      fits32 hk.1 (Int.lt_trans hk.2 (by decide))⟩)
 
 end Attention.Kernel.Problem

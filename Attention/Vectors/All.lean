@@ -45,6 +45,14 @@ def caseFamilies : List (Family Case) :=
 def combineCaseFamilies : List (Family CombineCase) :=
   [combines]
 
+/-- All families of `DrawnPagedCase`. -/
+def drawnPagedCaseFamilies : List (Family DrawnPagedCase) :=
+  [pagedsWide]
+
+/-- All families of `DrawnVarlenCase`. -/
+def drawnVarlenCaseFamilies : List (Family DrawnVarlenCase) :=
+  [varlensWide]
+
 /-- All families of `DropoutCase`. -/
 def dropoutCaseFamilies : List (Family DropoutCase) :=
   [dropouts, dropoutsTiled, dropoutsDrawn, dropoutsPastTiles]
@@ -93,7 +101,7 @@ def sampledCaseFamilies : List (Family SampledCase) :=
 
 /-- All families of `SampledGradientCase`. -/
 def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
-  [gradientsPastTiles]
+  [gradientsPastTiles, gradientsPastTilesMasks]
 
 /-- All families of `TileBoundsCase`. -/
 def tileBoundsCaseFamilies : List (Family TileBoundsCase) :=

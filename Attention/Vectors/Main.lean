@@ -100,6 +100,8 @@ def writeAll (folder : Folder) : IO Unit := do
       (fun id th c => return Json.naturalSampled id th c (← c.run)) naturalSampledCaseFamilies
     write folder "sampled-gradient" "natural"
       (fun id th c => do Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
+    write folder "varlen" "exact" Json.drawnVarlen drawnVarlenCaseFamilies
+    write folder "paged" "exact" Json.drawnPaged drawnPagedCaseFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) philoxCaseFamilies
     write folder "dropout" "exact" (fun id th c => return Json.dropout id th c (← c.run))
       dropoutCaseFamilies

@@ -104,8 +104,10 @@ def numbers (c : NaturalGradientCase) : List Rat :=
     ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ (c.bias.getD []).flatten.flatten.filterMap id ++ c.sinks.getD []
 
-/-- Runs the Spec over intervals, for numbers of any precision. -/
-def compute (c : NaturalGradientCase) : Except String EnclosedGradients := do
+/-- Runs the Spec over intervals, for numbers of any precision. maskOf: the mask of a query head, by
+its number. -/
+def compute (c : NaturalGradientCase) (maskOf : Nat → MaskKind := fun _ => c.mask) :
+    Except String EnclosedGradients := do
   let heads := c.num_kv_heads * c.group
   let intervals := fun (x : List (List (List Rat))) => x.map (·.map (·.map ofRat))
   let Q ← toHeads heads c.q_len c.head_dim (intervals c.q)
@@ -113,8 +115,15 @@ def compute (c : NaturalGradientCase) : Except String EnclosedGradients := do
   let V ← toHeads c.num_kv_heads c.kv_len c.value_dim (intervals c.v)
   let dO ← toHeads heads c.q_len c.value_dim (intervals c.dO)
   let dLse ← toMatrix heads c.q_len (c.dLse.map (·.map ofRat))
-  let modify := fun h : Fin heads => modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
-    (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h.val]!)) (c.biasOf h) c.mask
+  -- Made once, and not for each score.
+  let biases := (List.range heads).toArray.map fun h =>
+    ((c.biasOf h).getD []).toArray.map fun row => row.toArray.map (·.map ofRat)
+  let modify := fun h : Fin heads =>
+    let changed := modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
+      (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h.val]!)) none .none
+    let biased : ScoreMod (Interval working) c.q_len c.kv_len := fun i j s =>
+      if c.bias.isNone then some s else (((biases[h.val]!)[i.val]!)[j.val]!).map (s + ·)
+    changed.andThen (biased.andThen (maskOf h).toMask.toScoreMod)
   let slope := fun _ : Fin heads => c.softcap.elim ScoreSlope.one fun cap =>
     (ScoreSlope.softcap (ofRat cap) : ScoreSlope (Interval working) _ c.q_len c.kv_len)
   let scale := scaleOf c.scale c.head_dim

@@ -114,23 +114,32 @@ def philox (id theoremId : String) (c : PhiloxCase) : String :=
     ("rounds", toString c.rounds), ("key", nats [c.key.k0, c.key.k1]),
     ("counters", lines 5 (c.counters.map words)), ("expected", lines 5 (c.run.map words))]
 
-/-- A case of packed sequences. -/
-def varlen (id theoremId : String) (c : VarlenCase) (rows : List RowResult) : String :=
+/-- A case of packed sequences with its inputs as texts. -/
+def varlenWith (q k v : String) (id theoremId : String) (c : VarlenCase) (rows : List RowResult) :
+    String :=
   vector id c.leanName theoremId c.reason [
     ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
     ("cu_seqlens_q", nats (cuSeqlens c.q_lens)), ("cu_seqlens_k", nats (cuSeqlens c.kv_lens)),
-    ("q", matrix (rats c.q)), ("k", matrix (rats c.k)), ("v", matrix c.v), ("mask", mask c.mask),
+    ("q", q), ("k", k), ("v", v), ("mask", mask c.mask),
     ("expected", lines 5 (rows.map rowResult))]
 
-/-- A case of a cache in pages. -/
-def paged (id theoremId : String) (c : PagedCase) (rows : List RowResult) : String :=
+/-- A case of packed sequences. -/
+def varlen (id theoremId : String) (c : VarlenCase) : List RowResult → String :=
+  varlenWith (matrix (rats c.q)) (matrix (rats c.k)) (matrix c.v) id theoremId c
+
+/-- A case of a cache in pages with its inputs as texts. -/
+def pagedWith (q k v : String) (id theoremId : String) (c : PagedCase) (rows : List RowResult) :
+    String :=
   vector id "Attention.Spec.attendPaged" theoremId c.reason [
     ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
     ("page_size", toString c.page_size), ("num_pages", toString c.num_pages),
-    ("k", matrices (c.k.map rats)), ("v", matrices c.v),
-    ("q", matrix (rats (c.sequences.map (·.q)))),
-    ("tables", array (c.sequences.map fun s => nats s.table)),
+    ("k", k), ("v", v), ("q", q), ("tables", array (c.sequences.map fun s => nats s.table)),
     ("lengths", nats (c.sequences.map (·.length))), ("expected", lines 5 (rows.map rowResult))]
+
+/-- A case of a cache in pages. -/
+def paged (id theoremId : String) (c : PagedCase) : List RowResult → String :=
+  pagedWith (matrix (rats (c.sequences.map (·.q)))) (matrices (c.k.map rats)) (matrices c.v)
+    id theoremId c
 
 /-- A case of a shared prefix. -/
 def cascade (id theoremId : String) (c : CascadeCase) (rows : List RowResult) : String :=

@@ -64,4 +64,26 @@ def run (c : PagedCase) : Except String (List RowResult) := do
 
 end PagedCase
 
+/-- A cache in pages whose numbers are drawn by rule. -/
+structure DrawnPagedCase where
+  /-- The case, but for its numbers. -/
+  without : PagedCase
+  /-- The rows of Q, one for each sequence. -/
+  q : Rule
+  /-- The rows of K of the whole pool, slot by slot. -/
+  k : Rule
+  /-- The rows of V. -/
+  v : Rule
+
+/-- The case with its numbers. -/
+def DrawnPagedCase.inputs (c : DrawnPagedCase) : Except String PagedCase := do
+  let f := c.without
+  let pages {α : Type} (rows : List (List α)) : List (List (List α)) :=
+    (List.range f.num_pages).map fun p => (rows.drop (p * f.page_size)).take f.page_size
+  let q ← c.q.integers f.sequences.length f.head_dim
+  return { f with
+    k := pages (← c.k.integers (f.num_pages * f.page_size) f.head_dim)
+    v := pages (← c.v.rows (f.num_pages * f.page_size) f.value_dim)
+    sequences := f.sequences.zipWith (fun s row => { s with q := row }) q }
+
 end Attention.Vectors

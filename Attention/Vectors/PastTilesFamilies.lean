@@ -130,6 +130,26 @@ def pastTilesOptions : Family NaturalSampledCase where
      entry "precise" "queries, keys and values that need 24 bits" (fun c => { c with
        q := bits c.q, k := bits c.k, v := bits c.v }) ⟨1, 1, 1, 70, 140, 16, 4⟩ [0, 69]]
 
+/-- A case of gradients; numbers are drawn from its name. bits: of all numbers, 0: few. byLse:
+whether the loss depends on the log-sum-exps. -/
+def sampledGradientCase (name reason : String) (s : LargeShape) (rows keys : List Nat)
+    (change : NaturalGradientCase → NaturalGradientCase := id) (mask : MaskKind := .none)
+    (bits : Nat := 0) (byLse : Bool := false) (biased : Bool := false)
+    (masks : List MaskKind := [mask]) : SampledGradientCase :=
+  let rule (part : String) (bound over : Nat) : Rule :=
+    { name := s!"{name}/{part}", over := if bits = 0 then over else 2 ^ 22
+      bound := if bits = 0 then bound else 2 ^ bits - 1 }
+  let masked := if masks.length = 1 then maskText mask else s!"{masks.length} masks"
+  { q := rule "q" 32 16, k := rule "k" 32 16, v := rule "v" 64 8, dO := rule "grad_output" 64 8
+    dLse := { rule "grad_log_sum_exp" 32 8 with bound := if byLse then 32 else 0, over := 8 }
+    rows, keys, masks, batch := s.batch
+    bias := if biased then some (rule "bias" 32 8) else none
+    without := change {
+      reason := s!"{reason}; {masked}; {s.text}"
+      num_kv_heads := s.batch * s.num_kv_heads, group := s.group
+      q_len := s.q_len, kv_len := s.kv_len, head_dim := s.head_dim, value_dim := s.value_dim
+      q := [], k := [], v := [], dO := [], dLse := [] } }
+
 /-- Gradients past the tiles. -/
 def gradientsPastTiles : Family SampledGradientCase where
   name := "gradient-past-tiles"
@@ -141,18 +161,8 @@ def gradientsPastTiles : Family SampledGradientCase where
     let entry (name reason : String) (s : LargeShape) (rows keys : List Nat)
         (change : NaturalGradientCase → NaturalGradientCase := id) (mask : MaskKind := .none)
         (bits : Nat := 0) (byLse : Bool := false) : Named SampledGradientCase :=
-      let rule (part : String) (bound over : Nat) : Rule :=
-        { name := s!"gradient-past-tiles/{name}/{part}", over := if bits = 0 then over else 2 ^ 22
-          bound := if bits = 0 then bound else 2 ^ bits - 1 }
-      ⟨name, return {
-        q := rule "q" 32 16, k := rule "k" 32 16, v := rule "v" 64 8, dO := rule "grad_output" 64 8
-        dLse := { rule "grad_log_sum_exp" 32 8 with bound := if byLse then 32 else 0, over := 8 }
-        rows, keys
-        without := change {
-          reason := s!"{reason}; {maskText mask}; {s.text}", mask
-          num_kv_heads := s.num_kv_heads, group := s.group, q_len := s.q_len, kv_len := s.kv_len
-          head_dim := s.head_dim, value_dim := s.value_dim
-          q := [], k := [], v := [], dO := [], dLse := [] } }⟩
+      ⟨name, return (sampledGradientCase s!"gradient-past-tiles/{name}" reason s rows keys change
+        mask bits byLse)⟩
     [entry "queries" "several tiles of queries" ⟨1, 1, 1, 150, 4, 4, 2⟩ [0, 63, 64, 128, 149] [0, 3]
        (fun c => { c with scale := some (3 / 4) }),
      entry "keys" "several tiles of keys" ⟨1, 1, 1, 4, 300, 4, 2⟩ [0, 3] [0, 63, 64, 128, 299]
@@ -174,5 +184,54 @@ def gradientsPastTiles : Family SampledGradientCase where
        (fun c => { c with sinks := some [3] }),
      entry "precise" "inputs that need 24 bits" ⟨1, 1, 1, 3, 9, 16, 4⟩ [0, 2] [0, 8]
        (bits := 23)]
+
+/-- Gradients past the tiles in calls of several sequences, with biases and masks. -/
+def gradientsPastTilesMasks : Family SampledGradientCase where
+  name := "gradient-past-tiles-masks"
+  about := "Gradients past tiles of 64 and of 128 with a bias, with windows, masks that differ \
+    by head and by sequence, of several sequences in one call, heads of 64 to 256 columns, and \
+    more than 1,024 keys: a bias or a mask of another head, sequence or tile, or a sum over \
+    several sequences, shows."
+  theoremId := "gradient-sink-enclosed"
+  cases :=
+    let entry (name reason : String) (s : LargeShape) (rows keys : List Nat)
+        (change : NaturalGradientCase → NaturalGradientCase := id) (mask : MaskKind := .none)
+        (byLse : Bool := false) (biased : Bool := false) (masks : List MaskKind := [mask]) :
+        Named SampledGradientCase :=
+      ⟨name, return (sampledGradientCase s!"gradient-past-tiles-masks/{name}" reason s rows keys
+        change mask 0 byLse biased masks)⟩
+    [entry "bias" "a bias, several tiles of queries and of keys" ⟨1, 1, 1, 66, 70, 4, 2⟩ [0, 64, 65]
+       [0, 63, 64, 69] (mask := .window .bottomRight (some 9) (some 2)) (biased := true),
+     entry "bias-queries" "a bias" ⟨1, 1, 1, 130, 3, 4, 2⟩ [64, 128, 129] [0, 2] (biased := true)
+       (byLse := true),
+     entry "bias-keys" "a bias" ⟨1, 2, 1, 2, 140, 4, 2⟩ [1] [63, 64, 128, 139] (biased := true),
+     entry "masks-of-keys" "a mask of its own for each head of each sequence"
+       ⟨2, 2, 1, 3, 140, 4, 2⟩ [0, 2] [0, 64, 128, 130, 139]
+       (masks := [.keyLength 131, .causalBottomRight,
+        .keyPadding ((List.range 140).map fun j => j % 7 != 3 && j < 138),
+        .window .bottomRight (some 60) (some 1)]),
+     entry "masks-of-queries" "a mask of its own for each head of each sequence"
+       ⟨2, 2, 1, 70, 4, 4, 2⟩ [0, 64, 69] [0, 1, 3] (byLse := true)
+       (masks := [.keyLength 3, .window .topLeft (some 66) (some 0), .causal,
+        .document ((List.range 70).map (· / 66)) [0, 1, 0, 1]]),
+     entry "padding" "each sequence has its own number of keys, for all heads"
+       ⟨2, 1, 2, 2, 132, 4, 2⟩ [0, 1] [0, 64, 66, 131]
+       (masks := [.keyLength 132, .keyLength 132, .keyLength 66, .keyLength 66]),
+     entry "sequences" "several sequences, heads that share keys" ⟨2, 1, 2, 66, 2, 4, 2⟩ [0, 64, 65]
+       [0, 1] (byLse := true),
+     entry "causal" "several tiles of queries and of keys" ⟨1, 1, 1, 66, 66, 4, 2⟩ [0, 64, 65]
+       [0, 63, 64, 65] (mask := .causal),
+     entry "window" "a window over several tiles" ⟨1, 1, 1, 70, 132, 4, 2⟩ [0, 63, 64, 69]
+       [60, 64, 127, 128, 131] (mask := .window .bottomRight (some 4) (some 2)),
+     entry "softcap" "softcap" ⟨1, 1, 1, 130, 2, 4, 2⟩ [64, 128, 129] [0, 1]
+       (fun c => { c with softcap := some 2 }),
+     entry "shared" "heads that share several tiles of keys" ⟨1, 1, 3, 2, 132, 4, 2⟩ [0, 1]
+       [0, 64, 128, 131],
+     entry "keys-64" "several tiles of keys of 64 columns" ⟨1, 1, 1, 2, 66, 64, 16⟩ [1] [65],
+     entry "queries-64" "several tiles of queries of 64 columns" ⟨1, 1, 1, 66, 2, 64, 4⟩ [65] [1],
+     entry "keys-128" "several tiles of keys of 128 columns" ⟨1, 1, 1, 2, 132, 128, 64⟩ [1] [131],
+     entry "queries-256" "several tiles of queries of 256 columns" ⟨1, 1, 1, 67, 2, 256, 4⟩ [66]
+       [1],
+     entry "long" "more than 1,024 keys" ⟨1, 1, 1, 1, 1100, 4, 2⟩ [0] [1023, 1024, 1099]]
 
 end Attention.Vectors

@@ -48,4 +48,14 @@ def Rule.matrices (r : Rule) (heads m n : Nat) : List (List (List Rat)) :=
   (List.range heads).map fun h => (List.range m).map fun i => (List.range n).map fun j =>
     mkRat xs[(h * m + i) * n + j]! r.over
 
+/-- A matrix of `m` rows and `n` columns; an error for a rule that readers do not know. -/
+def Rule.rows (r : Rule) (m n : Nat) : Except String (List (List Rat)) := do
+  r.check
+  return (r.matrices 1 m n).flatten
+
+/-- The same of integers; an error for numbers that are none. -/
+def Rule.integers (r : Rule) (m n : Nat) : Except String (List (List Int)) := do
+  unless r.over = 1 do throw s!"the numbers of {r.name} have to be integers"
+  return (← r.rows m n).map (·.map (·.num))
+
 end Attention.Vectors

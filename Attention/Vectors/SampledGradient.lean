@@ -16,8 +16,15 @@ open Spec Model
 
 /-- Inputs of the backward pass whose numbers are drawn by rule, with the natural exponential. -/
 structure SampledGradientCase where
-  /-- The case, but for its numbers. -/
+  /-- The case, but for its numbers; its heads are those of all sequences. -/
   without : NaturalGradientCase
+  /-- How many sequences. -/
+  batch : Nat := 1
+  /-- Which keys each query may attend to: one for all query heads of all sequences, or one for
+  each. -/
+  masks : List MaskKind := [.none]
+  /-- Numbers to add to the scores, for each query head a matrix. -/
+  bias : Option Rule := none
   /-- The entries of Q, of all heads. -/
   q : Rule
   /-- The entries of K. -/
@@ -37,10 +44,12 @@ namespace SampledGradientCase
 
 /-- The case with its numbers. -/
 def inputs (c : SampledGradientCase) : Except String NaturalGradientCase := do
-  for r in [c.q, c.k, c.v, c.dO, c.dLse] do r.check
+  for r in [c.q, c.k, c.v, c.dO, c.dLse] ++ c.bias.toList do r.check
   let f := c.without
   let heads := f.num_kv_heads * f.group
   return { f with
+    bias := c.bias.map fun rule =>
+      (rule.matrices heads f.q_len f.kv_len).map (·.map (·.map some))
     q := c.q.matrices heads f.q_len f.head_dim
     k := c.k.matrices f.num_kv_heads f.kv_len f.head_dim
     v := c.v.matrices f.num_kv_heads f.kv_len f.value_dim
@@ -52,12 +61,23 @@ def pick {α : Type} [Inhabited α] (places : List Nat) (xs : List α) : List α
   let all := xs.toArray
   places.map (all[·]!)
 
-/-- Runs the Spec over intervals. The gradient by a bias is that of the kept queries and keys. -/
+/-- The mask of a query head, by its number among those of all sequences. -/
+def maskOf (c : SampledGradientCase) (number : Nat) : MaskKind :=
+  c.masks.getD (if c.masks.length = 1 then 0 else number) .none
+
+/-- Runs the Spec over intervals. The gradient by a bias is that of the kept queries and keys.
+Several sequences are computed as heads, so what is given per head, and the same for all sequences,
+is for one sequence alone. -/
 def run (c : SampledGradientCase) : Except String EnclosedGradients := do
   let f ← c.inputs
-  unless c.rows.all (· < f.q_len) ∧ c.keys.all (· < f.kv_len) ∧ f.bias.isNone do
-    throw "rows or keys do not fit the sizes, or there is a bias"
-  let g ← f.compute
+  unless c.rows.all (· < f.q_len) ∧ c.keys.all (· < f.kv_len) do
+    throw "rows or keys do not fit the sizes"
+  unless c.masks.length = 1 ∨ c.masks.length = f.num_kv_heads * f.group do
+    throw "masks do not fit the sizes"
+  unless c.batch = 1 ∨ (c.batch ∣ f.num_kv_heads ∧ f.alibi.isNone ∧ f.sinks.isNone
+      ∧ f.bias.isNone) do
+    throw "sequences do not fit the heads, or share what is given for each head"
+  let g ← f.compute c.maskOf
   return { g with
     dQ := g.dQ.map (pick c.rows), dK := g.dK.map (pick c.keys), dV := g.dV.map (pick c.keys)
     dBias := g.dBias.map fun rows => (pick c.rows rows).map (pick c.keys) }

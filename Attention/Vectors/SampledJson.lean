@@ -33,6 +33,16 @@ def sampledInputs (c : SampledCase) : List (String × String) :=
     ++ given.filterMap (fun (name, value) => value.map (name, ·))
     ++ [("rows", nats c.rows)]
 
+/-- A case of packed sequences whose numbers are drawn by rule. -/
+def drawnVarlen (id theoremId : String) (c : DrawnVarlenCase) : Except String String := do
+  let f ← c.inputs
+  return varlenWith (rule c.q) (rule c.k) (rule c.v) id theoremId f (← f.run)
+
+/-- A case of a cache in pages whose numbers are drawn by rule. -/
+def drawnPaged (id theoremId : String) (c : DrawnPagedCase) : Except String String := do
+  let f ← c.inputs
+  return pagedWith (rule c.q) (rule c.k) (rule c.v) id theoremId f (← f.run)
+
 /-- A case over the exact model, with the outcome of its rows. -/
 def sampled (id theoremId : String) (c : SampledCase) (heads : List (List RowResult)) : String :=
   vector id "Attention.Spec.attend" theoremId c.reason <| sampledInputs c ++
@@ -52,6 +62,7 @@ def sampledGradient (id theoremId : String) (c : SampledGradientCase) (g : Enclo
     ("softcap", f.softcap.map rat),
     ("alibi", f.alibi.map fun (alignment, slopes) => object
       [("alignment", str (alignmentName alignment)), ("slopes", array (slopes.map rat))]),
+    ("bias", c.bias.map rule),
     ("sinks", f.sinks.map fun sinks => array (sinks.map rat))]
   let found := [
     ("expected_slopes", f.alibi.map fun _ => object (bounds g.slopes)),
@@ -59,11 +70,12 @@ def sampledGradient (id theoremId : String) (c : SampledGradientCase) (g : Enclo
   let present := fun (fields : List (String × Option String)) =>
     fields.filterMap fun (name, value) => value.map (name, ·)
   return vector id f.leanName theoremId f.reason <| [
-    ("num_heads", toString (f.num_kv_heads * f.group)), ("num_kv_heads", toString f.num_kv_heads),
+    ("batch", toString c.batch), ("num_heads", toString (f.num_kv_heads / c.batch * f.group)),
+    ("num_kv_heads", toString (f.num_kv_heads / c.batch)),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim),
     ("scale", match f.scale with | none => str "default" | some s => rat s),
-    ("q", rule c.q), ("k", rule c.k), ("v", rule c.v), ("mask", mask f.mask)]
+    ("q", rule c.q), ("k", rule c.k), ("v", rule c.v), ("masks", lines 5 (c.masks.map mask))]
     ++ present given ++ [
     ("grad_output", rule c.dO), ("grad_log_sum_exp", rule c.dLse),
     ("rows", nats c.rows), ("keys", nats c.keys),

@@ -2,6 +2,7 @@ module
 
 public import Attention.Spec.Varlen
 public import Attention.Vectors.Case
+public import Attention.Vectors.Rule
 
 public section
 
@@ -72,5 +73,23 @@ def run (c : VarlenCase) : Except String (List RowResult) := do
     rowResult (scoredRows c.scale (packedMod cu_q cu_k c.mods i) q kvs) output
 
 end VarlenCase
+
+/-- Packed inputs whose numbers are drawn by rule. -/
+structure DrawnVarlenCase where
+  /-- The case, but for its numbers. -/
+  without : VarlenCase
+  /-- The packed rows of Q. -/
+  q : Rule
+  /-- The packed rows of K. -/
+  k : Rule
+  /-- The packed rows of V. -/
+  v : Rule
+
+/-- The case with its numbers. -/
+def DrawnVarlenCase.inputs (c : DrawnVarlenCase) : Except String VarlenCase := do
+  let f := c.without
+  return { f with
+    q := ← c.q.integers f.q_lens.sum f.head_dim, k := ← c.k.integers f.kv_lens.sum f.head_dim
+    v := ← c.v.rows f.kv_lens.sum f.value_dim }
 
 end Attention.Vectors

@@ -56,6 +56,10 @@ theorem any_approximated_refuted : ¬ ApproximatedOverNets fun _ => True := fun 
     exact ⟨hx₀, hx₁⟩) 0
   generalize (Vec.map (fun x => #v[1 / x[0]]) (net 0 1 N 1) : Matrix Real ((N + 1) ^ 1) 1) = V
     at hb near
+  -- Found at once where an index has to lie inside.
+  have _inside := Nat.one_pos
+  have e : (#v[1 / (#v[#v[x]] : Matrix Real 1 1)[(0 : Fin 1)][0]] : Vec Real 1)[(0 : Fin 1)]
+      = B + 2 := hf
   have hull : (attention β Mask.full.toScoreMod (Vec.map pointQuery #v[#v[x]])
       (Vec.map pointKey (net (0 : Real) 1 N 1)) V)[(0 : Fin 1)][(0 : Fin 1)] ≤ B := by
     simp only [attention, Fin.getElem_fin, Vec.getElem_ofFn]
@@ -64,8 +68,6 @@ theorem any_approximated_refuted : ¬ ApproximatedOverNets fun _ => True := fun 
       simp [score, Mask.toScoreMod, Mask.full]
     · obtain ⟨j, _, rfl⟩ := List.mem_map.mp hkey
       exact hb j
-  have e : (#v[1 / (#v[#v[x]] : Matrix Real 1 1)[(0 : Fin 1)][0]] : Vec Real 1)[(0 : Fin 1)]
-      = B + 2 := hf
   obtain ⟨l, _⟩ := near
   rw [e] at l
   grind

@@ -19,6 +19,14 @@ universe u
 
 variable {R : Type u} [OrderedField R] [NaturalExp R]
 
+omit [NaturalExp R] in
+private theorem atMost_one : AtMost (1 : R) 1 := by
+  have h := OrderedRing.zero_lt_one (R := R)
+  exact ⟨by grind, Std.le_refl _⟩
+
+omit [NaturalExp R] in
+private theorem atMost_zero : AtMost (1 : R) 0 := .zero (Std.le_of_lt OrderedRing.zero_lt_one)
+
 /-- One query or key with one number. -/
 abbrev Single (R : Type u) : Type u := Matrix R 1 1
 
@@ -51,7 +59,7 @@ theorem jvp_isDerivative_single : IsDerivative (R := R) fun Q dQ K dK V dV =>
   have hreach : t * scoreReach 1 1 1 (1 : R) 1 0 = t * 4 := by
     simp only [scoreReach, rawReach, Semiring.natCast_one]
     grind
-  exact Proof.jvp_isDerivative (c := 1) (M := 1) (G := 1) ⟨by grind, Std.le_refl _⟩ isLift_one
+  exact Proof.jvp_isDerivative (c := 1) (M := 1) (G := 1) atMost_one isLift_one
     (movesBySlope_one _) noBias
     (hone Q (by simp)) (hone K (by simp)) (hone V (by simp)) (hone dQ (by simp))
     (hone dK (by simp)) (hone dV (by simp))
@@ -124,12 +132,17 @@ theorem not_pos_of_short {x C : R} (hC : 0 ≤ C)
   clear h h₂ h₃ ht
   grind
 
+omit [NaturalExp R] in
+private theorem eighth : (0 : R) ≤ 1 / 8 ∧ (1 / 8 : R) * 4 ≤ 1 / 2 := by
+  have h := OrderedRing.zero_lt_one (R := R)
+  exact ⟨by grind, by grind⟩
+
 /-- Where queries, keys and values are 1, the first two change at the rate `a` and the values at the
 rate `v`, the derivative is `v`. -/
 theorem IsDerivative.single {derivative : ∀ (_Q _dQ _K _dK _V _dV : Single R), R}
     (claim : IsDerivative derivative) {a v : R} (ha : AtMost 1 a) (hv : AtMost 1 v) :
     derivative #v[#v[1]] #v[#v[a]] #v[#v[1]] #v[#v[a]] #v[#v[1]] #v[#v[v]] = v := by
-  have h1 : AtMost (1 : R) 1 := ⟨by grind, Std.le_refl _⟩
+  have h1 := atMost_one (R := R)
   obtain ⟨C, hC⟩ := claim #v[#v[1]] #v[#v[a]] #v[#v[1]] #v[#v[a]] #v[#v[1]] #v[#v[v]] (by
     intro A hA
     simp only [List.mem_cons, List.not_mem_nil, or_false] at hA
@@ -142,33 +155,38 @@ theorem IsDerivative.single {derivative : ∀ (_Q _dQ _K _dK _V _dV : Single R),
           (Matrix.moved #v[#v[1]] t #v[#v[a]]) (Matrix.moved #v[#v[1]] t #v[#v[v]])
           = 1 + t * v := output_single (0 + t * 0) ..
       have e' : output noBias #v[#v[1]] #v[#v[1]] #v[#v[1]] = (1 : R) := output_single 0 ..
-      have e'' : 1 + t * v - 1 - t * D = t * (v - D) := by grind
+      have e'' : 1 + t * v - 1 - t * D = t * (v - D) := by clear claim hC h e e'; grind
       rwa [e, e', e''] at h
   have hC₀ : 0 ≤ C := by
-    have := (hstep (1 / 8) (by grind) (by grind)).nonneg
+    have := (hstep (1 / 8) eighth.1 eighth.2).nonneg
+    clear claim hC hstep
     grind
   have hn₁ := not_pos_of_short hC₀ (x := v - D) fun t h₀ ht => (hstep t (Std.le_of_lt h₀) ht).2
   have hn₂ := not_pos_of_short hC₀ (x := D - v) fun t h₀ ht => by
     have := (hstep t (Std.le_of_lt h₀) ht).1
+    clear claim hC hstep hn₁
     grind
+  clear claim hC hstep
   grind
 
 /-- The weights taken for constants: the rate of a score changes its own weight only, p s' v. -/
 theorem meanLeftOut_refuted : ¬ IsDerivative (R := R) fun Q dQ K dK V dV =>
     let p : R := (probabilities 1 (ScoreMod.bias noBias) Q K : Single R)[0][0]
     p * rawTangent 1 Q dQ K dK 0 0 * V[0][0] + p * dV[0][0] := fun claim => by
-  have h := claim.single (a := 1) (v := 0) ⟨by grind, Std.le_refl _⟩ (AtMost.zero (by grind))
+  have h := claim.single (a := 1) (v := 0) atMost_one atMost_zero
   rw [probability_single] at h
   have hr : rawTangent 1 (#v[#v[1]] : Single R) #v[#v[1]] #v[#v[1]] #v[#v[1]] 0 0 = 2 := by
     show (1 : R) * (1 * 1 + 0 + (1 * 1 + 0)) = 2
     grind
   rw [hr] at h
   have h : (1 : R) * 2 * 1 + 1 * 0 = 0 := h
+  clear claim
   grind
 
 /-- The rates of the values left out. -/
 theorem valuesLeftOut_refuted : ¬ IsDerivative (R := R) fun _ _ _ _ _ _ => 0 := fun claim => by
-  have := claim.single (a := 0) (v := 1) (AtMost.zero (by grind)) ⟨by grind, Std.le_refl _⟩
+  have h := claim.single (a := 0) (v := 1) atMost_zero atMost_one
+  clear claim
   grind
 
 end Attention.WrongVariants

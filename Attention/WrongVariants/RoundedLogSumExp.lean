@@ -64,6 +64,11 @@ private theorem factor_single (u s : R) :
   have e : ((1 : R) * 1 + 0) / (1 + 0) = 1 := by grind
   rw [e]
 
+omit [Exponential R R] in
+private theorem numeral_four : (numeral 4 : R) = 4 := by
+  simp only [Proof.numeral_succ, Proof.numeral_eq]
+  grind
+
 /-- What the claim says of one key with the score `s`, computed as s + c. -/
 private theorem single {result : R → R → R → R → Prop}
     {bound : Precision R → R → R → R → R → R} {constant : R → Prop}
@@ -73,15 +78,12 @@ private theorem single {result : R → R → R → R → Prop}
   have e₀ : max (0 : R) 0 = 0 := by
     rw [OrderedField.max_def]
     split <;> rfl
-  have e₁ : (numeral 4 : R) = 4 := by
-    simp only [Proof.numeral_succ, Proof.numeral_eq]
-    grind
   have e₂ : (numeral (0 + 1) : R) = 1 := by
     simp only [Proof.numeral_succ, Proof.numeral_eq]
     grind
   have h2 : 2 * (1 : R) * u < 1 := by
     have h4 := h4
-    rw [e₁] at h4
+    rw [numeral_four] at h4
     clear claim h hE
     grind
   have run : Run (unitOnly u) (s + c) ⟨[⟨⟨some s, 0, 0⟩, s + c⟩], 1, 0, 0, 0⟩ :=
@@ -92,12 +94,12 @@ private theorem single {result : R → R → R → R → Prop}
     hc (fun key hk t ht => by
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : s = t := Option.some.inj ht
-      exact ⟨by grind, by grind⟩)
+      exact atMost_sub_self (s + c))
     0 0 (Nat.le_refl _) (Nat.le_refl _) (by simp only [unitOnly, e₂]; exact h2) h4 s E s
     (by
       show (exp s : R) = exp s + 0
       rw [Semiring.add_zero]) rfl (by simpa [factor_single] using hE) L h
-  have e₃ : s - s = 0 := by grind
+  have e₃ : s - s = 0 := by clear claim h h₁ run; grind
   simpa [largestError, e₀, e₃] using h₁
 
 /-- What the claim says of the same where nothing is rounded. -/
@@ -105,17 +107,12 @@ private theorem single_exact {result : R → R → R → R → Prop} {constant :
     (claim : LogSumExpStays result logSumExpTolerance constant) {c s L : R} (hc : constant c)
     (h : result 0 (s + c) 1 L) : L = s := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have e : gamma 1 (0 : R) = 0 := by
-    rw [gamma, Semiring.mul_zero]
-    grind
-  have e₄ : gamma 4 (0 : R) = 0 := by
-    rw [gamma, Semiring.mul_zero]
-    grind
   have h₁ := single claim (E := 0) s (Std.le_refl 0) hc (by rw [Semiring.mul_zero]; exact h₀)
-    (by rw [e, exp_zero]; grind) h
+    (by rw [gamma_zero, exp_zero]; clear claim h; grind) h
   rw [logSumExpTolerance] at h₁
-  simp only [unitOnly, e₄] at h₁
+  simp only [unitOnly, gamma_zero] at h₁
   obtain ⟨h₂, h₃⟩ := h₁
+  clear claim h
   grind
 
 /-! ## Results and scores -/
@@ -126,6 +123,7 @@ private theorem single_exact {result : R → R → R → R → Prop} {constant :
 theorem maximumLeftOut_refuted : ¬ LogSumExpStays (R := R) maximumLeftOut := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl exp_zero
+  clear claim
   grind
 
 /-- The denominator where its logarithm belongs. -/
@@ -134,6 +132,7 @@ theorem maximumLeftOut_refuted : ¬ LogSumExpStays (R := R) maximumLeftOut := fu
 theorem noLogarithm_refuted : ¬ LogSumExpStays (R := R) noLogarithm := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := single_exact claim (c := 0) (s := 0) (L := 0 + 0 + 1) rfl rfl
+  clear claim
   grind
 
 /-- The claim of scores that are off by a constant that all keys share: it cancels from an output,
@@ -145,6 +144,7 @@ theorem constantForgiven_refuted :
   have h := single_exact claim (c := 1) (s := 0) (L := 0 + 1 + 0) trivial
     ⟨0, 0, 0, 0, 0, 0 + 1, 0, 0, by omega, by omega, exp_zero,
       by rw [Semiring.mul_zero, Semiring.zero_mul]; exact ⟨by grind, by grind⟩, rfl, rfl, rfl⟩
+  clear claim
   grind
 
 end
@@ -164,12 +164,9 @@ theorem logarithmNotCounted_refuted :
   have e₁ : (numeral 1 : R) = 1 := by
     simp only [Proof.numeral_succ, Proof.numeral_eq]
     grind
-  have e₄ : (numeral 4 : R) = 4 := by
-    simp only [Proof.numeral_succ, Proof.numeral_eq]
-    grind
   have h₁ := NaturalExp.one_add_le_exp (1 / 98 : R)
   have h := single claim (u := 1 / 100) (c := 0) (E := 1 / 98) 1000 (L := 1010) (by grind) rfl
-    (by rw [e₄]; grind) (by
+    (by rw [numeral_four]; grind) (by
       rw [gamma, e₁]
       refine Std.le_trans ?_ h₁
       grind)

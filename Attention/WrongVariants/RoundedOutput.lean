@@ -78,17 +78,20 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
     ⟨exactKey 0 1, by simp, by simp [exactKey], rfl⟩ 0 (fun key hk s hs => by
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : 0 = s := Option.some.inj hs
-      exact ⟨by simp only [exactKey]; grind, by simp only [exactKey]; grind⟩)
+      exact exactKey_close ..)
     0 0 (Nat.le_refl _) (Nat.le_refl _) (by rw [e₆]; exact ha')
-    (by rw [e₀]; grind) _ (roundedTimes_up ha 5 _) u _ (rounded_upwards hu _) 0
+    (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u _
+    (rounded_upwards hu _) 0
   have e₁ : (attend [(⟨some 0, #v[1]⟩ : ScoredValue R R 1)])[0] = 1 := by
     rw [Proof.getElem_attend]
     simp only [Proof.numerator, denominator, weight, List.map_cons, List.map_nil, sumOver_cons,
       sumOver_nil, exp_zero]
     show (1 * 1 + 0) / (1 + 0) = (1 : R)
+    clear claim h
     grind
   rw [e₁] at h
   have e₂ : (1 * (1 + a)) / 1 * (1 + a) ^ 5 * (1 + u) = 1 * (1 + a) * (1 + a) ^ 5 * (1 + u) := by
+    clear claim h
     grind
   simp only [e₂] at h
   exact h
@@ -105,9 +108,6 @@ private theorem one_key_allowed (a : R) :
     simp only [boundedWeights, boundedWeight, List.map_cons, List.map_nil, rowMax, maxScore,
       largestError, List.foldl_cons, List.foldl_nil, numeratorOnly, e₁, e₃, exp_sub_self, exp_zero,
       Proof.power_eq, Semiring.one_pow, e₂]
-  have e₁ : absolute (1 : R) = 1 := by
-    rw [absolute, OrderedField.max_def]
-    split <;> grind
   have e₂ : absolute ((1 : R) - 1) = 0 := by
     rw [absolute, OrderedField.max_def]
     split <;> grind
@@ -117,9 +117,6 @@ private theorem one_key_allowed (a : R) :
   have e₃ : smaller ((1 : R) * 1 / (1 / 1 + 0)) 1 = 1 := by
     have : (1 : R) * 1 / (1 / 1 + 0) = 1 := by grind
     rw [this, smaller, if_pos (Std.le_refl _)]
-  have e₄ : gamma 0 (0 : R) = 0 := by
-    rw [gamma, Semiring.mul_zero]
-    grind
   have e₅ : ¬ (1 : R) ≤ 0 := by grind
   have e₆ : max (0 : R) 0 = 0 := by
     rw [OrderedField.max_def]
@@ -132,8 +129,8 @@ private theorem one_key_allowed (a : R) :
     split <;> grind
   refine ⟨?_, by rw [hw, ho]⟩
   rw [tolerance, toleranceTerms, hw]
-  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, e₁, e₂, e₃, e₄,
-    e₅, e₆, e₇, e₈, if_false, numeratorOnly, Nat.zero_add]
+  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, absolute_one, e₂, e₃,
+    gamma_zero, e₅, e₆, e₇, e₈, if_false, numeratorOnly, Nat.zero_add]
   grind
 
 omit [Exponential R R] in
@@ -153,6 +150,7 @@ theorem resultNotCounted_refuted : ¬ StoredStaysAllowed (R := R) resultNotCount
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := (one_key claim (a := 1 / 100) (u := 1) (by grind) (by grind) (by grind)).2
   rw [resultNotCounted, (one_key_allowed _).1, gamma_six] at h
+  clear claim
   grind
 
 /-- A bound in which storing the result rounds the exact output, and not what was computed. -/
@@ -165,10 +163,8 @@ theorem exactResultStored_refuted :
     ¬ StoredStaysAllowed (R := R) exactResultStored := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := (one_key claim (a := 1 / 100) (u := 1) (by grind) (by grind) (by grind)).2
-  have e : absolute (1 : R) = 1 := by
-    rw [absolute, OrderedField.max_def]
-    split <;> grind
-  rw [exactResultStored, (one_key_allowed _).1, (one_key_allowed _).2, gamma_six, e] at h
+  rw [exactResultStored, (one_key_allowed _).1, (one_key_allowed _).2, gamma_six, absolute_one] at h
+  clear claim
   grind
 
 end Attention.WrongVariants

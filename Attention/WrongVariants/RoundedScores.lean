@@ -50,6 +50,24 @@ private theorem dot_one (q k : R) : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k := b
   have h : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k + 0 := rfl
   rw [h, Semiring.add_zero]
 
+private theorem unrounded {s x y : R} (e : y = x) (h : 0 ≤ s := by exact Std.le_refl _) :
+    Rounded s x y :=
+  e ▸ rounded_refl h x
+
+private theorem two_mul_two : (2 : R) * 2 = 4 := by grind
+
+private theorem sixteenth : (0 : R) ≤ 1 / 16 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  grind
+
+private theorem differ : (1 : R) ≠ 17 / 16 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  grind
+
+private theorem factor_one : 4 * ((1 : R) - 1) ≤ 1 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  grind
+
 private theorem noError (o scale A s b : R) :
     scoreError ⟨0, 0, 0, 0⟩ ⟨o, 0, 0⟩ 0 scale A s b = 0 := by
   rw [scoreError, gamma, operandFactor, Proof.power_eq, Semiring.pow_zero, Semiring.mul_zero]
@@ -77,13 +95,14 @@ private theorem refute_scores
     (hx : compute ⟨0, 0, 0, 0⟩ f 1 1 1 #v[1] #v[1] x)
     (hy : compute ⟨0, 0, 0, 0⟩ f 1 1 1 #v[1] #v[1] y) (hxy : x ≠ y) :
     ¬ ScoresStayClose compute error := fun claim => by
-  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by rw [dot_one]; grind
+  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by
+    rw [dot_one, Semiring.mul_one, Semiring.mul_one]
   obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ f 1 1 1 1 1 roundsNothing (Std.le_refl _) hf
     (by rw [Semiring.mul_zero]; grind) (by
-      rw [show (1 : R) * 1 * 1 = 1 by grind]
+      rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 1)
-  have h₁ := h #v[1] #v[1] 0 x (by rw [e]; exact ⟨by grind, by grind⟩) hx
-  have h₂ := h #v[1] #v[1] 0 y (by rw [e]; exact ⟨by grind, by grind⟩) hy
+  have h₁ := h #v[1] #v[1] 0 x (by rw [e]; exact atMost_sub_self 1) hx
+  have h₂ := h #v[1] #v[1] 0 y (by rw [e]; exact atMost_sub_self 1) hy
   rw [e, herror] at h₁ h₂
   obtain ⟨h₃, h₄⟩ := h₁
   obtain ⟨h₅, h₆⟩ := h₂
@@ -103,12 +122,15 @@ theorem scaledTwice_refuted : ¬ ScoresStayClose (R := R) scaledTwice := fun cla
   have h₀ := OrderedRing.zero_lt_one (R := R)
   obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ ⟨0, 0, 0⟩ 2 2 1 1 2 roundsNothing (Std.le_refl _)
     (Std.le_refl _) (by rw [Semiring.mul_zero, operandFactor_none]; grind) (by
-      rw [show (2 : R) * 1 * 1 = 2 by grind]
+      rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 2)
-  have h₁ := h #v[1] #v[1] 0 4 (by rw [dot_one]; exact ⟨by grind, by grind⟩)
-    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩)
+  have h₁ := h #v[1] #v[1] 0 4 (by
+    rw [dot_one, Semiring.mul_one, Semiring.mul_one]; exact atMost_sub_self 2)
+    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl (unrounded (by
+      simp only [Semiring.one_mul, Semiring.mul_one]; exact two_mul_two.symm)))
   have h₂ := h #v[1] #v[0] 2 0 (by rw [dot_one]; exact ⟨by grind, by grind⟩)
-    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩)
+    (computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl (unrounded (by
+      simp only [Semiring.mul_zero])))
   simp only [dot_one, noError] at h₁ h₂
   obtain ⟨h₃, h₄⟩ := h₁
   obtain ⟨h₅, h₆⟩ := h₂
@@ -122,7 +144,7 @@ theorem scaledTwice_refuted : ¬ ScoresStayClose (R := R) scaledTwice := fun cla
 /-- One number of an operand, stored. -/
 private theorem stored_once {f : ScoreFormats R} {x y : R} (h : Rounded f.operands x y) :
     StoredTimes ⟨0, 0, 0, 0⟩ f 1 (1 * x) y :=
-  ⟨1 * x, x, rfl, ⟨0, .zero (Std.le_refl _), by grind⟩, h⟩
+  ⟨1 * x, x, rfl, unrounded (Semiring.one_mul x).symm, h⟩
 
 private theorem stored_up : Rounded (1 / 16 : R) 1 (17 / 16) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -130,11 +152,12 @@ private theorem stored_up : Rounded (1 / 16 : R) 1 (17 / 16) := by
 
 theorem storingNotCounted_refuted : ¬ ScoresStayClose (R := R) storingNotCounted := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  refine refute_scores (f := ⟨1 / 16, 0, 0⟩) (x := 1) (y := 17 / 16) (by grind)
-    (by rw [operandFactor_none]; grind) (noError ..) ⟨0, ?_⟩ ⟨1, ?_⟩ (by grind)
-  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩
+  refine refute_scores (f := ⟨1 / 16, 0, 0⟩) (x := 1) (y := 17 / 16) sixteenth
+    (by rw [operandFactor_none]; exact factor_one) (noError ..) ⟨0, ?_⟩ ⟨1, ?_⟩ differ
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl
+      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
   · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
-      ⟨0, .zero (Std.le_refl _), by grind⟩
+      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
 
 /-! ## Bounds -/
 
@@ -146,13 +169,14 @@ theorem storingNotCounted_refuted : ¬ ScoresStayClose (R := R) storingNotCounte
 theorem errorWithoutOperands_refuted :
     ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorWithoutOperands := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  refine refute_scores (f := ⟨1 / 16, 1, 0⟩) (x := 1) (y := 17 / 16) (by grind) ?_ (noError ..)
-    ?_ ?_ (by grind)
+  refine refute_scores (f := ⟨1 / 16, 1, 0⟩) (x := 1) (y := 17 / 16) sixteenth ?_ (noError ..)
+    ?_ ?_ differ
   · rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_zero]
     grind
-  · exact computes (a := 0) (b := 0) (Nat.zero_le _) rfl rfl ⟨0, .zero (Std.le_refl _), by grind⟩
+  · exact computes (a := 0) (b := 0) (Nat.zero_le _) rfl rfl
+      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
   · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
-      ⟨0, .zero (Std.le_refl _), by grind⟩
+      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
 
 /-- A bound in which one rounding counts where q and k are both stored. -/
 @[expose] def errorOfOneOperand (p : Precision R) (f : ScoreFormats R)
@@ -169,12 +193,8 @@ theorem errorOfOneOperand_refuted :
       (magnitude #v[1] #v[1]) 1 0 = 1 / 16 := by
     have e₂ : magnitude (#v[1] : Vec R 1) #v[1] = 1 := by
       have : magnitude (#v[1] : Vec R 1) #v[1] = absolute 1 * absolute 1 + 0 := rfl
-      rw [this, absolute, OrderedField.max_def]
-      split <;> grind
-    have e₃ : absolute (1 : R) = 1 := by
-      rw [absolute, OrderedField.max_def]
-      split <;> grind
-    rw [errorOfOneOperand, scoreError, gamma, operandFactor, Proof.power_eq, e₂, e₃]
+      rw [this, absolute_one, Semiring.mul_one, Semiring.add_zero]
+    rw [errorOfOneOperand, scoreError, gamma, operandFactor, Proof.power_eq, e₂, absolute_one]
     show ((1 + numeral (0 + 2) * 0 / (1 - numeral (0 + 2) * 0))
       * ((1 + 0) * (1 + 1 / 16)) ^ 1 - 1) * (1 * 1) + numeral 2 * 0 * 1 + numeral 3 * 0 * 0
         + 0 * (1 + (((1 + numeral (0 + 2) * 0 / (1 - numeral (0 + 2) * 0))
@@ -182,18 +202,19 @@ theorem errorOfOneOperand_refuted :
         = (1 / 16 : R)
     rw [Semiring.pow_succ, Semiring.pow_zero]
     grind
-  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by rw [dot_one]; grind
+  have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by
+    rw [dot_one, Semiring.mul_one, Semiring.mul_one]
   obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0⟩ ⟨1 / 16, 2, 0⟩ 1 1 1 1 1 roundsNothing (Std.le_refl _)
-    (by grind) (by rw [e₀, Semiring.mul_zero]; grind) (by
-      rw [show (1 : R) * 1 * 1 = 1 by grind]
+    sixteenth (by rw [e₀, Semiring.mul_zero]; grind) (by
+      rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 1)
   have stored_down : Rounded (1 / 16 : R) 1 (15 / 16) := ⟨-(1 / 16), ⟨by grind, by grind⟩, by grind⟩
-  have h₁ := h #v[1] #v[1] 0 (289 / 256) (by rw [e]; exact ⟨by grind, by grind⟩)
+  have h₁ := h #v[1] #v[1] 0 (289 / 256) (by rw [e]; exact atMost_sub_self 1)
     (computes (a := 1) (b := 1) (Nat.le_refl _) (stored_once stored_up) (stored_once stored_up)
-      ⟨0, .zero (Std.le_refl _), by grind⟩)
-  have h₂ := h #v[1] #v[1] 0 (225 / 256) (by rw [e]; exact ⟨by grind, by grind⟩)
+      (unrounded (by grind)))
+  have h₂ := h #v[1] #v[1] 0 (225 / 256) (by rw [e]; exact atMost_sub_self 1)
     (computes (a := 1) (b := 1) (Nat.le_refl _) (stored_once stored_down) (stored_once stored_down)
-      ⟨0, .zero (Std.le_refl _), by grind⟩)
+      (unrounded (by grind)))
   rw [e, e₁] at h₁ h₂
   obtain ⟨h₃, h₄⟩ := h₁
   obtain ⟨h₅, h₆⟩ := h₂
@@ -209,12 +230,11 @@ theorem errorOfDifference_refuted :
     ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorOfDifference := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   refine refute_scores (f := ⟨0, 0, 1 / 16⟩) (x := 1) (y := 17 / 16) (Std.le_refl _)
-    (by rw [operandFactor_none]; grind) ?_ ?_ ?_ (by grind)
-  · rw [errorOfDifference, noError]
-    grind
-  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl
-      ⟨0, .zero (by grind), by grind⟩
-  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl ⟨1 / 16, ⟨by grind, Std.le_refl _⟩,
-      by grind⟩
+    (by rw [operandFactor_none]; exact factor_one) ?_ ?_ ?_ differ
+  · rw [errorOfDifference, noError, Semiring.mul_zero, Semiring.add_zero]
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl (unrounded
+      (by simp only [Semiring.one_mul]) sixteenth)
+  · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl (by
+      rw [Semiring.one_mul, Semiring.one_mul, Semiring.one_mul]; exact stored_up)
 
 end Attention.WrongVariants

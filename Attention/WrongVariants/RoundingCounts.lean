@@ -16,11 +16,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-omit [Exponential R R] in
-private theorem gamma_zero (k : Nat) : gamma k (0 : R) = 0 := by
-  rw [gamma, Semiring.mul_zero]
-  grind
-
 private theorem boundedWeights_level (u x y : R) (r : Nat) :
     boundedWeights (unitOnly u) r [⟨some 0, 0, x⟩, ⟨some 0, 0, y⟩] = [⟨1, 1, x⟩, ⟨1, 1, y⟩] := by
   have h₁ : rowMax [some (0 : R), some 0] = some 0 := by
@@ -75,7 +70,7 @@ private theorem refute_level {run : Precision R → R → Part R → Prop}
       simp only [List.mem_cons, List.not_mem_nil, or_false] at hk
       rcases hk with rfl | rfl <;>
       · obtain rfl : 0 = s := Option.some.inj hs
-        exact ⟨by simp only [exactKey]; grind, by simp only [exactKey]; grind⟩)
+        exact exactKey_close ..)
     (a + r) r (Nat.le_refl _) (Nat.le_refl _)
     (by simp only [unitOnly, Semiring.mul_zero]; exact OrderedRing.zero_lt_one) hD (o / l)
     (roundedTimes_refl (Std.le_refl _) 5 _) 0
@@ -102,6 +97,11 @@ private theorem adds_pair_up {u : R} (hu : 0 ≤ u) (a b : Part R) :
 omit [Exponential R R] in
 private theorem gamma_one {u : R} : gamma 1 u = u / (1 - u) := by
   rw [gamma, Proof.numeral_succ, Proof.numeral_eq]
+  grind
+
+omit [Exponential R R] in
+private theorem hundredth : (0 : R) ≤ 1 / 100 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
   grind
 
 /-- Additions are not counted. -/
@@ -139,7 +139,7 @@ private theorem multiplies_level {u : R} (hu : 0 ≤ u) (m : R) (part : Part R) 
 
 theorem rescalingsNotCounted_refuted : ¬ StaysAllowed (R := R) (RunBy rescalingsNotCounted) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hu : (0 : R) ≤ 1 / 100 := by grind
+  have hu := hundredth (R := R)
   have h₁ := run_own (rules := rescalingsNotCounted) rfl hu 0 1
   have h₂ := RunBy.rescale h₁ ⟨Std.le_refl _, multiplies_level hu 0 _⟩
   have h₃ := RunBy.rescale h₂ ⟨Std.le_refl _, multiplies_level hu 0 _⟩
@@ -161,8 +161,7 @@ theorem rescalingsNotCounted_refuted : ¬ StaysAllowed (R := R) (RunBy rescaling
     obtain ⟨h₆, _⟩ := h₅
     have e₁ : absolute ((1 + 1) / 2 : R) = 1 := by
       have e₂ : ((1 + 1) / 2 : R) = 1 := by grind
-      rw [e₂, absolute, OrderedField.max_def]
-      split <;> grind
+      rw [e₂, absolute_one]
     rw [e, e₁] at h₆
     clear h h₁ h₂ h₃
     grind
@@ -202,7 +201,7 @@ private theorem multiplies_to {u m m' x : R} (hu : 0 ≤ u) (h : Rounded u (m - 
 
 theorem referenceFalls_refuted : ¬ StaysAllowed (R := R) (RunBy referenceFalls) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hu : (0 : R) ≤ 1 / 100 := by grind
+  have hu := hundredth (R := R)
   have h₁ := run_own (rules := referenceFalls) rfl hu 0 1
   have h₂ := RunBy.rescale h₁ (multiplies_to (m' := 1000) hu (rounded_down hu _) _)
   have h₃ := RunBy.rescale h₂ (multiplies_to (m' := 0) hu (rounded_up hu _) _)
@@ -241,7 +240,7 @@ theorem referenceFalls_refuted : ¬ StaysAllowed (R := R) (RunBy referenceFalls)
 theorem referenceNotReached_refuted : ¬ StaysAllowed (R := R) (RunBy rightRules)
     (fun m keys => ∃ key ∈ keys, key.score ≠ none ∧ key.computed ≤ m) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hu : (0 : R) ≤ 1 / 100 := by grind
+  have hu := hundredth (R := R)
   have h₁ := run_own (rules := rightRules) rfl hu 0 1
   have h₂ := RunBy.rescale h₁
     ⟨by grind, multiplies_to (m' := 1000) hu (rounded_down hu _) _⟩

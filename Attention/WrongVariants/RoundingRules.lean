@@ -121,6 +121,22 @@ theorem rounded_refl {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
   ⟨0, AtMost.zero hu, by grind⟩
 
 omit [Exponential R R] in
+theorem gamma_zero (k : Nat) : gamma k (0 : R) = 0 := by
+  rw [gamma, Semiring.mul_zero]
+  grind
+
+omit [Exponential R R] in
+theorem atMost_sub_self (x : R) : AtMost 0 (x - x) := by
+  rw [show x - x = 0 by grind]
+  exact .zero (Std.le_refl _)
+
+omit [Exponential R R] in
+theorem absolute_one : absolute (1 : R) = 1 := by
+  have h := OrderedRing.zero_lt_one (R := R)
+  rw [absolute, OrderedField.max_def]
+  split <;> grind
+
+omit [Exponential R R] in
 /-- The same several times. -/
 theorem roundedTimes_refl {u : R} (hu : 0 ≤ u) (k : Nat) (x : R) :
     RoundedTimes u k x x := by
@@ -145,6 +161,12 @@ theorem unitOnly_precise {u : R} (hu : 0 ≤ u) : Precise (unitOnly u) :=
 omit [Exponential R R] in
 /-- A key whose score is computed exactly. -/
 @[expose] def exactKey (s v : R) : ComputedKey R := ⟨⟨some s, 0, v⟩, s⟩
+
+omit [Exponential R R] in
+theorem exactKey_close (s v : R) :
+    AtMost (exactKey s v).error ((exactKey s v).computed - (s + 0)) := by
+  rw [Semiring.add_zero]
+  exact atMost_sub_self s
 
 /-- The weight of a key, nothing rounded. -/
 theorem weighs_exactly {u : R} (hu : 0 ≤ u) (key : ComputedKey R) (m : R) :

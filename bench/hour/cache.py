@@ -26,7 +26,9 @@ def pack(cache: Path, target: Path, *, largest: int = LARGEST, most: int = MOST)
     written: list[Path] = []
     content, archive = _new()
     for folder in _kernels(cache):
-        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if _wanted(path)}
+        files = {
+            path.name: path.read_bytes() for path in sorted(folder.iterdir()) if _is_wanted(path)
+        }
         # Compressed they are smaller; then there is room in any case.
         size = sum(map(len, files.values()))
         if content.tell() and content.tell() + size > largest:
@@ -48,13 +50,13 @@ def unpack(folder: Path, cache: Path) -> int:
     for path in sorted(folder.glob("cache-*.zip")):
         try:
             with zipfile.ZipFile(path) as archive:
-                count += _unpacked(archive, cache)
+                count += _unpack(archive, cache)
         except (OSError, zipfile.BadZipFile):
             continue
     return count
 
 
-def _unpacked(archive: zipfile.ZipFile, cache: Path) -> int:
+def _unpack(archive: zipfile.ZipFile, cache: Path) -> int:
     kernels: dict[str, list[str]] = {}
     for member in archive.namelist():
         if found := _MEMBER.fullmatch(member):
@@ -76,7 +78,7 @@ def _kernels(cache: Path) -> Iterator[Path]:
     yield from sorted(set(found), key=lambda path: path.stat().st_mtime, reverse=True)
 
 
-def _wanted(path: Path) -> bool:
+def _is_wanted(path: Path) -> bool:
     return _MEMBER.fullmatch(f"{path.parent.name}/{path.name}") is not None and not (
         path.name.startswith(_GROUP)
     )

@@ -99,7 +99,7 @@ def seconds(call: Call) -> float:
     return (time.perf_counter() - start) / CALLS
 
 
-def measured(call: Call, bare: Call) -> dict[str, float]:
+def measure(call: Call, bare: Call) -> dict[str, float]:
     """Microseconds of a call and of the bare operator beside it, the least of all runs, and the
     median of their ratios."""
     for one in (call, bare):
@@ -131,10 +131,10 @@ def run() -> dict[str, Any]:
             def bare(query: Tensor = query) -> object:
                 return operator(query)
 
-            found[name] = {"kernels": kernels, **measured(call, bare)}
+            found[name] = {"kernels": kernels, **measure(call, bare)}
             # As it would be if no launch were kept: by Triton's own way to its kernel.
             with mock.patch.object(kept, "_COMPILES", False):
-                again = measured(call, bare)
+                again = measure(call, bare)
             found[name] |= {"not_kept_us": again["us"], "not_kept_ratio": again["ratio"]}
     return {
         "python": platform.python_version(), "torch": torch.__version__,

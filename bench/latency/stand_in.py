@@ -24,7 +24,7 @@ from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 SOURCE = Path(__file__).with_name("libcuda.c")
 
 
-def built(folder: Path) -> Path:
+def build(folder: Path) -> Path:
     """The library, compiled into `folder`. Raises RuntimeError with the compiler's message."""
     path = folder / "libcuda.so.1"
     compiler = os.environ.get("CC", "cc")
@@ -47,7 +47,7 @@ def stand_in(folder: Path) -> Iterator[Callable[[], int]]:
     """
     if INTERPRETED.value:
         raise RuntimeError("Triton interprets here: unset TRITON_INTERPRET")
-    path = built(folder)
+    path = build(folder)
     # The loader finds a library by its name once it is loaded, and the linker by its folder.
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     started = ctypes.c_long.in_dll(library, "started")

@@ -141,7 +141,7 @@ def fingerprint(lines: list[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def declared(root: Path) -> dict[str, Declared]:
+def read_declarations(root: Path) -> dict[str, Declared]:
     """By full name, the declarations in the files of the library that have a name and are not
     private."""
     found = {}

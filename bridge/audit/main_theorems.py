@@ -37,7 +37,7 @@ def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, A
         over = classes[-1] if classes else None
         found.append({**entry, **declaration, "mentions": mentions, "over": over})
     ids = [entry["id"] for entry in entries]
-    problems += restated.placed(entries, listing)
+    problems += restated.problems_of_kinds(entries, listing)
     problems += [f"{id} is listed twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
     tested = {id for entry in entries_of(default_directory()) for id in entry["theorems"]}
     problems += [f"vectors name {id}, which is not listed" for id in sorted(tested - set(ids))]
@@ -52,7 +52,7 @@ def count_verdicts(
     another axiom than Lean's, the audit has seen."""
     manifest = claims.read(root)
     families = frozenset(entry["family"] for entry in entries_of(default_directory()))
-    problems = claims.problems(manifest, claims.declared(root), families)
+    problems = claims.problems(manifest, claims.read_declarations(root), families)
     for claim in manifest.claims:
         for name in claim.lean:
             stored = listing.get(name, {"kind": "nothing"})["kind"]
@@ -103,4 +103,4 @@ def whole_statements(
         name: statements.Statement(**one | {"supposed": tuple(one["supposed"])})
         for name, one in found.items()
     }
-    return said, [*sentences, *restated.supposed(main_theorems, listing, said)], kept
+    return said, [*sentences, *restated.problems_of_hypotheses(main_theorems, listing, said)], kept

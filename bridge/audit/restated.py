@@ -39,7 +39,7 @@ def restatement(id: str) -> str:
     return NAMESPACE + id.replace("-", "_")
 
 
-def placed(
+def problems_of_kinds(
     entries: Iterable[Mapping[str, str]], listing: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """What is wrong with the kinds of the listed theorems and with the statements of the main
@@ -73,7 +73,7 @@ def placed(
     return problems
 
 
-def supposed(
+def problems_of_hypotheses(
     entries: Iterable[Mapping[str, str]],
     listing: Mapping[str, Mapping[str, Any]],
     said: Mapping[str, Statement],

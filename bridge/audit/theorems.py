@@ -47,7 +47,7 @@ def listed_theorems(path: Path) -> list[dict[str, str]]:
     return list(entries)
 
 
-def counted(entries: Iterable[Mapping[str, str]]) -> dict[str, int]:
+def count_kinds(entries: Iterable[Mapping[str, str]]) -> dict[str, int]:
     """How many theorems there are of each kind."""
     found = Counter(entry["kind"] for entry in entries)
     return {kind: found[kind] for kind in KINDS}

@@ -210,7 +210,7 @@ def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor
     return torch.tensor(seen, dtype=torch.bool, device=device).reshape(shape)
 
 
-def added(vector: AttentionVector) -> Array | None:
+def score_additions(vector: AttentionVector) -> Array | None:
     """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
     None: nothing."""
     if vector.bias is None and vector.alibi is None:

@@ -18,7 +18,7 @@ import numpy as np
 from bridge.conformance.decoding import draw as decoding
 from bridge.conformance.flashinfer import draw as definitions
 from bridge.conformance.operation import Operation
-from bridge.vectors.by_intervals import enclosed_rows
+from bridge.vectors.by_intervals import enclosed_gradients, enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
 from bridge.vectors.model.attention import (
     Alibi,
@@ -30,6 +30,7 @@ from bridge.vectors.model.attention import (
     Matrix,
     Vector,
 )
+from bridge.vectors.model.gradients import Gradients, GradientVector, middle_of
 from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import SampledVector
 
@@ -45,6 +46,7 @@ _ABOUT = {
     "fresh-options": "A softcap, slopes, a bias or a sink, drawn for this run.",
     "fresh-grouped": "Grouped heads, drawn for this run.",
     "fresh-precise": "Values of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
+    "fresh-gradient": "Gradients, of a batch, with masks, a softcap or a bias, drawn for this run.",
     "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
     "fresh-problem": "The sizes of the problem, drawn for this run; sampled rows are judged.",
@@ -55,7 +57,8 @@ _ABOUT = {
 FAMILIES = tuple(_ABOUT)
 # The families of the vectors in turn, by their numbers.
 _TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
-         "fresh-precise", "fresh-natural", "fresh-batch")  # fmt: skip
+         "fresh-precise", "fresh-natural", "fresh-batch", "fresh-gradient",
+         "fresh-gradient")  # fmt: skip
 # The same with a problem; each input of the first kind has so many numbers at most, in a smaller
 # batch with fewer heads where that is needed.
 _TURN_OF_PROBLEM = ("fresh-problem", *("fresh-operation",) * 5)
@@ -194,6 +197,9 @@ class _Draw:
             case "fresh-options":
                 names = self.random.sample([*_ENCLOSED], self.random.choice((1, 1, 1, 2)))
                 return self.natural(tuple(sorted(names)))
+            case "fresh-gradient":
+                # The first of two asks for nothing that not every function with gradients has.
+                return self.gradient(plain=self.number % 2 == 0)
             case decoding.FAMILY:
                 return decoding.draw(self.random, self.id)
             case "fresh-batch":
@@ -249,6 +255,41 @@ class _Draw:
             v=self.values(kv_len, value_dim, 64, 8), mask=mask, expected=(), **numbers,
         )  # fmt: skip
         return replace(vector, expected=enclosed_rows(vector))
+
+    def gradient(self, *, plain: bool) -> GradientVector:
+        """plain: the default scale, a head of keys for each of queries, no options, no mask, and a
+        loss that does not depend on the log-sum-exp."""
+        batch, kv_heads, q_len, kv_len = (self.upto(n) for n in (2, 2, 4, 7))
+        head_dim, value_dim, group = self.upto(5), self.upto(3), 1 if plain else self.upto(2)
+        kinds = 1 if plain else len(_KINDS)
+        masks = tuple(self.mask(q_len, kv_len, kinds) for _ in range(batch * kv_heads * group))
+        if plain or self.random.randrange(2):
+            masks = masks[:1]
+        heads = batch * kv_heads * group
+        option = "" if plain else self.random.choice(("", "softcap", "bias"))
+        numbers: dict[str, Any] = {}
+        if option == "softcap":
+            numbers[option] = self.random.choice((1, 2, Fraction(1, 2), 20))
+        if option == "bias":
+            numbers[option] = tuple(self.values(q_len, kv_len, 64, 16) for _ in range(heads))
+        by_lse = 0 if plain else self.random.choice((0, 32))
+        more = f", {heads // batch} heads, batch {batch}" + (f", {option}" if option else "")
+        lean, theorem = "Attention.Spec.groupedQueryVjp", "gradient-enclosed"
+        head = self.head(lean, theorem, masks[0], q_len, kv_len, more)
+        vector = GradientVector(
+            **{**head, "model": "natural"},
+            batch=batch, num_heads=heads, num_kv_heads=batch * kv_heads, q_len=q_len,
+            kv_len=kv_len, head_dim=head_dim, value_dim=value_dim, masks=masks,
+            scale=None if plain else self.random.choice((None, Fraction(1, 2), Fraction(-1, 4))),
+            q=tuple(self.values(q_len, head_dim, 64, 16) for _ in range(heads)),
+            k=tuple(self.values(kv_len, head_dim, 64, 16) for _ in range(batch * kv_heads)),
+            v=tuple(self.values(kv_len, value_dim, 64, 8) for _ in range(batch * kv_heads)),
+            grad_output=tuple(self.values(q_len, value_dim, 64, 8) for _ in range(heads)),
+            grad_log_sum_exp=self.values(heads, q_len, by_lse, 8), expected=Gradients(*[()] * 4),
+            **numbers,
+        )  # fmt: skip
+        bounds = enclosed_gradients(vector)
+        return replace(vector, expected=middle_of(bounds), bounds=bounds)
 
     def grouped(self) -> GroupedQueryVector:
         kv_heads, q_len, kv_len, head_dim = self.upto(2), self.upto(4), self.upto(12), self.upto(5)

@@ -114,11 +114,11 @@ def _language(interpreter: Any) -> list[_Exchange]:
         function = getattr(member, "__wrapped__", member)
         semantic = interpreter.interpreter_semantic
 
-        def called(*args, **kwargs):
+        def call(*args, **kwargs):
             kwargs["_semantic"] = semantic
             return function(*args, **kwargs)
 
-        scope.set_attr(obj, name, called)
+        scope.set_attr(obj, name, call)
 
     return [
         _Exchange(interpreter, "_patch_lang", patch_lang),
@@ -203,7 +203,7 @@ def _operations(semantic: Any, core: Any) -> list[_Exchange]:
     convert = semantic.binary_op_type_checking_impl
     broadcast = semantic.broadcast_impl_value
 
-    def converted(
+    def convert_operands(
         self,
         lhs,
         rhs,
@@ -224,7 +224,7 @@ def _operations(semantic: Any, core: Any) -> list[_Exchange]:
             return self.broadcast_impl_value(lhs, rhs)
         return convert(self, lhs, rhs, allow_lhs_ptr, allow_rhs_ptr, arithmetic_check, div_or_mod)
 
-    def broadcasted(self, lhs, rhs):
+    def broadcast_unequal(self, lhs, rhs):
         # Equal shapes are one object, see `_types`.
         return (lhs, rhs) if lhs.shape is rhs.shape else broadcast(self, lhs, rhs)
 
@@ -242,7 +242,7 @@ def _operations(semantic: Any, core: Any) -> list[_Exchange]:
             raise OverflowError(f"{scalar.name} overflow detected for operation {name}")
 
     return [
-        _Exchange(semantic, "binary_op_type_checking_impl", converted),
-        _Exchange(semantic, "broadcast_impl_value", broadcasted),
+        _Exchange(semantic, "binary_op_type_checking_impl", convert_operands),
+        _Exchange(semantic, "broadcast_impl_value", broadcast_unequal),
         _Exchange(semantic, "binary_op_sanitize_overflow_impl", check_overflow),
     ]

@@ -12,7 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.conformance.batch import Batch, Outputs, Unread, added, exactly, factors, visible
+from bridge.conformance.batch import (
+    Batch,
+    Outputs,
+    Unread,
+    exactly,
+    factors,
+    score_additions,
+    visible,
+)
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
@@ -181,12 +189,14 @@ def _ratios(error: Array, tolerance: Array) -> Array:
     return np.where(np.isnan(ratios), np.inf, ratios)
 
 
-def allowed(rounding: RoundingModel, batch: Batch, *, lse: bool) -> tuple[Array, Array | None]:
+def tolerances_of(
+    rounding: RoundingModel, batch: Batch, *, lse: bool
+) -> tuple[Array, Array | None]:
     """By how much the outputs of a batch may be off, [batch, 1, q_len, value_dim], and with `lse`
     its log-sum-exps, [batch, 1, q_len]."""
     q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
-    numbers = [x for x in map(added, batch.vectors) if x is not None]
+    numbers = [x for x in map(score_additions, batch.vectors) if x is not None]
     changes = ScoreChanges(
         batch.softcap, np.stack(numbers)[:, None] if numbers else None, batch.sink
     )
@@ -214,7 +224,7 @@ def judge(
     """The results of a batch whose outputs are well formed. lse_reasons: of each vector, why its
     log-sum-exp is not judged although there is one; of_passing: details of vectors that pass,
     too."""
-    tolerances, lse_tolerances = allowed(rounding, batch, lse=outputs.lse is not None)
+    tolerances, lse_tolerances = tolerances_of(rounding, batch, lse=outputs.lse is not None)
     got = _numbers(outputs.out)
     lse_got = None if outputs.lse is None else _numbers(outputs.lse)
     results = []

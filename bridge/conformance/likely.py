@@ -133,12 +133,14 @@ def _likely(outcome: Outcome, vectors: Mapping[str, Vector], results: Sequence[R
         likely = Likely(tuple(remarks(result, results)), find_common(result, vectors))
         return _Search(outcome, vectors).search(likely)
     except Exception as error:
-        return replace(likely, problem=f"The cause was not looked for to the end: {_said(error)}.")
+        return replace(
+            likely, problem=f"The cause was not looked for to the end: {_describe_error(error)}."
+        )
     finally:
         torch.set_num_threads(threads)
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:200]}".rstrip(": .")
 
 
@@ -201,7 +203,8 @@ class _Search:
             try:
                 trial = self._tried(hypothesis, failing)
             except Exception as error:
-                problem = f"The hypothesis {hypothesis.name} could not be tried: {_said(error)}."
+                cause = _describe_error(error)
+                problem = f"The hypothesis {hypothesis.name} could not be tried: {cause}."
                 continue
             if trial.explained:
                 trials.append(trial)

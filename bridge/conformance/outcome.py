@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from bridge.conformance import features, problems
 from bridge.conformance.adapters import callables, libraries
@@ -26,6 +27,9 @@ from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
 from bridge.vectors.model.attention import Family
+
+# Queries and keys of a call that takes several tiles.
+_PAST_TILES = 130
 
 if TYPE_CHECKING:
     # Looked for after failures alone.
@@ -132,10 +136,10 @@ def outcomes(
     where the subject has no features. A function of somebody else's runs
     in a process of its own, and in a new one for each dtype. announce: is told what is done next,
     and which dtypes are not taken. Raises CallableError and NoSandboxError."""
-    called = _called(subject)
+    called = _function_name(subject)
     if called is None:
         description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _taken(subject, description, dtypes, announce):
+        for dtype in _what_it_takes(subject, description, dtypes, announce):
             result = _run(adapter_of(subject), families, dtype, conditions)
             yield Outcome(subject, description, result, fresh=conditions.fresh)
             if conditions.first_failure and result.failures:
@@ -177,7 +181,7 @@ def outcomes(
             subject = replace(subject, features=description.features)
         else:
             description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _taken(subject, description, dtypes, announce):
+        for dtype in _what_it_takes(subject, description, dtypes, announce):
             session.renew()
             session.open()
             remote = Remote(session, twice=conditions.order())
@@ -195,7 +199,7 @@ def outcomes(
                 return
 
 
-def _called(subject: Subject) -> str | None:
+def _function_name(subject: Subject) -> str | None:
     """What runs in a process of its own; None for an implementation of this project's, which runs
     here."""
     if callables.is_callable_name(subject.name):
@@ -204,7 +208,7 @@ def _called(subject: Subject) -> str | None:
     return None if function is None else f"inside.known:{function}"
 
 
-def _taken(
+def _what_it_takes(
     subject: Subject,
     description: Description,
     dtypes: Sequence[str],
@@ -278,7 +282,7 @@ def describe_model(
         refuses: str | None = "the problem's Model takes no others"
         if operation.any_size:
             refuses = problems.refuses_other_sizes(function, operation)
-        borrowed = problems.borrowed(function, operation, own=refuses is not None)
+        borrowed = problems.find_borrowed(function, operation, own=refuses is not None)
     except Lost as lost:
         session.renew()
         able = replace(able, presumed=f"a small call {lost}")
@@ -305,9 +309,16 @@ def describe_decoder(session: Session, asked: tuple[str, ...]) -> tuple[Descript
 
 
 def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
-    width = able.width or 4
-    query = torch.ones(1, 1, 2, width, dtype=DTYPES[able.dtypes[0]])
-    # What a call raises, the vectors show.
-    with contextlib.suppress(Exception):
-        return function.borrowed(query, query, query)
-    return ()
+    """By a small call and one past the tiles, and that with a causal mask."""
+    dtype = DTYPES[able.dtypes[0]]
+    small = torch.ones(1, 1, 2, able.width or 4, dtype=dtype)
+    large = torch.ones(1, 1, _PAST_TILES, able.width or 64, dtype=dtype)
+    calls: list[tuple[Tensor, dict[str, bool]]] = [(small, {}), (large, {})]
+    if "is-causal" in able.supported:
+        calls.append((large, {"is_causal": True}))
+    found: set[str] = set()
+    for query, options in calls:
+        # What a call raises, the vectors show.
+        with contextlib.suppress(Exception):
+            found.update(function.borrowed(query, query, query, **options))
+    return tuple(sorted(found))

@@ -59,7 +59,8 @@ def learn(problem: Path, conditions: Conditions) -> Operation:
                     return found
     raise CallableError(
         "its Model computes no attention that is known here: scaled dot product attention of "
-        f"query, key and value, full or causal, at the default scale, is; it takes {_shown(shapes)}"
+        "query, key and value, full or causal, at the default scale, is; "
+        f"it takes {_show_shapes(shapes)}"
     )
 
 
@@ -76,7 +77,7 @@ def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
     return None
 
 
-def borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
+def find_borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
     """Whose attention a call uses (`Remote.borrowed`), a small one or one of the problem's own
     lengths. Raises Lost."""
     try:
@@ -138,7 +139,7 @@ def _read(one: object) -> tuple[str, tuple[int, ...]]:
     return dtype, tuple(wire.whole(size, "a size", 0, _LARGEST) for size in one[1])
 
 
-def _shown(shapes: list[tuple[int, ...]]) -> str:
+def _show_shapes(shapes: list[tuple[int, ...]]) -> str:
     return ", ".join(str(list(shape)) for shape in shapes)
 
 

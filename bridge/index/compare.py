@@ -91,7 +91,7 @@ def against_source(
     found += [f"{module} is stored, and its file is not read" for module in by_module]
     for one, other in pairs:
         found += _place_differences(one, other)
-        found += _mentioned(one, other, constants, shown, silent)
+        found += _compare_mentions(one, other, constants, shown, silent)
     return found
 
 
@@ -170,7 +170,7 @@ def _place_differences(one: Stored, other: Written) -> Iterator[str]:
         yield f"{one.name}: its documentation is not stored as it is written"
 
 
-def _mentioned(
+def _compare_mentions(
     one: Stored,
     other: Written,
     constants: Mapping[str, Stored],

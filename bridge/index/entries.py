@@ -10,7 +10,7 @@ from typing import Any
 
 from bridge.index.compare import internal
 from bridge.index.extract import Position, Stored, uses
-from bridge.reach import reached
+from bridge.reach import reach_all
 from pyimpl.internal.implements import Implementation
 
 
@@ -70,7 +70,7 @@ class Index:
 
     def reached(self, start: Iterable[str]) -> set[str]:
         """These declarations and all that they use, directly or not."""
-        return {*reached(start, lambda n: self.entries[n].uses if n in self.entries else ())}
+        return {*reach_all(start, lambda n: self.entries[n].uses if n in self.entries else ())}
 
 
 def assemble(

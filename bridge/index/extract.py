@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.reach import reached
+from bridge.reach import reach_all
 from bridge.toolchain import Lean, ToolchainError
 
 SCRIPT = Path(__file__).with_name("listing.lean")
@@ -88,6 +88,6 @@ def uses(
             return ()
         return (*constant.uses_of_type, *constant.uses_of_value)
 
-    found = sorted(reached(names, behind))
+    found = sorted(reach_all(names, behind))
     own = (n for n in found if n in constants and constants[n].range is not None and n != own_name)
     return tuple(own), tuple(n for n in found if n not in constants)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from bridge.index.entries import Entry, Index
 from bridge.index.gaps import SPEC
 from bridge.index.layers import Space, place
-from bridge.reach import reached
+from bridge.reach import reach_all
 from bridge.templates import template
 
 SHOWN = ("definition", "type", "structure", "inductive", "proposition", "class")
@@ -82,7 +82,7 @@ def behind(name: str, index: Index) -> str:
 
 def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Without the arrows that follow from others."""
-    below = {name: {*reached(direct, above.__getitem__)} for name, direct in above.items()}
+    below = {name: {*reach_all(direct, above.__getitem__)} for name, direct in above.items()}
     return {
         name: {one for one in direct if not any(one in below[o] for o in direct if o != one)}
         for name, direct in above.items()

@@ -17,7 +17,7 @@ from bridge.files import write_changed
 from bridge.index.entries import Index
 from bridge.index.gaps import PROGRAM, SPEC, is_operation
 from bridge.index.graph import SHOWN, arrows, behind
-from bridge.reach import reached
+from bridge.reach import reach_all
 
 FILE = "docs/maps.json"
 FORMAT = "attention-maps-2"
@@ -33,7 +33,7 @@ def rests_on(index: Index, name: str) -> list[str]:
         one = index.entries.get(used)
         return one.uses if one is not None and one.main_theorem is None else ()
 
-    found = {*reached(index.entries[name].uses, behind)} - {name}
+    found = {*reach_all(index.entries[name].uses, behind)} - {name}
     return [n for n, one in index.entries.items() if n in found and one.main_theorem is not None]
 
 

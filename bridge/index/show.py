@@ -77,12 +77,12 @@ def listing(console: Console, entries: Iterable[Entry]) -> None:
 def one(console: Console, entry: Entry, index: Index, written: str | None) -> None:
     """All that is known of a declaration. written: its text, where there is a trace of it."""
 
-    def named(name: str) -> str:
+    def name_with_theorem(name: str) -> str:
         other = index.entries[name]
         return f"{other.shown} ({other.main_theorem})" if other.main_theorem else other.shown
 
     def names(of: Iterable[str]) -> str:
-        return ", ".join(map(named, of))
+        return ", ".join(map(name_with_theorem, of))
 
     first, column, last, _ = entry.range
     rows: list[tuple[str, Any]] = [

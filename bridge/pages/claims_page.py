@@ -26,7 +26,7 @@ def page(root: Path, families: Iterable[str]) -> str:
 def page_data(root: Path, families: Iterable[str]) -> dict[str, Any]:
     """What pages of claims are made of. Raises SourceError if the manifest is wrong."""
     manifest = claims.read(root)
-    lean = claims.declared(root)
+    lean = claims.read_declarations(root)
     found = claims.problems(manifest, lean, frozenset(families))
     if found:
         raise SourceError(f"{claims.FILE}: {'; '.join(found)}")
@@ -62,7 +62,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence_code(text: str, language: str = "") -> str:
     """A block of code that holds the text whatever backticks are in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,5 +1,5 @@
-"""`docs/examples.md`: the examples of the folder, whose own texts say what they show, how they are
-run and what they print."""
+"""`docs/examples.md`, a list, and a page for each example of the folder, whose own texts say what
+they show, how they are run and what they print."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bridge.pages.render import render
 from bridge.source.excerpt import SourceError
 
 PAGE = "docs/examples.md"
+PAGES = "docs/examples"
 FOLDER = "examples"
 # In the order in which they are read: the file that has the text first, then those beside it.
 EXAMPLES = (
@@ -49,8 +50,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Example:
-    """One example. printed: the lines that it prints; whole: whether these are all."""
+    """One example. page: its name in `PAGES`; printed: the lines that it prints; whole: whether
+    these are all."""
 
+    page: str
     title: str
     text: str
     commands: tuple[str, ...]
@@ -59,9 +62,14 @@ class Example:
     files: tuple[Shown, ...]
 
 
-def page(root: Path) -> str:
-    """The text of the page. Raises SourceError for an example whose text lacks something."""
-    return render("examples.md.jinja", examples=[example(root, *files) for files in EXAMPLES])
+def texts(root: Path) -> dict[str, str]:
+    """The texts of the pages by their paths from the root. Raises SourceError for an example whose
+    text lacks something."""
+    examples = [example(root, *files) for files in EXAMPLES]
+    made = {PAGE: render("examples.md.jinja", examples=examples)}
+    for one in examples:
+        made[f"{PAGES}/{one.page}"] = render("example.md.jinja", example=one)
+    return made
 
 
 def example(root: Path, first: str, *beside: str) -> Example:
@@ -82,9 +90,20 @@ def example(root: Path, first: str, *beside: str) -> Example:
         for path, shown in [(path, code), *others]
     )
     return Example(
-        parts["title"], parts["text"], commands, _lines(parts["printed"]),
-        parts["among"] is None, files,
+        _page(first), parts["title"], _from_a_folder(parts["text"]), commands,
+        _lines(parts["printed"]), parts["among"] is None, files,
     )  # fmt: skip
+
+
+def _page(first: str) -> str:
+    """The name of the page of an example: of its folder, or of its file."""
+    name = Path(first)
+    return (name.stem if name.parent == Path() else name.parent.name).replace("_", "-") + ".md"
+
+
+def _from_a_folder(text: str) -> str:
+    """A text whose links go out from `docs`, for a page in a folder there."""
+    return re.sub(r"\]\((?!https?:)", "](../", text)
 
 
 def _language(path: str) -> tuple[str, str | None]:

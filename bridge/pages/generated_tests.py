@@ -183,7 +183,7 @@ def _wrap(text: str, before: str = "") -> str:
     return "\n    ".join(textwrap.wrap(before + text, _WIDTH - 4)).removeprefix(before)
 
 
-def _tested(family: Family, definition: str, sentence: Mapping[str, str]) -> Tested:
+def _test_of(family: Family, definition: str, sentence: Mapping[str, str]) -> Tested:
     ids = [vector.id for vector in family.vectors]
     if ids != [f"{family.name}-{n:03}" for n in range(len(ids))]:
         raise ValueError(f"the vectors of {family.name} are not numbered from 000 on")
@@ -229,7 +229,7 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
                 f"bridge/pages/generated_tests.py has no call for {definition}, which made the "
                 f"vectors of {family.name}"
             )
-        made = _tested(family, f"Spec.{definition}", sentence)
+        made = _test_of(family, f"Spec.{definition}", sentence)
         by_call.setdefault(call, []).append(made)
     return {
         f"{FOLDER}/test_{call.template}.py": render(

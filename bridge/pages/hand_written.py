@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from bridge.audit.theorems import counted, listed_theorems
+from bridge.audit.theorems import count_kinds, listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.mutants.attention import MUTANTS
@@ -87,7 +87,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
         left = [vector for vector in left if vector.id in skipped]
     return {
         "theorems": len(listed),
-        **counted(listed),
+        **count_kinds(listed),
         "vectors": len(vectors),
         "families": len(families),
         "judged": len(vectors) - len(left),
@@ -108,11 +108,11 @@ def _renew_sentence(
     )
     values = [str(known[part[1:-1]]) for part in parts if part.startswith("{")]
 
-    def renewed(found: re.Match[str]) -> str:
+    def renew(found: re.Match[str]) -> str:
         left = iter(values)
         return re.sub(r"\d+", lambda _: next(left), found[0])
 
-    made = {name: re.subn(pattern, renewed, text) for name, text in pages.items()}
+    made = {name: re.subn(pattern, renew, text) for name, text in pages.items()}
     if not any(count for _, count in made.values()):
         raise SourceError(
             f"no page says {sentence!r} any more; take it out of bridge/pages/hand_written.py"
@@ -124,14 +124,14 @@ def _renew_tables(pages: Mapping[str, str], tables: Mapping[str, str]) -> dict[s
     """The pages with the tables between their comments."""
     left = set(tables)
 
-    def renewed(found: re.Match[str]) -> str:
+    def renew(found: re.Match[str]) -> str:
         name = found["name"]
         if name not in tables:
             raise SourceError(f"there is no table {name!r}; there are {', '.join(tables)}")
         left.discard(name)
         return f"{found['begin']}\n{tables[name]}\n{found['end']}"
 
-    made = {name: _BLOCK.sub(renewed, text) for name, text in pages.items()}
+    made = {name: _BLOCK.sub(renew, text) for name, text in pages.items()}
     if left:
         raise SourceError(
             f"no page has a place for the table {min(left)!r} any more, "

@@ -11,7 +11,7 @@ from pathlib import Path
 from bridge.audit.implemented import known_implementations
 from bridge.audit.theorems import listed_theorems
 from bridge.index.maps import COMMAND, FILE, FORMAT
-from bridge.reach import reached
+from bridge.reach import reach_all
 from bridge.source.excerpt import Excerpt, SourceError, python_excerpts
 from bridge.source.lean import declarations
 from bridge.source.sources import Sources
@@ -72,7 +72,7 @@ class Maps:
     def behind(self, names: Sequence[str]) -> set[str]:
         """All definitions that these use, directly or not."""
         used = (used for name in names for used in self.definitions[name].uses)
-        return {*reached(used, lambda name: self.definitions[name].uses)}
+        return {*reach_all(used, lambda name: self.definitions[name].uses)}
 
 
 def read(root: Path, families: Sequence[Family]) -> Maps:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.pages.render import render
 from bridge.pages.worked import masks
-from bridge.pages.worked.shown import shown
+from bridge.pages.worked.shown import show
 from bridge.pages.worked.tolerance import DTYPES, number, worked_tolerance
 from bridge.source.excerpt import SourceError
 from bridge.source.sources import family_of
@@ -55,15 +55,15 @@ def _softmax() -> dict[str, Any]:
     shares = softmax.softmax(list(SCORES), num=EXACT)
     keys = [
         {
-            "score": "masked" if s is None else shown(s),
+            "score": "masked" if s is None else show(s),
             # Over the sum, without cancelling: what is divided is seen.
-            "share": "0" if s is None else f"{shown(w)}/{shown(total)}",
+            "share": "0" if s is None else f"{show(w)}/{show(total)}",
             "height": float(100 * p),
         }
         for s, w, p in zip(SCORES, weights, shares, strict=True)
     ]
-    terms = [shown(w) for s, w in zip(SCORES, weights, strict=True) if s is not None]
-    return {"keys": keys, "sum": f"{' + '.join(terms)} = {shown(total)}"}
+    terms = [show(w) for s, w in zip(SCORES, weights, strict=True) if s is not None]
+    return {"keys": keys, "sum": f"{' + '.join(terms)} = {show(total)}"}
 
 
 def _online() -> dict[str, Any]:
@@ -75,24 +75,24 @@ def _online() -> dict[str, Any]:
         before, state = state, online.step_block(state, keys, d=1, num=EXACT)
         alpha = rescale(before.m, state.m, num=EXACT)
         added = [rescale(s, state.m, num=EXACT) for s in scores if s is not None]
-        kept = "" if before.m is None else shown(before.l)
+        kept = "" if before.m is None else show(before.l)
         if kept and alpha != 1:
-            kept = f"{shown(alpha)}·{kept}"
+            kept = f"{show(alpha)}·{kept}"
         # Of the first block its two terms, of later ones their sum beside what was there.
-        terms = [kept, shown(sum(added, Fraction(0)))] if kept else [shown(w) for w in added]
+        terms = [kept, show(sum(added, Fraction(0)))] if kept else [show(w) for w in added]
         blocks.append(
             {
-                "scores": ["masked" if s is None else shown(s) for s in scores],
-                "m": shown(state.m),
-                "l": f"{' + '.join(terms)} = {shown(state.l)}",
-                "alpha": None if before.m is None else shown(alpha),
+                "scores": ["masked" if s is None else show(s) for s in scores],
+                "m": show(state.m),
+                "l": f"{' + '.join(terms)} = {show(state.l)}",
+                "alpha": None if before.m is None else show(alpha),
             }
         )
     whole = [softmax.weight(s, num=EXACT) for s in SCORES if s is not None]
     top = Fraction(2) ** max(s for s in SCORES if s is not None)
     if sum(whole, Fraction(0)) / top != state.l:
         raise SourceError("the picture of the online state does not end in the whole sum")
-    numbers = f"({' + '.join(map(shown, whole))}) / {shown(top)} = {shown(state.l)}"
+    numbers = f"({' + '.join(map(show, whole))}) / {show(top)} = {show(state.l)}"
     return {"blocks": blocks, "whole": numbers}
 
 

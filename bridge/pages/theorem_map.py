@@ -25,8 +25,8 @@ FOLDER = "docs/maps"
 # Pixels: of a letter, of a line, and what is beside and above the letters of a box.
 _LETTER, _LINE, _PADDING = 7.25, 16.0, (20.0, 11.0)
 # Letters in a line of a topic's box; other names stand in one line.
-_TOPIC_LINE = 20
-_SPACE = Space(between=9.0, column=56.0, margin=8.0)
+_TOPIC_LINE = 15
+_SPACE = Space(between=9.0, column=40.0, margin=8.0)
 
 Kind = Literal["definition", "theorem", "elsewhere", "topic"]
 

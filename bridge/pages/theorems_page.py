@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bridge.audit.theorems import KINDS, counted, listed_theorems
+from bridge.audit.theorems import KINDS, count_kinds, listed_theorems
 from bridge.pages.map_data import Maps, Theorem
 from bridge.pages.render import render
 from bridge.pages.topics import Topic, by_topic
@@ -28,7 +28,7 @@ def page(root: Path, maps: Maps) -> str:
     return render(
         "theorems.md.jinja",
         kind={one["id"]: one["kind"] for one in listed},
-        counted=counted(listed),
+        counted=count_kinds(listed),
         kinds=KINDS,
         topics=in_topics(root, maps),
         total=len(maps.theorems),

@@ -47,7 +47,7 @@ def texts(root: Path) -> dict[str, str]:
         findings_page.PAGE: findings_page.page(
             store.read(root / store.FILE), generated_tests.sentences(root), verdicts.read(root)
         ),
-        examples_page.PAGE: examples_page.page(root),
+        **examples_page.texts(root),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),
         theorems_page.PAGE: theorems_page.page(root, maps),
         statements_page.PAGE: statements_page.page(root),
@@ -62,8 +62,8 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def write_all(root: Path) -> list[str]:
-    """Write those that are not as they should be, and remove tests and drawings of what is no
-    longer there; their paths."""
+    """Write those that are not as they should be, and remove tests, drawings and pages of what is
+    no longer there; their paths."""
     # Lean builds what these import, whatever the pages lack.
     changed = lean_imports.write(root)
     wanted = texts(root)
@@ -81,7 +81,8 @@ def record(root: Path, command: str, found: Timings) -> None:
 
 
 def stale(root: Path, wanted: Iterable[str]) -> list[str]:
-    """Generated tests and drawings that nothing makes any more."""
+    """Generated tests, drawings and pages of examples that nothing makes any more."""
     found = [*root.glob(f"{FOLDER}/test_*.py"), *root.glob(f"{theorem_map.FOLDER}/*.svg")]
+    found += root.glob(f"{examples_page.PAGES}/*.md")
     names = (path.relative_to(root).as_posix() for path in found)
     return sorted(set(names) - set(wanted))

@@ -179,10 +179,12 @@ class Foreign:
             while (frame := self._hear()).kind in ("launch", "computed"):
                 if len(steps) >= _MOST_STEPS:
                     raise WireError(f"more than {_MOST_STEPS} launches and operations")
-                steps.append(_launched(frame) if frame.kind == "launch" else _computed(frame))
+                steps.append(
+                    _read_launch(frame) if frame.kind == "launch" else _read_computation(frame)
+                )
             if frame.kind == "refused":
                 raise Refused(_sentence(frame))
-            return _recorded(frame, tuple(steps))
+            return _read_recording(frame, tuple(steps))
         except WireError as error:
             raise ForeignError(f"sent what is no answer: {error}") from error
 
@@ -209,7 +211,7 @@ def _sentence(frame: Frame) -> str:
     return wire.text(frame.fields.get("sentence"), "a sentence")
 
 
-def _launched(frame: Frame) -> Launched:
+def _read_launch(frame: Frame) -> Launched:
     text = frame.field("text")
     if not isinstance(text, str) or len(text) > _LONGEST_TTIR:
         raise WireError("TTIR that is no text")
@@ -229,7 +231,7 @@ def _launched(frame: Frame) -> Launched:
     return Launched(name, text, tuple(arguments), grid, configuration)
 
 
-def _computed(frame: Frame) -> Computed:
+def _read_computation(frame: Frame) -> Computed:
     given = _list(frame.field("operands"), "operands", 2)
     operands = [x if isinstance(x, float) else _view(x) for x in given]
     dims = [wire.whole(n, "a dimension", 0, 15) for n in _list(frame.field("dims"), "dims", 16)]
@@ -266,7 +268,7 @@ def _view(value: Any) -> View:
     )
 
 
-def _recorded(frame: Frame, steps: tuple[Step, ...]) -> Recorded:
+def _read_recording(frame: Frame, steps: tuple[Step, ...]) -> Recorded:
     if frame.kind != "recorded":
         raise WireError(f"a frame {wire.show(frame.kind)} where launches end")
     given = _list(frame.field("storages"), "storages", 100_000)

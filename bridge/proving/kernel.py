@@ -82,7 +82,7 @@ class Kernel:
         self, shape: Shape, level: Level, seed: int = 0, only: Place | None = None
     ) -> Compared:
         takes_scale = self.process.takes["scale"]
-        return replay.compared(
+        return replay.compare_launches(
             self._record(shape), shape, level, seed,
             scale=SCALE if takes_scale else shape.head_dim**-0.5, layout=self.layout,
             minus_infinity=self.minus_infinity, found=Compared(only=only),

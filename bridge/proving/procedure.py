@@ -137,13 +137,13 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
     except Refused as error:
         return _Outcome("refused", shape, sentence=str(error))
     except Violation as error:
-        finding = _stopped(error, shape, str(error.what))
+        finding = _finding_of(error, shape, str(error.what))
         if error.kind != _KINDS_SEEN_BY_ORDER or _overflows(subject, shape):
             return _Outcome("wrong", shape, finding=finding)
         what = f"whether exp2 is of numbers ≤ 0 alone: {error.what}"
         return _Outcome("cannot tell", shape, finding=replace(finding, what=what))
     except CannotTell as error:
-        return _Outcome("cannot tell", shape, finding=_stopped(error, shape, error.what))
+        return _Outcome("cannot tell", shape, finding=_finding_of(error, shape, error.what))
     except (NotKnown, TtirError, Undecided, ValueError) as error:
         return _Outcome("cannot tell", shape, finding=Finding(shape, str(error)))
     if compared.equal:
@@ -167,7 +167,7 @@ def _confirm(subject: Subject, outcome: _Outcome) -> _Outcome:
     return replace(outcome, kind="cannot tell", finding=finding)
 
 
-def _stopped(error: Violation | CannotTell, shape: Shape, what: str) -> Finding:
+def _finding_of(error: Violation | CannotTell, shape: Shape, what: str) -> Finding:
     operation = f"{error.operation.name} at {error.operation.location}"
     return Finding(shape, what, operation, error.program, "", error.element)
 

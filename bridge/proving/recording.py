@@ -333,7 +333,7 @@ class Recording(TorchDispatchMode):
             if not warmup:
                 recording._launch(kernel, args, grid, kwargs)
 
-        def tuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        def run_configuration(tuner: Any, *args: Any, **kwargs: Any) -> Any:
             tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
             configs = tuner.prune_configs(kwargs)
             if recording.configuration >= len(configs):
@@ -351,7 +351,7 @@ class Recording(TorchDispatchMode):
                 recording._taken = None
 
         yield mock.patch.object(JITFunction, "run", run)
-        yield mock.patch.object(Autotuner, "run", tuned)
+        yield mock.patch.object(Autotuner, "run", run_configuration)
         yield from gpu(self.arch)
 
     def _launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: dict[str, Any]) -> None:

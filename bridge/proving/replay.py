@@ -24,7 +24,7 @@ class NotKnown(Exception):
     """What a launch is given cannot be said. The message is a sentence."""
 
 
-def compared(
+def compare_launches(
     recorded: Recorded,
     shape: Shape,
     level: Level,

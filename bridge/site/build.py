@@ -23,6 +23,8 @@ ASSETS = Path(__file__).parent / "assets"
 # Shown line by line; other files that a page links to are copied.
 _SOURCES = {".lean": "lean4", ".py": "python", ".jinja": "html+jinja"}
 # A block of code, an image that is a paragraph, the address of another image or link.
+# How wide a drawing is, in pixels.
+_WIDTH = re.compile(r'<svg [^>]*\bwidth="(\d+)"')
 _PARTS = re.compile(
     r"(?P<code>^(?P<fence>`{3,}).*?^(?P=fence)$)"
     r"|^!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)$"
@@ -123,14 +125,14 @@ def _markdown(site: _Site, page: str, written_in: str, text: str) -> str:
     """A page as Python-Markdown reads it: addresses as the site has them, drawings in the page
     itself, so that their links work, and Markdown within HTML."""
 
-    def shown(found: re.Match[str]) -> str:
+    def show(found: re.Match[str]) -> str:
         if found["code"]:
             return found[0]
         if found["picture"]:
             return _picture(site, page, written_in, found["alt"], found["picture"])
         return found["before"] + _link(site, page, written_in, found["address"])
 
-    return _PARTS.sub(shown, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
+    return _PARTS.sub(show, re.sub(r"^<(div|details)\b", r"<\1 markdown", text, flags=re.M))
 
 
 def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) -> str:
@@ -138,11 +140,15 @@ def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) ->
     if not name.startswith(contents.DRAWINGS) or not (site.root / name).is_file():
         link = _link(site, page, written_in, address)
         return f'<p class="picture" tabindex="0"><img src="{link}" alt="{html.escape(alt)}"></p>'
-    svg = _markdown(site, page, name, (site.root / name).read_text("utf-8"))
+    text = (site.root / name).read_text("utf-8")
+    drawn = _WIDTH.search(text)
+    width = f' style="--drawn: {drawn[1]}px"' if drawn else ""
+    svg = _markdown(site, page, name, text)
     # In the page it has the page's colours, which a reader may choose.
     svg = svg.replace("@media (prefers-color-scheme:dark)", "[data-md-color-scheme=slate]")
     said = html.escape(alt)
-    return f'<div class="drawing" tabindex="0" role="group" aria-label="{said}">{svg}</div>'
+    box = f'<div class="drawing" tabindex="0" role="group" aria-label="{said}"{width}>'
+    return f"{box}{svg}</div>"
 
 
 def _link(site: _Site, page: str, written_in: str, given: str) -> str:

@@ -28,7 +28,6 @@ _PARTS = {
     ),
     "Use": (
         "docs/use.md",
-        "docs/examples.md",
         "docs/check-your-kernel.md",
         "docs/add-a-feature.md",
         "docs/running.md",
@@ -39,6 +38,19 @@ _PARTS = {
         "docs/modules.md",
         "docs/integrations.md",
         "docs/performance.md",
+    ),
+    "Examples": (
+        "docs/examples.md",
+        "docs/examples/llama-generate.md",
+        "docs/examples/train-copy.md",
+        "docs/examples/train-parallel.md",
+        "docs/examples/long-context.md",
+        "docs/examples/paged-batching.md",
+        "docs/examples/packed-documents.md",
+        "docs/examples/pictures.md",
+        "docs/examples/kernel-in-ci.md",
+        "docs/examples/vectors-cpp.md",
+        "docs/examples/vectors-jax.md",
     ),
     "Maps": (
         "docs/maps.md",

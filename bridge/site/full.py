@@ -94,7 +94,7 @@ def _of_theorems(
             )
 
         whole: list[Theorem | Definition] = [*theorems.get(topic, []), *definitions.get(topic, [])]
-        yield from _made(theorems_page.PAGE, topic.slug, topic.slug, whole, render, _own)
+        yield from _make_pages(theorems_page.PAGE, topic.slug, topic.slug, whole, render, _own)
 
 
 def _own(one: Theorem | Definition) -> str:
@@ -124,10 +124,10 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
     given = claims_page.page_data(root, families)
     manifest = given["manifest"]
     shown = claims_page.first_shown(manifest)
-    fenced = claims_page.fenced
+    fenced = claims_page.fence_code
     if manifest.lessons:
         lessons = template("bridge.site", "lessons.md.jinja")
-        yield from _made(
+        yield from _make_pages(
             claims_page.PAGE,
             "lessons",
             None,
@@ -137,7 +137,7 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
         )
     rows = template("bridge.site", "claims.md.jinja")
     for document in manifest.documents:
-        yield from _made(
+        yield from _make_pages(
             claims_page.PAGE,
             document.id,
             claims_page.anchor(document),
@@ -147,7 +147,7 @@ def _of_claims(root: Path, families: Iterable[str]) -> Iterable[Made]:
         )
 
 
-def _made(
+def _make_pages(
     under: str,
     name: str,
     heading: str | None,

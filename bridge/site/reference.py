@@ -19,10 +19,14 @@ PAGES = {
 }
 # Public modules that `pyimpl` does not name as its own.
 _MODULES = (
+    "pyimpl.distributed",
+    "pyimpl.integrations",
+    *(f"pyimpl.integrations.{name}" for name in ("sdpa", "flash", "layers", "transformers")),
     "pyimpl.modules",
     "pyimpl.state",
     "pyimpl.cache",
     "pyimpl.dropout",
+    "pyimpl.visualize",
     "pyimpl.backends.reference",
     "pyimpl.backends.tiled",
 )

@@ -198,14 +198,14 @@ def declarations(source: str) -> tuple[Written, ...]:
             if len(scopes) > 1:
                 scopes.pop()
         elif (head := _DECLARATION.match(piece)) is not None:
-            found += _declared(text, start, piece, head, alone or scope)
+            found += _read_declaration(text, start, piece, head, alone or scope)
             alone = None
         else:
             scope.command(piece)
     return tuple(found)
 
 
-def _declared(
+def _read_declaration(
     text: _Text, start: int, piece: str, head: re.Match[str], scope: _Scope
 ) -> Iterator[Written]:
     prefix = f"{scope.namespace}." if scope.namespace else ""

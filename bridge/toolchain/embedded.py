@@ -158,7 +158,7 @@ class EmbeddedLean:
         waiting = list(graph)
         building: dict[Future[tuple[list[dict[str, Any]], float]], Module] = {}
 
-        def finished(module: Module, result: ModuleResult) -> None:
+        def finish(module: Module, result: ModuleResult) -> None:
             result = replace(result, number=numbers[module.name], total=len(graph))
             results[module.name] = result
             if on_module is not None:
@@ -174,10 +174,10 @@ class EmbeddedLean:
                         if not all(name in results for name in module.imports):
                             continue
                         if not all(name in interfaces for name in module.imports):
-                            finished(module, ModuleResult(module.name, False, skipped=True))
+                            finish(module, ModuleResult(module.name, False, skipped=True))
                         elif self._is_current(module, state, interfaces):
                             interfaces[module.name] = state[module.name]["interface"]
-                            finished(module, self._kept(module, state))
+                            finish(module, self._kept(module, state))
                         elif len(building) < at_once:
                             if on_module is not None:
                                 on_module(module.name, None)
@@ -188,7 +188,7 @@ class EmbeddedLean:
                         waiting.remove(module)
                     for done in wait(building, return_when=FIRST_COMPLETED).done:
                         module = building.pop(done)
-                        finished(module, self._keep(module, *done.result(), state, interfaces))
+                        finish(module, self._keep(module, *done.result(), state, interfaces))
             except BaseException:
                 self._drivers.stop()
                 raise

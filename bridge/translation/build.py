@@ -35,7 +35,7 @@ def item(of: ast.expr, index: ast.expr) -> ast.Subscript:
     return ast.Subscript(of, index)
 
 
-def sliced(of: ast.expr, first: ast.expr | None, stop: ast.expr | None) -> ast.Subscript:
+def slice_of(of: ast.expr, first: ast.expr | None, stop: ast.expr | None) -> ast.Subscript:
     return ast.Subscript(of, ast.Slice(first, stop))
 
 
@@ -67,7 +67,7 @@ def comprehension(element: ast.expr, *loops: tuple[ast.expr, ast.expr]) -> ast.L
     return ast.ListComp(element, [ast.comprehension(t, over, [], 0) for t, over in loops])
 
 
-def filtered(target: ast.expr, over: ast.expr, condition: ast.expr) -> ast.ListComp:
+def filter_of(target: ast.expr, over: ast.expr, condition: ast.expr) -> ast.ListComp:
     return ast.ListComp(target, [ast.comprehension(target, over, [condition], 0)])
 
 

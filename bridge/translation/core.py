@@ -46,7 +46,7 @@ def is_dual(instance: Term | None) -> bool:
 
 
 def _arithmetic(sign: type[ast.operator]) -> Expression:
-    def written(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
         type_ = _type(t)
         left, right = (writer.expression(v, before) for v in t.values())
         plain = build.operation(left, sign(), right)
@@ -65,7 +65,7 @@ def _arithmetic(sign: type[ast.operator]) -> Expression:
             return build.call("int_div", left, right)
         raise UntranslatableError(f"{t.name} of the type {type_}")
 
-    return written
+    return write
 
 
 def _power(writer: Writer, t: Constant, before: Before) -> ast.expr:
@@ -83,7 +83,7 @@ def _exclusive_or(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _comparison(sign: type[ast.cmpop]) -> Expression:
-    def written(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
         left, right = t.values()
         if _is(right, "Bool.true"):
             return writer.expression(left, before)
@@ -92,11 +92,11 @@ def _comparison(sign: type[ast.cmpop]) -> Expression:
             writer.expression(left, before), same(), writer.expression(right, before)
         )
 
-    return written
+    return write
 
 
 def _junction(sign: type[ast.boolop]) -> Expression:
-    def written(writer: Writer, t: Constant, _: Before) -> ast.expr:
+    def write(writer: Writer, t: Constant, _: Before) -> ast.expr:
         given = [a.term for a in t.arguments if a.kind in ("term", "proposition")]
         # The second part is looked at only where the first does not decide.
         pieces = [writer.expression(part, None) for part in given if part is not None]
@@ -104,7 +104,7 @@ def _junction(sign: type[ast.boolop]) -> Expression:
             return build.both(pieces)
         return ast.BoolOp(sign(), pieces)
 
-    return written
+    return write
 
 
 def _not(writer: Writer, t: Constant, before: Before) -> ast.expr:
@@ -150,7 +150,7 @@ def _exp(writer: Writer, t: Constant, before: Before) -> ast.expr:
     )
 
 
-def _negated(writer: Writer, t: Constant, before: Before) -> ast.expr:
+def _negate(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return ast.UnaryOp(ast.USub(), writer.expression(t.values()[-1], before))
 
 
@@ -178,7 +178,7 @@ def _none(writer: Writer, t: Constant, before: Before) -> ast.expr:
 def _over_option(place: int, otherwise: Callable[[ast.expr, ast.expr], ast.expr]) -> Expression:
     """A function of what is in an option, which is the argument at this place."""
 
-    def written(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
         option, function = t.values()[place], t.values()[1 - place]
         subject = writer.expression(option, before)
         if not build.is_simple(subject):
@@ -193,7 +193,7 @@ def _over_option(place: int, otherwise: Callable[[ast.expr, ast.expr], ast.expr]
         value = writer.applied(function, [Made(subject)], None)
         return otherwise(build.comparison(subject, ast.Is(), build.NONE), value)
 
-    return written
+    return write
 
 
 def _none_or(missing: ast.expr, value: ast.expr) -> ast.expr:
@@ -217,7 +217,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "HMod.hMod": _arithmetic(ast.Mod),
     "HPow.hPow": _power,
     "HXor.hXor": _exclusive_or,
-    "Neg.neg": _negated,
+    "Neg.neg": _negate,
     "Max.max": helper("max"),
     "Min.min": helper("min"),
     "Nat.succ": _successor,

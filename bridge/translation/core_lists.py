@@ -38,7 +38,7 @@ def over(writer: Writer, t: Term, before: Before) -> ast.expr:
         case Constant("List.range'"):
             return _range_from(writer, t, before)
         case Constant("List.zip"):
-            return _zipped(writer, t.values(), before)
+            return _zip(writer, t.values(), before)
         case Constant("Vector.toList" | "List.toArray" | "Vector.mk"):
             return over(writer, t.values()[-1], before)
     return writer.expression(t, before)
@@ -51,12 +51,12 @@ def _range_from(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.call("range", first, build.operation(first, ast.Add(), count))
 
 
-def _zipped(writer: Writer, given: list[Term], before: Before) -> ast.expr:
+def _zip(writer: Writer, given: list[Term], before: Before) -> ast.expr:
     lists = [over(writer, v, before) for v in given]
     return build.call("zip", *lists, keywords={"strict": ast.Constant(False)})
 
 
-def _listed(writer: Writer, t: Constant, before: Before) -> ast.expr:
+def _make_list(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.call("list", over(writer, t, before))
 
 
@@ -73,14 +73,14 @@ def _gone_through(
             lists = 1
         case Constant("List.zipWith"):
             function, *among_all = t.values()
-            iterable, lists = _zipped(writer, among_all, before), 2
+            iterable, lists = _zip(writer, among_all, before), 2
         case _:
             function, among = t.values()
             among = writer.resolved(among)
             if isinstance(among, Constant) and among.name == "List.zipIdx":
                 function = writer.erased(function)
                 if isinstance(function, Function) and patterns.pair_at_once(function):
-                    return _numbered(writer, among, function, before)
+                    return _number(writer, among, function, before)
             iterable, lists = over(writer, among, before), 1
 
     def element() -> tuple[ast.expr, Term]:
@@ -90,7 +90,7 @@ def _gone_through(
     return element, iterable
 
 
-def _numbered(
+def _number(
     writer: Writer, t: Constant, function: Term, before: Before
 ) -> tuple[Callable[[], tuple[ast.expr, Term]], ast.expr]:
     xs, *start = t.values()
@@ -152,7 +152,7 @@ def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
     element, iterable = _gone_through(writer, t, before)
     with writer.scope():
         target, condition = element()
-        return build.filtered(target, iterable, writer.expression(condition, None))
+        return build.filter_of(target, iterable, writer.expression(condition, None))
 
 
 def _filter_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
@@ -175,22 +175,22 @@ def _fold(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _slice(first: bool) -> Expression:
-    def written(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
         count, xs = (writer.expression(v, before) for v in t.values())
-        return build.sliced(xs, count, None) if first else build.sliced(xs, None, count)
+        return build.slice_of(xs, count, None) if first else build.slice_of(xs, None, count)
 
-    return written
+    return write
 
 
 def _tail(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    return build.sliced(writer.expression(t.values()[0], before), build.number(1), None)
+    return build.slice_of(writer.expression(t.values()[0], before), build.number(1), None)
 
 
 def _length(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.call("len", writer.expression(t.values()[0], before))
 
 
-def _repeated(writer: Writer, t: Constant, before: Before) -> ast.expr:
+def _repeat(writer: Writer, t: Constant, before: Before) -> ast.expr:
     count, x = (writer.expression(v, before) for v in t.values())
     return build.operation(build.lists(x), ast.Mult(), count)
 
@@ -204,7 +204,7 @@ def _cons(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.lists(first, *_elements(others))
 
 
-def _joined(writer: Writer, t: Constant, before: Before) -> ast.expr:
+def _join(writer: Writer, t: Constant, before: Before) -> ast.expr:
     type_ = t.arguments[0].term
     while isinstance(type_, Constant) and type_.name in writer.library.definitions:
         # An abbreviation.
@@ -229,7 +229,7 @@ def _item(writer: Writer, t: Constant, before: Before) -> ast.expr:
 EXPRESSIONS: Mapping[str, Expression] = {
     "List.nil": _empty,
     "List.cons": _cons,
-    "HAppend.hAppend": _joined,
+    "HAppend.hAppend": _join,
     "List.map": _each,
     "List.zipWith": _each,
     "List.ofFn": _each,
@@ -238,17 +238,17 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "List.filter": _filter,
     "List.filterMap": _filter_map,
     "List.foldl": _fold,
-    "List.finRange": _listed,
-    "List.range": _listed,
-    "List.range'": _listed,
-    "List.zip": _listed,
+    "List.finRange": _make_list,
+    "List.range": _make_list,
+    "List.range'": _make_list,
+    "List.zip": _make_list,
     "List.zipIdx": _with_numbers,
     "List.drop": _slice(True),
     "List.take": _slice(False),
     "List.tail": _tail,
     "List.length": _length,
-    "List.replicate": _repeated,
-    "Vector.replicate": _repeated,
+    "List.replicate": _repeat,
+    "Vector.replicate": _repeat,
     "List.getD": helper("get_or"),
     "GetElem.getElem": _item,
     "GetElem?.getElem?": helper("get_or_none"),
@@ -265,7 +265,7 @@ def is_loop(t: Term) -> bool:
     return isinstance(t, Constant) and t.name == "List.foldl"
 
 
-def _folded(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
+def _fold_loop(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
     """A fold from the left as a loop over its accumulator."""
     function, first, among = t.values()
     before: list[ast.stmt] = []
@@ -274,17 +274,17 @@ def _folded(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
     out = [*before, *writer.statements(first, title)]
     with writer.scope():
         writer.taken.add(title)
-        element, body = elements.accumulated(writer, function, title)
+        element, body = elements.accumulate(writer, function, title)
         out.append(build.loop(element, iterable, writer.statements(body, title)))
     if target is None:
         out.append(ast.Return(build.name(title)))
     return out
 
 
-def _collected(method: str) -> Loop:
+def _collect(method: str) -> Loop:
     """A list that is put together element by element."""
 
-    def written(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
+    def write(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
         before: list[ast.stmt] = []
         element, iterable = _gone_through(writer, t, before)
         title = target or writer.new_name("result").id
@@ -301,13 +301,13 @@ def _collected(method: str) -> Loop:
             out.append(ast.Return(build.name(title)))
         return out
 
-    return written
+    return write
 
 
 LOOPS: Mapping[str, Loop] = {
-    "List.foldl": _folded,
-    "List.map": _collected("append"),
-    "List.zipWith": _collected("append"),
-    "List.ofFn": _collected("append"),
-    "List.flatMap": _collected("extend"),
+    "List.foldl": _fold_loop,
+    "List.map": _collect("append"),
+    "List.zipWith": _collect("append"),
+    "List.ofFn": _collect("append"),
+    "List.flatMap": _collect("extend"),
 }

@@ -34,7 +34,7 @@ def element(
             titles = _remaining(writer, function, count - n, suggestions[n:])
             targets += map(build.name, titles)
             given = tuple(_as_argument(build.name(title)) for title in titles)
-            return targets, _extended(writer, function, given)
+            return targets, _extend(writer, function, given)
         variable, body = function.variable, function.body
         pair = patterns.pair_at_once(function)
         if pair is not None:
@@ -55,7 +55,7 @@ def _name(writer: Writer, variable: Binding, body: Term) -> str:
     return writer.bind(variable) if occurrences(body, variable.id) else "_"
 
 
-def _extended(writer: Writer, function: Term, given: tuple[Argument, ...]) -> Term:
+def _extend(writer: Writer, function: Term, given: tuple[Argument, ...]) -> Term:
     match function:
         case Constant(name, already):
             return Constant(name, already + given)
@@ -64,7 +64,7 @@ def _extended(writer: Writer, function: Term, given: tuple[Argument, ...]) -> Te
     return Apply(function, given)
 
 
-def accumulated(writer: Writer, function: Term, title: str) -> tuple[ast.expr, Term]:
+def accumulate(writer: Writer, function: Term, title: str) -> tuple[ast.expr, Term]:
     """What a fold binds for each element, and its next value, where the variable holds the
     value so far."""
     function = writer.erased(function)
@@ -74,7 +74,7 @@ def accumulated(writer: Writer, function: Term, title: str) -> tuple[ast.expr, T
         return target, body
     variable = writer.new_name(_remaining_names(writer, function, 2)[1])
     given = (_as_argument(build.name(title)), _as_argument(variable))
-    return variable, _extended(writer, function, given)
+    return variable, _extend(writer, function, given)
 
 
 def _remaining(writer: Writer, function: Term, count: int, suggestions: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.reach import reached
+from bridge.reach import reach_all
 from bridge.templates import template
 from bridge.translation import build, names, patterns, recursion
 from bridge.translation.errors import NotAProgramError, UntranslatableError
@@ -57,7 +57,7 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
 
     Raises UntranslatableError for a definition that has no translation.
     """
-    kept = _reached(library)
+    kept = _reach_all(library)
     docs = {name: source.doc for name, source in sources.items()}
     homes = {
         title: module_of(sources[name].file) for name in kept for title in _titles(library, name)
@@ -85,10 +85,10 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
             imports=_imports(items, module, homes),
             items=items,
         )
-    return _formatted(found, root)
+    return _format(found, root)
 
 
-def _reached(library: Library) -> list[str]:
+def _reach_all(library: Library) -> list[str]:
     """Everything of the Spec and of the intervals, and what that uses."""
     wanted = (SPEC, INTERVAL)
     start = [d.name for d in library.programs() if d.name.startswith(wanted)]
@@ -97,16 +97,16 @@ def _reached(library: Library) -> list[str]:
 
     def behind(name: str) -> list[str]:
         known = library.definitions.get(name)
-        return [] if known is None else _used(library, known.body)
+        return [] if known is None else _uses(library, known.body)
 
-    return [name for name in reached(start, behind) if name not in UNFOLDED]
+    return [name for name in reach_all(start, behind) if name not in UNFOLDED]
 
 
-def _used(library: Library, t: Term) -> list[str]:
+def _uses(library: Library, t: Term) -> list[str]:
     """The definitions that a term computes with."""
     own = [t.name] if isinstance(t, Constant) and t.name in library.definitions else []
     programs = [n for n in own if library.definitions[n].result_kind in ("term", "proposition")]
-    return programs + [name for part in parts(t) for name in _used(library, part)]
+    return programs + [name for part in parts(t) for name in _uses(library, part)]
 
 
 def _titles(library: Library, name: str) -> list[str]:
@@ -148,7 +148,7 @@ def function(library: Library, definition: Definition, doc: str) -> str:
     """The function that a definition becomes, not yet formatted."""
     slots = library.slots(definition.name)
     hints = Hints(library, {p.id: p.name for p in definition.parameters if p.kind == "type"})
-    used = {library.function_name(n) for n in _used(library, definition.body)}
+    used = {library.function_name(n) for n in _uses(library, definition.body)}
     writer = Writer(library, definition, {*used, "num"}, hints.of)
     paired = list(zip(definition.parameters, slots, strict=True))
     keywords = [(p, slot) for p, slot in paired if slot.how == "keyword"]
@@ -210,12 +210,12 @@ def _dataclass(
     fields = [f for f in constructor.fields if f.kind == "term"]
     lines = [f"    {names.identifier(f.name)}: {hints.of(f.type)}" for f in fields]
     said = [docs[name]]
-    said += [f"{f.name}: {_lowered(d)}" for f in fields if (d := docs.get(f"{name}.{f.name}"))]
+    said += [f"{f.name}: {_lower_first(d)}" for f in fields if (d := docs.get(f"{name}.{f.name}"))]
     text = _docstring("\n\n".join(said), name)
     return "@dataclass(frozen=True)\n" + f"class {title}:\n{text}\n\n" + "\n".join(lines)
 
 
-def _lowered(sentence: str) -> str:
+def _lower_first(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
@@ -255,7 +255,7 @@ def _imports(items: list[str], module: str, homes: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _formatted(modules: Mapping[str, str], root: Path) -> dict[str, str]:
+def _format(modules: Mapping[str, str], root: Path) -> dict[str, str]:
     """The modules as the linter and the formatter want them."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

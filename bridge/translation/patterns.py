@@ -52,7 +52,7 @@ def fits(library: Library, alternative: Alternative, subjects: Sequence[ast.expr
                 conditions.append(subject)
                 first, others = pattern.values()
                 look(first, build.item(subject, build.number(0)))
-                look(others, build.sliced(subject, build.number(1), None))
+                look(others, build.slice_of(subject, build.number(1), None))
             case Constant("Prod.mk"):
                 for n, part in enumerate(pattern.values()):
                     look(part, build.item(subject, build.number(n)))
@@ -63,13 +63,13 @@ def fits(library: Library, alternative: Alternative, subjects: Sequence[ast.expr
             case Number(value) | Constant("OfNat.ofNat", (_, Number(value), *_)):
                 conditions.append(build.comparison(subject, ast.Eq(), build.number(value)))
             case Constant("OfNat.ofNat", given):
-                look(_given(given[1].term), subject)
+                look(_require(given[1].term), subject)
             case Constant("Nat.zero"):
                 conditions.append(build.comparison(subject, ast.Eq(), build.number(0)))
             case Constant("Nat.succ", given):
                 conditions.append(build.comparison(subject, ast.Gt(), build.number(0)))
                 less = build.operation(subject, ast.Sub(), build.number(1))
-                look(_given(given[0].term), less)
+                look(_require(given[0].term), less)
             case Constant(name) if name in library.constructors:
                 type_, constructor = library.constructors[name]
                 if type_.enumeration:
@@ -84,7 +84,7 @@ def fits(library: Library, alternative: Alternative, subjects: Sequence[ast.expr
                 own = pattern.arguments[len(constructor.parameters) :]
                 for field, argument in zip(constructor.fields, own, strict=True):
                     look(
-                        _given(argument.term),
+                        _require(argument.term),
                         build.attribute(subject, names.identifier(field.name)),
                     )
             case _:
@@ -95,7 +95,7 @@ def fits(library: Library, alternative: Alternative, subjects: Sequence[ast.expr
     return Fit(conditions, bound)
 
 
-def _given(t: Term | None) -> Term:
+def _require(t: Term | None) -> Term:
     assert t is not None
     return t
 
@@ -105,13 +105,13 @@ def suggestion(patterns: Sequence[Term], within: Match) -> str | None:
     of it, for what is in `some`, or for the rest of a list."""
     written = {v.id: v.name for a in within.alternatives for v in a.variables if v.named}
 
-    def named(t: Term) -> str | None:
+    def name_of(t: Term) -> str | None:
         return written.get(t.id) if isinstance(t, Bound) else None
 
     inner = {"Option.some": 0, "List.cons": 1, "Nat.succ": 0}
-    whole = [named(p) for p in patterns]
+    whole = [name_of(p) for p in patterns]
     part = [
-        named(p.values()[inner[p.name]])
+        name_of(p.values()[inner[p.name]])
         for p in patterns
         if isinstance(p, Constant) and p.name in inner
     ]

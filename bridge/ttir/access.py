@@ -73,7 +73,7 @@ def gathered_at(
         raise Undecided("a masked load that does not say what the others are")
     is_bool = element_of(type) == Scalar("i1")
 
-    def gathered(values: Array, fill: Array | None = None) -> Array:
+    def gather(values: Array, fill: Array | None = None) -> Array:
         found = values[used]
         if mask is not None:
             tile = np.empty(shape, values.dtype)
@@ -87,14 +87,14 @@ def gathered_at(
 
     if not buffer.is_float:
         bits = 8 if is_bool else bits_of(type)
-        found = integers.wrap(gathered(buffer.values, other), bits)
+        found = integers.wrap(gather(buffer.values, other), bits)
         found = found != 0 if is_bool else found
         if left_open and mask is not None:
             element = tuple(int(i) for i in np.argwhere(~mask)[0])
             return Marked(found, Mark(operation, machine.program, element, overflowed=False))
         return found
     fills = () if other is None or mask is None else (other,)
-    return machine.domain.each(gathered, buffer.values, *fills)
+    return machine.domain.each(gather, buffer.values, *fills)
 
 
 def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *rest: Any) -> None:
@@ -131,15 +131,15 @@ def scattered_at(
     region.stored = True
     check_unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
-    def scattered(values: Array, given: Array) -> Array:
+    def scatter(values: Array, given: Array) -> Array:
         full = np.broadcast_to(given, shape)
         values[used] = full[mask] if mask is not None else full.reshape(-1)
         return values
 
     if buffer.is_float:
-        buffer.values = machine.domain.each(scattered, buffer.values, value)
+        buffer.values = machine.domain.each(scatter, buffer.values, value)
     else:
-        scattered(buffer.values, value)
+        scatter(buffer.values, value)
 
 
 def stores(
@@ -202,7 +202,7 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
     region.added = True
     check_unshared(machine, operation, region, buffer.loaded[used], mask, shape)
 
-    def given(tile: Array) -> Array:
+    def masked_tile(tile: Array) -> Array:
         full = np.broadcast_to(tile, shape)
         return full[mask] if mask is not None else full.reshape(-1)
 
@@ -211,5 +211,5 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
         return values
 
     old = machine.domain.each(lambda values: values[used], buffer.values)
-    new = machine.domain.add(old, machine.domain.each(given, value))
+    new = machine.domain.add(old, machine.domain.each(masked_tile, value))
     buffer.values = machine.domain.each(put, buffer.values, new)

@@ -315,14 +315,14 @@ class Case:
         `heads`."""
         shape = self.shape
 
-        def filled(x: Array, zero: Array) -> Array:
+        def fill(x: Array, zero: Array) -> Array:
             found = np.empty((shape.q_len, *tail), np.asarray(x).dtype)
             found[...] = zero
             found[: len(x)] = x
             return found
 
         zero = self.domain.integers(np.zeros((), np.int64))
-        rows = [self.domain.each(filled, tile, zero) for tile in tiles]
+        rows = [self.domain.each(fill, tile, zero) for tile in tiles]
         whole = (shape.batch, shape.heads, shape.q_len, *tail)
         return self.domain.each(lambda *parts: np.stack(parts).reshape(whole), *rows)
 

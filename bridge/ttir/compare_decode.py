@@ -30,8 +30,8 @@ def decode(
     keys, values, table = case.k, case.v, None
     if page_size is not None:
         table = _table(lengths, page_size)
-        keys = _paged(case, keys, shape.head_dim, table, page_size)
-        values = _paged(case, values, shape.value_dim, table, page_size)
+        keys = _as_pages(case, keys, shape.head_dim, table, page_size)
+        values = _as_pages(case, values, shape.value_dim, table, page_size)
     out, lse = kernels.decode(
         case.tensor(case.q), kernels.tensor(keys), kernels.tensor(values), case.options(),
         splits=splits, kv_lens=kv_lens, page_table=table, bottom_right=shape.is_bottom_right,
@@ -52,11 +52,11 @@ def _table(lengths: list[int], page_size: int) -> Tensor:
     return table
 
 
-def _paged(case: Case, tile: Numbers, dim: int, table: Tensor, page_size: int) -> Numbers:
+def _as_pages(case: Case, tile: Numbers, dim: int, table: Tensor, page_size: int) -> Numbers:
     """Keys or values `[batch, heads, length, dim]` as pages `[pages, heads, page_size, dim]`."""
     pages = case.draw("page", int(table.max()) + 1, case.shape.kv_heads, page_size, dim)
 
-    def filled(x: Array, drawn: Array) -> Array:
+    def fill(x: Array, drawn: Array) -> Array:
         found = np.array(drawn)
         for b, row in enumerate(table.tolist()):
             for i, page in enumerate(row):
@@ -65,4 +65,4 @@ def _paged(case: Case, tile: Numbers, dim: int, table: Tensor, page_size: int) -
                     found[page, :, : part.shape[1]] = part
         return found
 
-    return case.domain.each(filled, tile, pages)
+    return case.domain.each(fill, tile, pages)

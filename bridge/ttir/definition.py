@@ -224,12 +224,12 @@ def tile_gradients(
             [Number(domain, domain.each(lambda x, j=j: x[j : j + 1], tile))] for j in range(columns)
         ]
 
-    def chosen(tile: Numbers) -> list[list[Number]]:
+    def choose(tile: Numbers) -> list[list[Number]]:
         return [[Queries(domain, domain.each(lambda x: x[some], tile))]]
 
     found = vjp(
         Number(domain, scale), modify, lambda i, j, s: num.value(1),
-        chosen(head.q), vectors(head.k), vectors(head.v), lambda x: x, chosen(grad_out),
+        choose(head.q), vectors(head.k), vectors(head.v), lambda x: x, choose(grad_out),
         [num.value(0)], q_len=1, kv_len=columns, d=1, d_v=1, num=num,
     )  # fmt: skip
 
@@ -237,11 +237,11 @@ def tile_gradients(
         whole[some] = part
         return whole
 
-    def summed(by_key: list[list[Number]]) -> Numbers:
+    def sum_tiles(by_key: list[list[Number]]) -> Numbers:
         tiles = [domain.sum(one.tile, 0) for (one,) in by_key]
         return domain.each(lambda *parts: np.stack(parts), *tiles)
 
-    return domain.each(put, by_q, found.dQ[0][0].tile), summed(found.dK), summed(found.dV)
+    return domain.each(put, by_q, found.dQ[0][0].tile), sum_tiles(found.dK), sum_tiles(found.dV)
 
 
 def _vjp(

@@ -246,7 +246,7 @@ def array(x: Any) -> Array:
     return x if isinstance(x, np.ndarray) else single(x)
 
 
-def compared(predicate: str, order: int | None) -> bool:
+def answer_of(predicate: str, order: int | None) -> bool:
     """The answer of `arith.cmpf` for numbers of which the first is smaller (−1), equal (0) or
     larger (1), or one is NaN (None)."""
     if predicate in ("ord", "uno"):

@@ -218,11 +218,11 @@ class FieldDomain(Domain):
         drawn = sum(hashes) % Q
         same = (a.exponent == b.exponent) & (a.kind == b.kind) & (ratios[0] == ratios[1])
 
-        def chosen(x: Array, y: Array, other: Any) -> Array:
+        def choose(x: Array, y: Array, other: Any) -> Array:
             return np.where(b.kind > 0, x, np.where(a.kind > 0, y, np.where(same, x, other)))
 
-        value, exponent = chosen(a.value, b.value, drawn), chosen(a.exponent, b.exponent, drawn)
-        ratio = chosen(ratios[0], ratios[1], 1) if of_logs else None
+        value, exponent = choose(a.value, b.value, drawn), choose(a.exponent, b.exponent, drawn)
+        ratio = choose(ratios[0], ratios[1], 1) if of_logs else None
         if (np.maximum(a.kind, b.kind) == _INFINITY).any():
             raise Undecided("a maximum with ∞")
         # Of a number and −∞ the number, of a number and NaN too; of −∞ and NaN −∞.

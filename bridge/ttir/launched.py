@@ -23,9 +23,9 @@ def run(launch: Launch, memory: Memory, arch: int = 90) -> Machine:
 
 def kernel_of(source: Source) -> Function:
     """The kernel in a text of TTIR, parsed once for each text."""
-    return _parsed(source.text)
+    return _parse(source.text)
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(text: str) -> Function:
+def _parse(text: str) -> Function:
     return parse(text).kernel

@@ -68,7 +68,7 @@ class Translation:
     def at(self, sizes: Mapping[str, int]) -> str:
         """The definitions with numbers for the tile sizes and without line breaks: to compare with
         those of a kernel compiled for these sizes (`numeric`)."""
-        text = _unbroken([*self.definitions, *self.conditions])
+        text = _in_one_line([*self.definitions, *self.conditions])
         for name, size in sizes.items():
             text = text.replace(f"(a.{name} - 1 : Int)", f"({size - 1} : Int)")
             text = text.replace(f"(a.{name} : Int)", f"({size} : Int)")
@@ -93,10 +93,10 @@ def translate(kernel: Function, name: str, sizes: Mapping[str, int]) -> Translat
 def numeric(kernel: Function, name: str) -> str:
     """The definitions, with the tile sizes as the numbers that they are (`Translation.at`)."""
     found = _Translator(kernel, name, {}).run()
-    return _unbroken([*found.definitions, *found.conditions])
+    return _in_one_line([*found.definitions, *found.conditions])
 
 
-def _unbroken(definitions: Sequence[str]) -> str:
+def _in_one_line(definitions: Sequence[str]) -> str:
     return " ".join(" ".join(definitions).split())
 
 
@@ -127,6 +127,7 @@ class _Translator:
         self.definitions: list[str] = []
         self.conditions: list[str] = []
         self.loops = 0
+        self.loads: set[str] = set()
         self.stores: Counter[str] = Counter()
         self.returned: list[str] = []
 
@@ -142,6 +143,10 @@ class _Translator:
             block = self.block(block, scope)
         self.conditions += scope.obligations.definitions(self.name, scope.prefix, scope.binders)
         pointers = [name for name, kind in fields.items() if kind.startswith("Mem ")]
+        # In Lean memory is what it is before the launch, and no program writes what another reads.
+        for name in pointers:
+            if name in self.loads and name in self.stores:
+                raise TtirError(f"{name} has no translation: it is both loaded from and stored to")
         fields |= {"ln2": "R", "log2e": "R", "ln": "R → R"}
         fields |= dict.fromkeys(self.sizes.values(), "Nat")
         return Translation(self.name, fields, pointers, self.definitions, self.conditions)
@@ -160,6 +165,8 @@ class _Translator:
         for block in blocks:
             for operation in block.operations:
                 if is_computed(operation):
+                    if not operation.results:
+                        raise TtirError(f"{operation} has no translation: it has no value")
                     name = name_of(operation.result, operation)
                     scope.last[name] = scope.last.get(name, 0) + 1
 
@@ -339,6 +346,7 @@ class _Translator:
         if len(rest) == 1:
             raise TtirError(f"{operation} has no translation: a masked load without other values")
         memory, offset = self.pointers[pointer], self.elements[pointer]
+        self.loads.add(memory.removeprefix("a."))
         mask, other = (self.elements[x] for x in rest) if rest else (_always, None)
         prefix, variable = self.name_of(operation, scope)
         at, over = self.lanes(operation.result)

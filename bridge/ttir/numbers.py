@@ -25,7 +25,7 @@ def float_of(text: str, type: Scalar, line: int) -> float:
     try:
         if text.startswith("0x"):
             return _of_bits(int(text, 16), type.name)
-        return _rounded(text, type.name)
+        return _round(text, type.name)
     except (KeyError, ValueError, OverflowError) as error:
         raise TtirError(f"line {line}: {text} is no {type.name}") from error
 
@@ -41,7 +41,7 @@ def _of_bits(bits: int, name: str) -> float:
     return float(integer(bits).view(number))
 
 
-def _rounded(text: str, name: str) -> float:
+def _round(text: str, name: str) -> float:
     if name == "f64":
         return float(text)
     if name == "bf16":

@@ -100,7 +100,7 @@ def dot(machine: Machine, operation: Operation, a: Numbers, b: Numbers, c: Numbe
     return machine.domain.dot(*(full(machine, operation, x, i) for i, x in enumerate((a, b, c))))
 
 
-def converted(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
+def convert(machine: Machine, operation: Operation, x: Numbers) -> Numbers:
     machine.roundings.add(str(element_of(operation.result.type)))
     return x
 
@@ -142,7 +142,7 @@ def reshape(machine: Machine, operation: Operation, x: Any) -> Any:
     return move(machine, full(machine, operation, x), lambda tile: tile.reshape(shape))
 
 
-def joined(machine: Machine, operation: Operation, a: Any, b: Any) -> Any:
+def join(machine: Machine, operation: Operation, a: Any, b: Any) -> Any:
     a, b = full(machine, operation, a), full(machine, operation, b, 1)
     if isinstance(a, Pointers):
         raise Undecided("pointers joined")
@@ -186,7 +186,7 @@ def _arithmetic(f: Any) -> Callable[..., Any]:
     return lambda m, o, a, b: arithmetic(m, o, f, a, b)
 
 
-def _divided(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
+def _divide(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     def compute(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
         nonzero(machine, operation, b)
         return f(a, b)
@@ -194,7 +194,7 @@ def _divided(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     return compute
 
 
-def _unsigned(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
+def _on_unsigned(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     """An operation on unsigned numbers."""
 
     def compute(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -207,7 +207,7 @@ def _unsigned(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     return compute
 
 
-def _shifted(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
+def _shift(f: Callable[[Array, Array], Array]) -> Callable[..., Any]:
     """A shift, of which no more than all bits may go."""
 
     def compute(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -225,7 +225,7 @@ def _logical_right(a: Array, b: Array) -> Array:
 
 def _shrui(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
     x = integers.to_unsigned(a, bits_of(operation.result.type))
-    return _shifted(lambda _, y: np.asarray(x >> y, x.dtype))(machine, operation, a, b)
+    return _shift(lambda _, y: np.asarray(x >> y, x.dtype))(machine, operation, a, b)
 
 
 def _mulhi(machine: Machine, operation: Operation, a: Array, b: Array) -> Any:
@@ -339,7 +339,7 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     ),
     "tt.reshape": reshape,
     "tt.trans": lambda m, o, x: move(m, x, lambda tile: tile.transpose(o.integers("order"))),
-    "tt.join": joined,
+    "tt.join": join,
     "tt.split": split,
     "tt.addptr": _addptr,
     "tt.load": load,
@@ -356,19 +356,19 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "arith.addi": _arithmetic(np.add),
     "arith.subi": _arithmetic(np.subtract),
     "arith.muli": _arithmetic(np.multiply),
-    "arith.divsi": _divided(integers.quotient),
-    "arith.remsi": _divided(integers.remainder),
-    "arith.divui": _unsigned(np.floor_divide),
-    "arith.remui": _unsigned(np.remainder),
-    "arith.minui": _unsigned(np.minimum),
-    "arith.maxui": _unsigned(np.maximum),
+    "arith.divsi": _divide(integers.quotient),
+    "arith.remsi": _divide(integers.remainder),
+    "arith.divui": _on_unsigned(np.floor_divide),
+    "arith.remui": _on_unsigned(np.remainder),
+    "arith.minui": _on_unsigned(np.minimum),
+    "arith.maxui": _on_unsigned(np.maximum),
     "arith.minsi": lambda m, o, a, b: np.minimum(a, b),
     "arith.maxsi": lambda m, o, a, b: np.maximum(a, b),
     "arith.andi": _bool(np.logical_and, np.bitwise_and),
     "arith.ori": _bool(np.logical_or, np.bitwise_or),
     "arith.xori": _bool(np.logical_xor, np.bitwise_xor),
-    "arith.shli": _shifted(lambda a, b: np.asarray(a.astype(object) << b, object)),
-    "arith.shrsi": _shifted(_logical_right),
+    "arith.shli": _shift(lambda a, b: np.asarray(a.astype(object) << b, object)),
+    "arith.shrsi": _shift(_logical_right),
     "arith.shrui": _shrui,
     "tt.mulhiui": _mulhi,
     "math.absi": lambda m, o, a: np.abs(a),
@@ -379,8 +379,8 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "arith.sitofp": _sitofp,
     "arith.uitofp": _uitofp,
     "arith.extf": lambda m, o, x: x,
-    "arith.truncf": converted,
-    "tt.fp_to_fp": converted,
+    "arith.truncf": convert,
+    "tt.fp_to_fp": convert,
     "arith.addf": _float("add"),
     "arith.subf": _float("subtract"),
     "arith.mulf": _float("multiply"),

@@ -438,7 +438,7 @@ class _Parser(Reader):
         if name in ("arith.cmpi", "arith.cmpf"):
             return [with_element(printed[0], _I1)]
         if name == "tt.load":
-            return [_loaded(printed[0], operation)]
+            return [_loaded_type(printed[0], operation)]
         if name == "arith.select":
             return [printed[-1]]
         if name == "tt.make_tensor_descriptor":
@@ -462,7 +462,7 @@ _WITHOUT_RESULT = (
 )  # fmt: skip
 
 
-def _loaded(type: Type, operation: Operation) -> Type:
+def _loaded_type(type: Type, operation: Operation) -> Type:
     """What a load from a pointer, or a tile of them, gives."""
     if isinstance(type, Tensor) and isinstance(type.element, Pointer):
         inner = type.element.to

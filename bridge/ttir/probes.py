@@ -55,8 +55,8 @@ def words(
     """
     if rounds != 10:
         raise ValueError(f"rounds must be 10, those of the kernels, not {rounds}")
-    seed = torch.tensor([_signed(key[0] | key[1] << 32, 64)])
-    given = torch.tensor([[_signed(x, 32) for x in words] for words in counters]).to(torch.int32)
+    seed = torch.tensor([_as_signed(key[0] | key[1] << 32, 64)])
+    given = torch.tensor([[_as_signed(x, 32) for x in words] for words in counters]).to(torch.int32)
     found = torch.zeros_like(given)
     arguments = {"seed_ptr": seed, "counters_ptr": given, "words_ptr": found}
     block = triton.next_power_of_2(len(counters))
@@ -88,7 +88,7 @@ def bounds_kernel(
     tl.store(at + 3, whole_stop)
 
 
-def visited(
+def visits(
     kernels: Kernels, q_len: int, kv_len: int, block_m: int, block_n: int, window: Window | None
 ) -> list[str]:
     """For each tile of queries a letter for each tile of keys, as in `TileBoundsVector`. The block
@@ -110,6 +110,6 @@ def visited(
     ]
 
 
-def _signed(x: int, bits: int) -> int:
+def _as_signed(x: int, bits: int) -> int:
     """The signed integer with the bits of an unsigned one."""
     return x - (1 << bits) if x >= 1 << (bits - 1) else x

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.ttir.domain import LN2, LOG2E, UNITS, Array, ObjectDomain, compared, single
+from bridge.ttir.domain import LN2, LOG2E, UNITS, Array, ObjectDomain, answer_of, single
 from bridge.ttir.faults import Undecided
 
 Rational = int | Fraction
@@ -134,7 +134,7 @@ class RationalDomain(ObjectDomain):
         return logarithm(0, x, 0)
 
     def compare_one(self, predicate: str, x: Any, y: Any) -> bool:
-        return compared(predicate, None if x != x or y != y else _order(x, y))
+        return answer_of(predicate, None if x != x or y != y else _order(x, y))
 
     def at_most_zero_one(self, x: Any) -> bool:
         return x != x or _order(x, 0) <= 0

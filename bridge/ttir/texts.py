@@ -98,11 +98,13 @@ class Text:
         )  # fmt: skip
 
 
-def _padded(name: str, what: str, left: int | None, right: int | None) -> Text:
+def _padded_text(name: str, what: str, left: int | None, right: int | None) -> Text:
     return Text(f"Padded{name}", f"{what}, heads padded", left, right, fills=False)
 
 
-def _packed(name: str, what: str, left: int | None, right: int | None, end: bool = False) -> Text:
+def _packed_text(
+    name: str, what: str, left: int | None, right: int | None, end: bool = False
+) -> Text:
     what = f"{what}, sequences packed" + (", aligned bottom-right" if end else "")
     return Text(f"Packed{name}", what, left, right, packed=True, bottom_right=end)
 
@@ -115,14 +117,14 @@ TEXTS = (
     Text(*_CAUSAL),
     Text("Left", "with a left edge", 100, None),
     Text(*_WINDOW),
-    _padded(*_FULL),
-    _padded(*_CAUSAL),
-    _padded(*_WINDOW),
-    _packed(*_FULL),
-    _packed(*_CAUSAL),
-    _packed("CausalEnd", *_CAUSAL[1:], end=True),
-    _packed(*_WINDOW),
-    _packed("WindowEnd", *_WINDOW[1:], end=True),
+    _padded_text(*_FULL),
+    _padded_text(*_CAUSAL),
+    _padded_text(*_WINDOW),
+    _packed_text(*_FULL),
+    _packed_text(*_CAUSAL),
+    _packed_text("CausalEnd", *_CAUSAL[1:], end=True),
+    _packed_text(*_WINDOW),
+    _packed_text("WindowEnd", *_WINDOW[1:], end=True),
 )
 
 

@@ -79,7 +79,7 @@ class Runner:
 
     def turned(self, vector: Any, numbers: Any) -> Any:
         """The queries, negated where scale < 0, as the launchers do with a copy of them."""
-        return numbers if vector.scale >= 0 else _negated(numbers)
+        return numbers if vector.scale >= 0 else _negate(numbers)
 
     def attention(
         self, vector: Any, q: Any, k: Any, v: Any, sizes: tuple[int, int, int]
@@ -147,8 +147,8 @@ NATURAL = np.frompyfunc(_natural, 1, 1)
 SIGNED = {1: NATURAL, -1: np.frompyfunc(lambda x: _natural(-x), 1, 1)}
 
 
-def _negated(x: Any) -> Any:
-    return tuple(map(_negated, x)) if isinstance(x, tuple | list) else -x
+def _negate(x: Any) -> Any:
+    return tuple(map(_negate, x)) if isinstance(x, tuple | list) else -x
 
 
 def tile(numbers: Any, *shape: int) -> Array:

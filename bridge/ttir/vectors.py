@@ -77,11 +77,11 @@ def differences(
         case VarlenVector():
             yield from _varlen(runner, vector)
         case PagedVector():
-            yield from _paged(runner, vector)
+            yield from _run_paged(runner, vector)
         case CascadeVector():
             yield from _cascade(runner, vector)
         case MergeVector():
-            out, lse = _merged(runner, vector, vector.tree)
+            out, lse = _merge_tree(runner, vector, vector.tree)
             yield from runner.compared([vector.expected], out[0, 0], lse[0, 0], "merged")
         case CacheVector():
             yield from _cache(runner, vector)
@@ -101,7 +101,7 @@ def differences(
             found = probes.words(runner.kernels, vector.key, vector.counters, vector.rounds)
             yield from _tell(found, vector.expected, "words of counter")
         case TileBoundsVector():
-            bounds = probes.visited(
+            bounds = probes.visits(
                 runner.kernels, vector.q_len, vector.kv_len, vector.block_m, vector.block_n,
                 vector.mask.window,
             )  # fmt: skip
@@ -142,7 +142,7 @@ def _varlen(runner: Runner, vector: VarlenVector) -> Iterator[str]:
     yield from runner.compared(vector.expected, out[:, 0], lse[0], "packed")
 
 
-def _paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
+def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
     pages, size = vector.num_pages, vector.page_size
     batch, longest = len(vector.q), max(map(len, vector.tables))
     table = [[*row, *[0] * (longest - len(row))] for row in vector.tables]
@@ -217,7 +217,7 @@ def _cascade(runner: Runner, vector: CascadeVector) -> Iterator[str]:
     yield from runner.compared(vector.expected, out[:, 0, 0], lse[:, 0, 0], "cascade")
 
 
-def _scored(runner: Runner, keys: Sequence[Key], value_dim: int) -> tuple[Tensor, Tensor]:
+def _attend_scores(runner: Runner, keys: Sequence[Key], value_dim: int) -> tuple[Tensor, Tensor]:
     """One query over keys that are given by their scores: `[1, 1, 1, value_dim]` and
     `[1, 1, 1]`."""
     scores = [(0 if key.score is None else key.score,) for key in keys]
@@ -231,11 +231,11 @@ def _scored(runner: Runner, keys: Sequence[Key], value_dim: int) -> tuple[Tensor
     )
 
 
-def _merged(runner: Runner, vector: MergeVector, tree: Tree) -> tuple[Tensor, Tensor]:
+def _merge_tree(runner: Runner, vector: MergeVector, tree: Tree) -> tuple[Tensor, Tensor]:
     """A block by the decoding kernel, two trees by the combining one."""
     if isinstance(tree, int):
-        return _scored(runner, vector.blocks[tree], vector.value_dim)
-    return runner.combined(*(_merged(runner, vector, part) for part in tree))
+        return _attend_scores(runner, vector.blocks[tree], vector.value_dim)
+    return runner.combined(*(_merge_tree(runner, vector, part) for part in tree))
 
 
 def _cache(runner: Runner, vector: CacheVector) -> Iterator[str]:
@@ -244,5 +244,5 @@ def _cache(runner: Runner, vector: CacheVector) -> Iterator[str]:
     for number, state in enumerate(vector.expected):
         if number:
             keys = vector.edits[number - 1].apply(keys)
-        out, lse = _scored(runner, keys, vector.value_dim)
+        out, lse = _attend_scores(runner, keys, vector.value_dim)
         yield from runner.compared([state], out[0, 0], lse[0, 0], f"after change {number}")

@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.spec import backward_heads, score_mods, slopes
 from bridge.spec import interval as intervals
-from bridge.spec import score_mods
 from bridge.spec.attention import ScoredValue, ScoreMod, attend, mask_to_score_mod, scored
 from bridge.spec.core import Arithmetic
 from bridge.spec.interval import Interval, IntervalBetween
@@ -23,6 +23,7 @@ from bridge.spec.sink import with_sink
 from bridge.spec.softmax import denominator
 from bridge.vectors.by_spec import Integers, largest_of, spec_mask
 from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, EnclosedRow, Exact
+from bridge.vectors.model.gradients import Gradients, GradientVector
 
 # Those of Attention/Vectors/Natural.lean: `working`, and how much of it is written down.
 _PRECISION = 384
@@ -87,15 +88,8 @@ def enclosed_rows(vector: AttentionVector) -> tuple[EnclosedRow, ...]:
     if vector.model != "natural" or vector.dropout is not None:
         raise ValueError(f"{vector.id}: a vector of the natural model without dropout is accepted")
     size, keys = vector.head_dim, list(range(vector.kv_len))
-    scale = (
-        Number(intervals.interval_inv_sqrt(size, p=_PRECISION))
-        if vector.scale is None
-        else _number(vector.scale)
-    )
-    modify = _modify(vector)
-    q, k, v = (
-        [[_number(x) for x in row] for row in rows] for rows in (vector.q, vector.k, vector.v)
-    )
+    scale, modify = _scale(vector), _modify(vector)
+    q, k, v = map(_numbers, (vector.q, vector.k, vector.v))
     found = []
     for i in range(vector.q_len):
         row = scored(scale, modify, q, k, v, i, keys, d=size, num=_INTERVALS)
@@ -103,6 +97,54 @@ def enclosed_rows(vector: AttentionVector) -> tuple[EnclosedRow, ...]:
             row = with_sink(_number(vector.sink), row, d=vector.value_dim, num=_INTERVALS)
         found.append(_row(row, vector.value_dim))
     return tuple(found)
+
+
+def enclosed_gradients(vector: GradientVector) -> tuple[Gradients, Gradients]:
+    """Lower and upper bounds of all gradients of a vector of the natural model, some milliseconds
+    for each query and key, as `Attention/Vectors/NaturalGradient.lean` has them. Raises ValueError
+    for one with slopes, sinks or a bias that heads or queries share, and NoBoundsError."""
+    more = vector.options - {"softcap", "bias"}
+    if vector.model != "natural" or more or vector.shares_bias:
+        raise ValueError(f"{vector.id}: a softcap and a bias of each head alone are accepted")
+    heads = vector.attentions()
+    modify = [_modify(head) for head in heads]
+    slope = slopes.score_slope_one(num=_INTERVALS)
+    if vector.softcap is not None:
+        slope = slopes.score_slope_softcap(_number(vector.softcap), num=_INTERVALS)
+    q, k, v, by_output = (
+        [_numbers(head) for head in part]
+        for part in (vector.q, vector.k, vector.v, vector.grad_output)
+    )
+    found = backward_heads.grouped_query_vjp(
+        _scale(heads[0]), lambda h, i, j, s: modify[h](i, j, s), lambda _, i, j, s: slope(i, j, s),
+        q, k, v, lambda x: x, by_output, _numbers(vector.grad_log_sum_exp),
+        q_len=vector.q_len, kv_len=vector.kv_len, d=vector.head_dim, d_v=vector.value_dim,
+        num_kv_heads=vector.num_kv_heads, group=vector.num_heads // vector.num_kv_heads,
+        num=_INTERVALS,
+    )  # fmt: skip
+
+    def of(side: int) -> Gradients:
+        q, k, v, bias = (
+            tuple(_side(matrix, side) for matrix in part)
+            for part in (found.dQ, found.dK, found.dV, found.dBias)
+        )
+        return Gradients(q, k, v, bias)
+
+    return of(0), of(1)
+
+
+def _side(matrix: Sequence[Sequence[Number]], side: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(x.bounds[side] for x in row) for row in matrix)
+
+
+def _scale(vector: AttentionVector) -> Number:
+    if vector.scale is None:
+        return Number(intervals.interval_inv_sqrt(vector.head_dim, p=_PRECISION))
+    return _number(vector.scale)
+
+
+def _numbers(rows: Sequence[Sequence[Exact]]) -> list[list[Number]]:
+    return [[_number(x) for x in row] for row in rows]
 
 
 def _row(row: list[ScoredValue], value_dim: int) -> EnclosedRow:
@@ -172,10 +214,13 @@ def _integer_row(
     pairs = [_weight(int(score) - largest, scale, weights) for score in each]
     lower, upper = (_limbs(bounds) for bounds in zip(*pairs, strict=True))
     above, below = np.maximum(sums, 0), np.maximum(-sums, 0)
-    totals = [_weighted(bounds, counts[:, None])[0] for bounds in (lower, upper)]
+    totals = [_weighted_sums(bounds, counts[:, None])[0] for bounds in (lower, upper)]
     total = Number(IntervalBetween(*(x << (_PRECISION - _WEIGHT) for x in totals)))
     rows = (
-        [a - b for a, b in zip(_weighted(one, above), _weighted(other, below), strict=True)]
+        [
+            a - b
+            for a, b in zip(_weighted_sums(one, above), _weighted_sums(other, below), strict=True)
+        ]
         for one, other in ((lower, upper), (upper, lower))
     )
     found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
@@ -202,7 +247,7 @@ def _limbs(numbers: Sequence[int]) -> Integers:
     return np.array([[x >> shift & mask for x in numbers] for shift in shifts], dtype=np.int64)
 
 
-def _weighted(limbs: Integers, sums: Integers) -> list[int]:
+def _weighted_sums(limbs: Integers, sums: Integers) -> list[int]:
     """Of each column of the sums, [n, columns], the sum weighted by integers in limbs."""
     columns = (limbs @ sums).T.tolist()
     return [sum(x << n * _LIMB for n, x in enumerate(column)) for column in columns]

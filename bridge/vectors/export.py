@@ -202,7 +202,7 @@ def _flat(part: Any) -> Iterator[Exact]:
         yield part
 
 
-def _expected(vector: Vector) -> Any:
+def _export_expected(vector: Vector) -> Any:
     match vector:
         case AttentionVector():
             return _rows(vector.expected, [vector.q_len], vector.value_dim)
@@ -254,11 +254,11 @@ def _score_factor(vector: Vector) -> Decimal:
         return factor
 
 
-def _converted(data: Any) -> Any:
+def _convert(data: Any) -> Any:
     if isinstance(data, list):
-        return [_converted(x) for x in data]
+        return [_convert(x) for x in data]
     if isinstance(data, dict):
-        return {k: inputs(x) if _holds_numbers(k, x) else _converted(x) for k, x in data.items()}
+        return {k: inputs(x) if _holds_numbers(k, x) else _convert(x) for k, x in data.items()}
     return data
 
 
@@ -270,7 +270,7 @@ def _holds_numbers(field: str, data: Any) -> bool:
 def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     """One vector: `entry` as it is in its file, and `vector` what was made of it."""
     given = [name for name in entry if not name.startswith("expected")]
-    found = {name: _converted({name: entry[name]})[name] for name in given}
+    found = {name: _convert({name: entry[name]})[name] for name in given}
     if not isinstance(vector, LayerVector) or vector.head_dim is not None:
         found["score_factor"] = results([], [_score_factor(vector)])
     if isinstance(vector, AttentionVector):
@@ -278,7 +278,7 @@ def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
             "".join("01"[vector.visible(i, j)] for j in range(vector.kv_len))
             for i in range(vector.q_len)
         ]
-    found["expected"] = _expected(vector)
+    found["expected"] = _export_expected(vector)
     return found
 
 

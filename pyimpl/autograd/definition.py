@@ -68,15 +68,15 @@ def checked_transformed(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptio
     counts as −∞ replaced without looking."""
     finite = {change.name for change in CHANGES if change.finite}
 
-    def checked(name: str, given: Tensor, field: str) -> Tensor:
+    def check_numbers(name: str, given: Tensor, field: str) -> Tensor:
         checked_range(name, _plain(given), dtype, finite=field in finite)
         if field in finite:
             return given
         return torch.where(given <= -largest_added(dtype), -torch.inf, given)
 
-    found: dict[str, Any] = {n: checked(n, x, n) for n, x in options.tensors().items()}
+    found: dict[str, Any] = {n: check_numbers(n, x, n) for n, x in options.tensors().items()}
     if options.mask is not None and options.mask.dtype != torch.bool:
-        found |= {"mask": None, "bias": checked("attn_mask", options.mask, "bias")}
+        found |= {"mask": None, "bias": check_numbers("attn_mask", options.mask, "bias")}
     return replace(options, **found)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -127,11 +128,9 @@ def _by_gluon(
     if backend == "auto":
         if not choice.is_chosen(query, key, value, options):
             return None
-    else:
-        # Other versions of Triton cannot import the kernel.
-        refusal = choice.why_not(query, key, value, None, options)
-        if refusal is not None:
-            raise ValueError(refusal)
+    elif not choice.IS_WRITTEN_FOR_THIS_TRITON:
+        # It cannot import the kernel, which otherwise says itself what it does not take.
+        raise ValueError(choice.why_not(query, key, value, None, options))
     from pyimpl.backends.kernels.hopper.forward import forward as kernel
 
     return kernel(query, key, value, options)
@@ -175,6 +174,12 @@ def triton_installed() -> bool:
 
 def _why_not(query: Tensor, value: Tensor) -> str | None:
     """The sentence that says why the kernels cannot take tensors of this kind, or None."""
+    return _asked()(query, value)
+
+
+@functools.cache
+def _asked() -> Callable[[Tensor, Tensor], str | None]:
+    """Who knows. An import in each call would take as long as the answer."""
     from pyimpl.backends.kernels.parts.launch import why_not
 
-    return why_not(query, value)
+    return why_not

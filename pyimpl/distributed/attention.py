@@ -17,10 +17,11 @@ from pyimpl.distributed.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
-from pyimpl.internal.scores import Changes
+from pyimpl.internal.scores import Changes, takes_changes
 
 
 @outside_of_graphs
+@takes_changes
 def ring_attention(
     query: Tensor,
     key: Tensor,

@@ -33,11 +33,13 @@ from pyimpl.internal.scores import (
     checked_numbers,
     checked_options,
     folds_into_query,
+    takes_changes,
 )
 from pyimpl.merge import combine
 
 
 @outside_of_graphs
+@takes_changes
 def decode_attention(
     query: Tensor,
     key: Tensor,

@@ -27,10 +27,11 @@ from pyimpl.distributed.passing import Grid, Processes, exchange, grid_of, outsi
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards, in_rows
 from pyimpl.internal.arguments import Alignment, Window
-from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut
+from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut, takes_changes
 
 
 @outside_of_graphs
+@takes_changes
 def ulysses_attention(
     query: Tensor,
     key: Tensor,

@@ -98,7 +98,7 @@ def check_dense(name: str, tensor: Tensor) -> None:
 def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
 
-    kinds = {x.device.type for x in named.values() if isinstance(x, Tensor)}
+    kinds = {device.type for device in {x.device for x in named.values() if isinstance(x, Tensor)}}
     if not any(map(_under_autocast, kinds)):
         return dict(named)
 
@@ -120,7 +120,8 @@ def _under_autocast(kind: str) -> bool:
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """A block in which `torch.autocast` does not lower the products from `compute_dtype`."""
-    if torch.amp.is_autocast_available(device.type):
+    # To enter one takes longer than a short product.
+    if _under_autocast(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
@@ -139,15 +140,13 @@ def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
             )
         if tensor.dim() != len(dims):
             raise ValueError(f"{name} must be [{', '.join(dims)}], not of shape {shape(tensor)}")
+    dtype, device = named[first].dtype, named[first].device
     for name, tensor in named.items():
-        if tensor.dtype != named[first].dtype:
-            raise TypeError(
-                f"{name} must have the dtype of {first}, {named[first].dtype}, not {tensor.dtype}"
-            )
-        if tensor.device != named[first].device:
+        if tensor.dtype != dtype:
+            raise TypeError(f"{name} must have the dtype of {first}, {dtype}, not {tensor.dtype}")
+        if tensor.device != device:
             raise ValueError(
-                f"{name} must be on the device of {first}, {named[first].device}, "
-                f"not on {tensor.device}"
+                f"{name} must be on the device of {first}, {device}, not on {tensor.device}"
             )
         if tensor.shape[-1] == 0:
             raise ValueError(
@@ -165,17 +164,16 @@ def check_attended(
     """
     (q_name, query), (k_name, key), (v_name, value) = named.items()
     check_bool("enable_gqa", enable_gqa)
-    if not paged and key.shape[0] != query.shape[0]:
-        raise ValueError(
-            f"{k_name} must have the batch of {q_name}, {query.shape[0]}, not {key.shape[0]}"
-        )
-    for what, dim in (("pages" if paged else "batch", 0), ("heads", 1), ("length", 2)):
-        if value.shape[dim] != key.shape[dim]:
-            raise ValueError(
-                f"{v_name} must have the {what} of {k_name}, {key.shape[dim]}, "
-                f"not {value.shape[dim]}"
-            )
-    heads, kv_heads = query.shape[1], key.shape[1]
+    batch, heads, _, head_dim = query.shape
+    sizes, others = key.shape, value.shape
+    if not paged and sizes[0] != batch:
+        raise ValueError(f"{k_name} must have the batch of {q_name}, {batch}, not {sizes[0]}")
+    if sizes[:3] != others[:3]:
+        names = ("pages" if paged else "batch", "heads", "length")
+        pairs = zip(names, sizes[:3], others[:3], strict=True)
+        what, size, other = next(x for x in pairs if x[1] != x[2])
+        raise ValueError(f"{v_name} must have the {what} of {k_name}, {size}, not {other}")
+    kv_heads = sizes[1]
     if heads != kv_heads and not enable_gqa:
         raise ValueError(
             f"{k_name} must have the heads of {q_name}, {heads}, not {kv_heads}, "
@@ -186,16 +184,26 @@ def check_attended(
             f"the heads of {q_name} must be a positive multiple of those of {k_name}, {kv_heads}, "
             f"not {heads}"
         )
-    if key.shape[3] != query.shape[3]:
-        raise ValueError(
-            f"{k_name} must have the head_dim of {q_name}, {query.shape[3]}, not {key.shape[3]}"
-        )
+    if sizes[3] != head_dim:
+        raise ValueError(f"{k_name} must have the head_dim of {q_name}, {head_dim}, not {sizes[3]}")
     return query, key, value
+
+
+def is_plain_mode() -> bool:
+    """Whether no transform of `torch.func` and no level of forward-mode derivatives is on, so that
+    no tensor can be followed by one. Dynamo cannot follow the question.
+
+    PyTorch has no public function that tells.
+    """
+    return forward_ad._current_level < 0 and torch._C._functorch.maybe_current_level() is None
 
 
 def check_reverse_mode(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]) -> None:
     """Raises NotImplementedError for a tensor that a forward-mode derivative, or a derivative by
     `torch.func`, is asked of."""
+    compiling = torch.compiler.is_compiling()
+    if not compiling and is_plain_mode():
+        return
     for name, tensor in named.items():
         if tensor is None:
             continue
@@ -204,7 +212,7 @@ def check_reverse_mode(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"
             )
-        if not torch.compiler.is_compiling() and _tracked_by_func(tensor):
+        if not compiling and _tracked_by_func(tensor):
             raise NotImplementedError(
                 f"{name} is differentiated by torch.func, which takes no custom operator: use "
                 "backward() or torch.autograd.grad"
@@ -243,7 +251,7 @@ def check_integers(name: str, given: object) -> None:
         kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
         raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
     check_dense(name, given)
-    if given.device.type == "meta":
+    if given.is_meta:
         raise ValueError(f"{name} must be on a device that holds its numbers, not on meta")
 
 

@@ -100,13 +100,34 @@ CHANGES = (
 
 class Changes(TypedDict, total=False):
     """Arguments that change the scores, as a public function takes and passes them on: the scale,
-    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is."""
+    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is.
+
+    A function takes them as `**changes: Unpack[Changes]`, where type checkers know each by name and
+    type, under `takes_changes`."""
 
     temperature: Tensor | None
     softcap: float | None
     alibi_slopes: Tensor | None
     sinks: Tensor | None
     scale: float | None
+
+
+def takes_changes(function: Function) -> Function:
+    """A function whose `**changes` are `Changes`: where Python shows its signature (`help`,
+    `inspect`, the pages) each of them stands by name, with its type, and None if it is left out."""
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())
+    rest = own.pop()
+    if rest.kind is not rest.VAR_KEYWORD:
+        raise TypeError(f"{function.__qualname__} has no **changes as its last argument")
+    hints = {name: hint.__forward_arg__ for name, hint in Changes.__annotations__.items()}
+    given = [
+        inspect.Parameter(name, rest.KEYWORD_ONLY, default=None, annotation=hint)
+        for name, hint in hints.items()
+    ]
+    shown: Any = function
+    shown.__signature__ = signature.replace(parameters=own + given)
+    return function
 
 
 # Those that the kernels compute; the others are folded into the query.
@@ -164,12 +185,16 @@ class ScoreOptions:
     def of_flat(cls, *flat: Any) -> ScoreOptions:
         """The options of which `flat` gives this."""
         *own, p, seed = flat
-        options = cls(*own)
-        return replace(options, dropout=Dropout(p, seed)) if p else options
+        own.append(Dropout(p, seed) if p else None)
+        return cls(*own)
 
     def part(self, batches: slice, heads: slice, sizes: tuple[int, int, int, int]) -> ScoreOptions:
         """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len):
         tensors as views, masks and biases as `[batch|1, heads|1, q_len, kv_len]`."""
+
+        whole = (batches, heads) == (slice(0, sizes[0]), slice(0, sizes[1]))
+        if whole and self.mask is None and self.bias is None and self.dropout is None:
+            return self
 
         def of_pairs(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else arguments.mask_as_4d(tensor, *sizes[2:])
@@ -199,8 +224,7 @@ class ScoreOptions:
 
     def tensors(self) -> dict[str, Tensor]:
         """The changes that are tensors and given, by name."""
-        given = [(name, getattr(self, name)) for name in _TENSORS]
-        return {name: tensor for name, tensor in given if tensor is not None}
+        return {name: x for name in _TENSORS if (x := getattr(self, name)) is not None}
 
 
 _FIELDS = tuple(field.name for field in fields(ScoreOptions))
@@ -263,10 +287,14 @@ def checked_options(
     window: Window,
     scale: float | None = None,
     check: bool | None = None,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    shift: int = 0,
+    dropout: Dropout | None = None,
     **given: float | Tensor | None,
 ) -> ScoreOptions:
     """The options that all public functions have, checked but for the numbers in their tensors
-    (`checked_numbers`); aligned top-left, without mask and bias.
+    (`checked_numbers`), beside mask, bias, shift and dropout as they are given.
 
     `query` `[..., head_dim]` gives dtype and device; given: changes of the scores by name, of which
     a tensor may be given for each of `batch` sequences where it is by batch. check: None for a CPU
@@ -279,9 +307,10 @@ def checked_options(
     arguments.check_scale(scale, query.dtype)
     factor = arguments.resolve_scale(scale, query.shape[-1])
     changes = {
-        change.name: _checked(change, given.pop(change.name), query, batch, heads, factor)
+        change.name: None if one is None else _checked(change, one, query, batch, heads, factor)
         for change in CHANGES
         if change.name in given
+        for one in (given.pop(change.name),)
     }
     if given:
         raise TypeError(
@@ -289,18 +318,20 @@ def checked_options(
             f"{', '.join(Changes.__annotations__)}"
         )
     # A bound beyond any length hides nothing.
-    left, right = (None if n is None or n >= NO_BOUND else arguments.whole(n) for n in window)
+    left, right = [None if n is None or n >= NO_BOUND else arguments.whole(n) for n in window]
     right = 0 if is_causal else right
-    looks = query.device.type == "cpu" if check is None else check
-    return ScoreOptions(factor, left=left, right=right, check=looks, **changes)
+    looks = query.is_cpu if check is None else check
+    changes["bias"] = bias
+    return ScoreOptions(
+        factor, left=left, right=right, mask=mask, shift=shift, check=looks, dropout=dropout,
+        **changes,
+    )  # fmt: skip
 
 
 def _checked(
     change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
 ) -> Any:
     """What was given for a change, as `ScoreOptions` has it."""
-    if given is None:
-        return None
     if change.check is not None:
         change.check(given, scale, query.dtype)
     if change.kind == "number":
@@ -320,8 +351,10 @@ def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
     A device may be waited for, so this runs inside of the operators, which `torch.compile` does not
     look into. Raises ValueError for NaN, +∞ and what is too large.
     """
-    in_range = arguments.checked_range if options.check else arguments.unchecked_range
     tensors, mask = options.tensors(), options.mask
+    if not tensors and mask is None:
+        return options
+    in_range = arguments.checked_range if options.check else arguments.unchecked_range
     found: dict[str, Any] = {
         change.name: in_range(change.name, tensors[change.name], dtype, finite=change.finite)
         for change in CHANGES

@@ -123,7 +123,7 @@ class DecoderLayer(nn.Module):
         them; `key_mask` is of all these positions. One position is `Attention.Spec`'s step."""
         kept = cache
 
-        def attended(x: Tensor) -> Tensor:
+        def attend_targets(x: Tensor) -> Tensor:
             nonlocal kept
             own = self.self_attn.project(x)
             own = own if cache.targets is None else cache.targets.followed_by(own)
@@ -134,14 +134,14 @@ class DecoderLayer(nn.Module):
             )  # fmt: skip
             return out
 
-        def informed(x: Tensor) -> Tensor:
+        def attend_memory(x: Tensor) -> Tensor:
             out: Tensor = self.cross_attn(
                 x, projected=cache.memory, key_mask=memory_key_mask, backend=backend
             )
             return out
 
-        x = self.residual1(x, attended)
-        x = self.residual2(x, informed)
+        x = self.residual1(x, attend_targets)
+        x = self.residual2(x, attend_memory)
         return self.residual3(x, self.feed_forward), kept
 
     @classmethod

@@ -87,13 +87,13 @@ class EncoderLayer(nn.Module):
         Where nothing may be attended to, attention adds the bias of its output. Raises as it does.
         """
 
-        def attended(x: Tensor) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
             out: Tensor = self.self_attn(
                 x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal, backend=backend
             )
             return out
 
-        x = self.residual1(x, attended)
+        x = self.residual1(x, attend)
         out: Tensor = self.residual2(x, self.feed_forward)
         return out
 

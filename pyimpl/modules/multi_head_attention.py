@@ -6,7 +6,7 @@ What was changed from the code of the source document, and why: `docs/modules.md
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Self
+from typing import Self, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from pyimpl.dropout import checked_p
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window, compute_dtype
 from pyimpl.internal.implements import implements
+from pyimpl.internal.scores import Changes, takes_changes
 from pyimpl.modules.internal import conversion, masking
 from pyimpl.modules.internal.sizes import check_dtype, check_like_module, positive
 from pyimpl.modules.keys_values import KeysValues
@@ -139,6 +140,7 @@ class MultiHeadAttention(nn.Module):
 
     @implements("Attention.Spec.MultiHead.attend")
     @implements("Attention.Spec.MultiHead.rows")
+    @takes_changes
     def forward(
         self,
         query: Tensor,
@@ -151,13 +153,9 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         causal_alignment: Alignment = "top-left",
         window: Window = (None, None),
-        temperature: Tensor | None = None,
-        softcap: float | None = None,
-        alibi_slopes: Tensor | None = None,
-        sinks: Tensor | None = None,
-        scale: float | None = None,
         dropout_seed: int | Tensor | None = None,
         backend: Backend = "auto",
+        **changes: Unpack[Changes],
     ) -> Tensor:
         """The output `[batch, q_len, output_dim]`, `[q_len, batch, output_dim]` without
         `batch_first`, or, for unbatched inputs, `[q_len, output_dim]`.
@@ -175,11 +173,10 @@ class MultiHeadAttention(nn.Module):
             key_mask: `[batch, kv_len]` (`[kv_len]` for unbatched inputs), boolean, True = may be
                 attended to, or floating, added likewise. Both masks, causality and the window apply
                 together.
-            is_causal, causal_alignment, window, softcap, scale, dropout_seed, backend: as for
-                `pyimpl.attention`, positions being those of query and key.
             alibi_slopes: as for `pyimpl.attention`; not with `add_bias_kv`, whose key has no
                 position.
-            temperature, sinks: as for `pyimpl.attention`.
+            The rest, with the `Changes` of the scores, as for `pyimpl.attention`, positions being
+            those of query and key.
 
         A query that may attend to no key gets 0 from every head, so the output is the bias of
         `out_proj`. With `add_bias_kv`, causality and windows are made into a mask of q_len × kv_len
@@ -211,7 +208,7 @@ class MultiHeadAttention(nn.Module):
         if key_mask is not None:
             masks.append(masking.checked_key_mask(key_mask, q, sizes, batched=batched))
         if self.bias_k is not None and self.bias_v is not None:
-            if alibi_slopes is not None:
+            if changes.get("alibi_slopes") is not None:
                 raise ValueError(
                     "alibi_slopes must be None with add_bias_kv: the key that it adds has no "
                     "position"
@@ -225,16 +222,17 @@ class MultiHeadAttention(nn.Module):
             visible, bias = masking.widen(visible), masking.widen(bias)
         # Alone it keeps the name under which it may be refused.
         visible, bias = (bias, None) if visible is None else (visible, bias)
+        changes["sinks"] = self._sinks(changes.get("sinks"), q)
+        if changes.get("scale") is None:
+            changes["scale"] = self.scale
         heads = attention(
             _heads(q, self.num_heads, self.head_dim),
             _heads(k, self.num_kv_heads, self.head_dim),
             _heads(v, self.num_kv_heads, self.value_head_dim),
             attn_mask=visible, bias=bias, is_causal=is_causal,
-            causal_alignment=causal_alignment, window=window, temperature=temperature,
-            softcap=softcap, alibi_slopes=alibi_slopes, sinks=self._sinks(sinks, q),
-            scale=self.scale if scale is None else scale,
+            causal_alignment=causal_alignment, window=window,
             dropout_p=self.dropout if self.training else 0.0, dropout_seed=dropout_seed,
-            enable_gqa=True, layout="bnhd", backend=backend,
+            enable_gqa=True, layout="bnhd", backend=backend, **changes,
         )  # fmt: skip
         assert isinstance(heads, Tensor)
         out = heads.flatten(-2)

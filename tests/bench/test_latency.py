@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.latency import __main__ as latency
-from bench.latency.stand_in import built
+from bench.latency.stand_in import build
 
 
 def test_a_call_is_told_in_units_of_the_one_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_a_call_is_told_in_units_of_the_one_beside_it(monkeypatch: pytest.Monkey
         return call
 
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    found = latency.measured(lasts(3e-5), lasts(1e-5))
+    found = latency.measure(lasts(3e-5), lasts(1e-5))
     assert found == {"us": 30.0, "bare_us": 10.0, "ratio": 3.0}
 
 
@@ -52,7 +52,7 @@ def test_a_compiler_that_is_not_there_is_named(
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(RuntimeError, match="there is no C compiler 'no-such-compiler': set CC"):
-        built(tmp_path)
+        build(tmp_path)
 
 
 @pytest.mark.thorough

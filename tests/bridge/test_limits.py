@@ -153,14 +153,14 @@ def test_a_process_watched_from_a_thread() -> None:
     seen: list[Passed] = []
     with (
         subprocess.Popen([sys.executable, "-c", f"{BURN}\nburn(1000)"]) as process,
-        limits.watched(process.pid, Limit(0.3), seen.append),
+        limits.watch_process(process.pid, Limit(0.3), seen.append),
     ):
         process.wait()
     assert len(seen) == 1
     assert seen[0].used_s >= 0.3
     with (
         subprocess.Popen([sys.executable, "-c", "pass"]) as process,
-        limits.watched(process.pid, Limit(30), seen.append),
+        limits.watch_process(process.pid, Limit(30), seen.append),
     ):
         process.wait()
     assert process.returncode == 0

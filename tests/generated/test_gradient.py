@@ -169,6 +169,20 @@ def test_gradient_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
+@vectors("gradient-past-tiles-masks", 16)
+@dtypes
+def test_gradient_past_tiles_masks(vector_id: str, dtype: torch.dtype) -> None:
+    """So does the backward pass of attention with sinks, and it contains the gradients by the
+    sinks.
+
+    Theorem gradient-sink-enclosed, `Spec.groupedQueryVjp`. Gradients past tiles of 64 and of 128
+    with a bias, with windows, masks that differ by head and by sequence, of several sequences in
+    one call, heads of 64 to 256 columns, and more than 1,024 keys: a bias or a mask of another
+    head, sequence or tile, or a sum over several sequences, shows.
+    """
+    check(vector_id, dtype)
+
+
 @vectors("gradient-score-mods", 11)
 @dtypes
 def test_gradient_score_mods(vector_id: str, dtype: torch.dtype) -> None:

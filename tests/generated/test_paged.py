@@ -56,3 +56,17 @@ def test_paged_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
     has: a table that is read no further, or from its beginning again, shows.
     """
     check(vector_id, dtype)
+
+
+@vectors("paged-wide-heads", 3)
+@dtypes
+def test_paged_wide_heads(vector_id: str, dtype: torch.dtype) -> None:
+    """Keys and values stored in pages and read page by page through the page table, the slots
+    beyond the length masked, give the output of attention, for every page size, every table that
+    has room and no page twice, and whatever the pages held before.
+
+    Theorem paged, `Spec.attendPaged`. Pages with heads of 64, 128 and 256 columns, all of them in
+    use, and more keys than a tile: columns past a tile that are left out, or slots that are read at
+    the strides of narrower heads, show.
+    """
+    check(vector_id, dtype)

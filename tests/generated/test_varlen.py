@@ -84,3 +84,17 @@ def test_varlen_sliced(vector_id: str, dtype: torch.dtype) -> None:
     between cumulative lengths: a length that is off by one lets a neighbour in.
     """
     check(vector_id, dtype)
+
+
+@vectors("varlen-wide-heads", 3)
+@dtypes
+def test_varlen_wide_heads(vector_id: str, dtype: torch.dtype) -> None:
+    """Sequences of any lengths, empty ones too, packed one after another, with the keys of other
+    sequences masked by the prefix sums of the lengths, get the outputs that each gets by itself,
+    each with its own score transformation in its own positions.
+
+    Theorem varlen, `Spec.attentionVarlen`. Packed sequences with heads of 64, 128 and 256 columns,
+    all of them in use, and more keys than a tile: columns past a tile that are left out, or rows
+    that are read at the strides of narrower heads, show.
+    """
+    check(vector_id, dtype)

@@ -122,15 +122,17 @@ def problems(
             f"{exported.declarations}"
         )
     without = {name for names in exported.bodiless.values() for name in names}
-    found += _listed("is an axiom of the export, and not of the library", answer["axioms"], without)
-    found += _listed("has no body, and is no axiom of the export", without, answer["axioms"])
+    found += _list_names(
+        "is an axiom of the export, and not of the library", answer["axioms"], without
+    )
+    found += _list_names("has no body, and is no axiom of the export", without, answer["axioms"])
     axioms = exported.bodiless.get("axiom", ())
-    found += _listed("is an axiom, and none of Lean's three", axioms, STANDARD_AXIOMS)
+    found += _list_names("is an axiom, and none of Lean's three", axioms, STANDARD_AXIOMS)
     for kind in sorted({*exported.bodiless, *trusted} - {"axiom"}):
         here, there = exported.bodiless.get(kind, ()), trusted.get(kind, ())
         what = f"({kind}) has no body"
-        found += _listed(f"{what}, and the audit does not say so", here, there)
-        found += _listed(f"{what}, says the audit, and the export not", there, here)
+        found += _list_names(f"{what}, and the audit does not say so", here, there)
+        found += _list_names(f"{what}, says the audit, and the export not", there, here)
     for name, term in sorted(terms.items()):
         has = answer["statements"].get(name)
         if has is None:
@@ -140,7 +142,7 @@ def problems(
     return found
 
 
-def _listed(what: str, here: Sequence[str] | set[str], there: Any) -> list[str]:
+def _list_names(what: str, here: Sequence[str] | set[str], there: Any) -> list[str]:
     """The names that are here and not there, as a sentence."""
     names = sorted({*here} - {*there})
     if not names:

@@ -148,7 +148,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
         )
         if self.padded:
-            query, key, value = map(buffers.padded, (query, key, value))
+            query, key, value = map(buffers.pad, (query, key, value))
         widened = width[0] != batch.query.shape[-1]
         options = self._options(batch, way)
         if "scale" in self.features.supported and (widened or not batch.default_scale):

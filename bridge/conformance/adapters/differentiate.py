@@ -24,13 +24,18 @@ Backward = Callable[..., Gradients]
 _INPUTS = {"q": "query", "k": "key", "v": "value", "bias": "bias"}
 
 
-def in_one_call(problems: Sequence[AttentionVector], group: int, dtype: str, device: str) -> Batch:
-    """The problems of query heads that share keys and values, `group` each, as one batch of several
-    heads: query [1, heads, q_len, head_dim], key and value with fewer heads."""
+def in_one_call(
+    problems: Sequence[AttentionVector], group: int, dtype: str, device: str, entries: int = 1
+) -> Batch:
+    """The problems of query heads that share keys and values, `group` each, as one call of several
+    heads of so many entries: query [entries, heads, q_len, head_dim], key and value with fewer
+    heads."""
     batch = stack(tuple(problems), dtype, device)
 
     def heads(tensor: Tensor | None, step: int = 1) -> Tensor | None:
-        return None if tensor is None else tensor[::step].transpose(0, 1)
+        if tensor is None:
+            return None
+        return tensor[::step].reshape(entries, -1, *tensor.shape[2:])
 
     given: dict[str, Any] = {
         "query": heads(batch.query),
@@ -55,7 +60,8 @@ def by_autograd(
     the vector has none; by_bias: the gradient by the bias too. Raises Misbehaviour where autograd
     knows of none."""
     group = vector.num_heads // vector.num_kv_heads
-    batch = in_one_call(vector.attentions(biased=biased), group, dtype, device)
+    problems = vector.attentions(biased=biased)
+    batch = in_one_call(problems, group, dtype, device, vector.batch)
     leaves = {
         name: tensor.detach().clone().requires_grad_()
         for name, tensor in batch.inputs().items()
@@ -78,7 +84,7 @@ def by_autograd(
             raise Misbehaviour(f"has no gradient by {name}")
         if not is_unchanged(leaves[name], getattr(batch, name)):
             raise Misbehaviour(f"changed its inputs: {name}")
-    if vector.place_in_bias(1, 1) != (1, 1):
+    if vector.shares_bias:
         # It was given to every head and query; the sum over them is not the function's.
         named.pop("bias", None)
     return {short: named[name] for short, name in _INPUTS.items() if name in named}

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
+from bridge.vectors.model.sampled import seen_by
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
@@ -29,13 +30,16 @@ def floats(matrices: Sequence[Matrix]) -> Floats:
 
 
 def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
-    """What the mask allows: [q_len, kv_len]."""
-    columns = range(vector.kv_len)
-    return np.array([[vector.mask.visible(i, j) for j in columns] for i in range(vector.q_len)])
+    """What the masks allow: [1, 1, q_len, kv_len], or [batch, heads, q_len, kv_len] where there is
+    one for each head."""
+    each = [seen_by(mask, tuple(range(vector.q_len)), vector.kv_len) for mask in vector.masks]
+    outer = (1, 1) if len(each) == 1 else (vector.batch, -1)
+    return np.stack(each).reshape(*outer, vector.q_len, vector.kv_len)
 
 
 class Inputs(NamedTuple):
-    """Tensors `[1, heads, length, size]`, the gradient of the log-sum-exp `[1, heads, q_len]`."""
+    """Tensors `[batch, heads, length, size]`, the gradient of the log-sum-exp
+    `[batch, heads, q_len]`."""
 
     query: Tensor
     key: Tensor
@@ -88,6 +92,10 @@ def inputs_of(
         exact = np.vectorize(_float, otypes=[np.float64])(np.array(numbers, dtype=object))
         return torch.from_numpy(exact).to(dtype).to(device)
 
+    def by_entry(heads: Any, dtype: torch.dtype = dtype) -> Tensor:
+        found = tensor(heads, dtype)
+        return found.reshape(vector.batch, -1, *found.shape[1:])
+
     def asking(x: Tensor) -> Tensor:
         return x.requires_grad_(requires_grad)
 
@@ -98,24 +106,25 @@ def inputs_of(
     }
     bias = None
     if vector.bias is not None:
-        bias = asking(tensor(vector.bias)[None])
+        bias = asking(by_entry(vector.bias))
     elif zero_bias:
-        sizes = (1, vector.num_heads, vector.q_len, vector.kv_len)
+        sizes = (vector.batch, vector.num_heads // vector.batch, vector.q_len, vector.kv_len)
         bias = asking(torch.zeros(sizes, dtype=dtype, device=device))
-    window, mask = vector.mask.window, None
+    first, *others = vector.masks
+    window, mask = None if others else first.window, None
     shift = 0 if vector.alibi is None else vector.alibi.shift
     if window is not None and vector.alibi is None:
         shift = window.shift
     if window is not None and window.shift != shift:
         window = None
-    if window is None and vector.mask.kind != "none":
-        mask = torch.from_numpy(visible(vector))[None, None].to(device)
+    if window is None and (others or first.kind != "none"):
+        mask = torch.from_numpy(visible(vector)).to(device)
     return Inputs(
-        asking(tensor(vector.q)[None]),
-        asking(tensor(vector.k)[None]),
-        asking(tensor(vector.v)[None]),
-        tensor(vector.grad_output)[None],
-        tensor(vector.grad_log_sum_exp, wide)[None],
+        asking(by_entry(vector.q)),
+        asking(by_entry(vector.k)),
+        asking(by_entry(vector.v)),
+        by_entry(vector.grad_output),
+        by_entry(vector.grad_log_sum_exp, wide),
         ScoreOptions(
             scale=vector.natural_scale,
             softcap=None if vector.softcap is None else float(vector.softcap),
@@ -143,7 +152,7 @@ def _dropout(vector: GradientVector, device: str) -> Dropout | None:
 def array(name: str, gradient: Tensor) -> Floats:
     """A gradient of the input of this name, of the shape of `expected_gradients`."""
     found = gradient.detach().double().cpu().numpy()
-    return np.asarray(found if name in PER_HEAD else found[0])
+    return np.asarray(found if name in PER_HEAD else found.reshape(-1, *found.shape[2:]))
 
 
 def _float(x: Any) -> float:

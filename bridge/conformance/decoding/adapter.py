@@ -116,7 +116,7 @@ class DecodeAdapter:
                 found[s].append((rows, None if lse is None else lse[b]))
         return [
             Outputs(out[None, h : h + 1], None if lse is None else lse[None, h : h + 1])
-            for out, lse in map(_joined, found)
+            for out, lse in map(_join, found)
             for h in range(vector.heads)
         ]
 
@@ -156,7 +156,7 @@ class DecodeAdapter:
         )
 
 
-def _joined(steps: list[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
+def _join(steps: list[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
     """The rows of all steps, [heads, tokens, …]."""
     lses = [lse for _, lse in steps if lse is not None]
     return torch.cat([out for out, _ in steps], 1), torch.cat(lses, 1) if lses else None

@@ -41,7 +41,7 @@ def draw(
 ) -> SequencesVector:
     """sizes: a workload's, of which as many sequences are taken as there is room for; None:
     drawn."""
-    lengths = _drawn(chance, own) if sizes is None else _of(chance, own, sizes)
+    lengths = _draw_lengths(chance, own) if sizes is None else _of(chance, own, sizes)
     # At sm_scale = 1/√head_dim, as definitions have it, or another that keeps the scores whole.
     scale = chance.choice((None, None, 1))
     made = tuple(
@@ -69,7 +69,7 @@ def _whole(own: BenchOperation, kv_len: int) -> int:
     return -(-kv_len // step) * step
 
 
-def _drawn(chance: random.Random, own: BenchOperation) -> list[tuple[int, int]]:
+def _draw_lengths(chance: random.Random, own: BenchOperation) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for n in range(chance.randint(1, 4)):
         kv_len = _whole(own, chance.choice((*_LENGTHS, own.page_size or 1, own.page_size + 1)))

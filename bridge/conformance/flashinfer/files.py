@@ -36,13 +36,13 @@ def models() -> Any:
 
 def definition(path: Path) -> Definition:
     """Of a JSON file. Raises BenchError."""
-    read: Definition = _validated(models().Definition, _json(path, path.read_text), path)
+    read: Definition = _validate(models().Definition, _json(path, path.read_text), path)
     return read
 
 
 def solution(path: Path, of: Definition) -> Solution:
     """Of a JSON file, one that runs here and solves this definition. Raises BenchError."""
-    read: Solution = _validated(models().Solution, _json(path, path.read_text), path)
+    read: Solution = _validate(models().Solution, _json(path, path.read_text), path)
     if read.definition != of.name:
         raise BenchError(f"{path}: solves {read.definition!r}; the definition given is {of.name!r}")
     language = read.spec.language.value
@@ -57,7 +57,7 @@ def workloads(path: Path, of: Definition) -> list[Workload]:
     for number, line in enumerate(_text(path).splitlines(), 1):
         if line.strip():
             where = f"{path}, line {number}"
-            trace: Trace = _validated(models().Trace, _json(where, lambda text=line: text), where)
+            trace: Trace = _validate(models().Trace, _json(where, lambda text=line: text), where)
             if trace.definition == of.name:
                 found.append(trace.workload)
     if not found:
@@ -89,7 +89,7 @@ def _json(where: object, read: Any) -> Any:
         raise BenchError(f"{where}: is no JSON: {error}") from error
 
 
-def _validated(model: Any, data: Any, where: object) -> Any:
+def _validate(model: Any, data: Any, where: object) -> Any:
     from pydantic import ValidationError
 
     try:

@@ -9,7 +9,7 @@ from torch import Tensor
 _COLUMNS = 8
 
 
-def padded(tensor: Tensor) -> Tensor:
+def pad(tensor: Tensor) -> Tensor:
     """The same numbers, [batch, heads, length, dim], with columns next to each other in memory and
     the other dimensions in the order [batch, length, heads, dim], in a buffer that is NaN where
     they are not."""

@@ -63,7 +63,7 @@ def model(name: str, problem: str, device: str) -> tuple[torch.nn.Module, Proble
         given = list(found.get_init_inputs())
         model = made(*given).to(device)
     except (Exception, SystemExit) as error:
-        raise NotFound(f"cannot be made: {_said(error)}") from error
+        raise NotFound(f"cannot be made: {_describe_error(error)}") from error
     numbers = [x for x in given if isinstance(x, int) and not isinstance(x, bool) and x >= 0]
     return model, Problem(numbers, found.get_inputs)
 
@@ -118,10 +118,10 @@ def _import_module(name: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except (Exception, SystemExit) as error:
-        raise NotFound(f"{name} cannot be imported: {_said(error)}") from error
+        raise NotFound(f"{name} cannot be imported: {_describe_error(error)}") from error
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
 

@@ -31,7 +31,7 @@ _NAMES = {dtype: name for name, dtype in GIVEN.items()}
 LONGEST_TEXT = 2000
 
 
-def packed(
+def pack(
     kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
 ) -> bytes:
     """A frame. tensors: of the dtypes of `GIVEN`, on any device."""
@@ -49,8 +49,8 @@ def packed(
 def write(
     to: int, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
 ) -> None:
-    """Write a frame, as of `packed`, to a file descriptor."""
-    left = memoryview(packed(kind, fields, tensors))
+    """Write a frame, as of `pack`, to a file descriptor."""
+    left = memoryview(pack(kind, fields, tensors))
     while left:
         left = left[os.write(to, left) :]
 

@@ -132,7 +132,7 @@ class _Session:
         device, by = fields["device"], set(fields["differentiate"])
         given = {name: x.to(device) for name, x in tensors.items()}
         for name in fields["padded"]:
-            given[name] = buffers.padded(given[name])
+            given[name] = buffers.pad(given[name])
         if fields["same_memory"] and _alike(self.inputs, given):
             with torch.no_grad():
                 for name, tensor in given.items():

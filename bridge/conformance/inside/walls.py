@@ -147,7 +147,7 @@ def furnish(view: View) -> None:
         _place(f"/old{path}", new + path)
         _mount(f"/old{path}", new + path, "", _BIND | _REC)
 
-    def sealed(path: str, recursive: int = _AT_RECURSIVE, device: int = _ATTR_NODEV) -> None:
+    def seal(path: str, recursive: int = _AT_RECURSIVE, device: int = _ATTR_NODEV) -> None:
         # Of struct mount_attr the bits to set; to clear, propagation and the user namespace are 0.
         wanted = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID | device, 0, 0, 0)
         given = (ctypes.c_int(_AT_FDCWD), path.encode(), ctypes.c_uint(recursive), wanted)
@@ -159,11 +159,11 @@ def furnish(view: View) -> None:
     scratch("/dev/shm", "1777")
     for path in sorted(view.read):
         bound(path)
-        sealed(new + path)
+        seal(new + path)
     for path in (*(f"/dev/{name}" for name in _DEVICES), *view.devices):
         bound(path)
         # A device is written to all the same; who owns it and who may use it cannot be changed.
-        sealed(new + path, device=0)
+        seal(new + path, device=0)
     for path, target in view.links:
         if not os.path.lexists(new + path):
             os.makedirs(os.path.dirname(new + path), exist_ok=True)
@@ -176,7 +176,7 @@ def furnish(view: View) -> None:
     for path in view.hide:
         if os.path.isdir(new + path):
             _mount("tmpfs", new + path, "tmpfs", _NOSUID | _NODEV, "mode=755,size=4k")
-            sealed(new + path)
+            seal(new + path)
         elif os.path.exists(new + path):
             _mount("/old/dev/null", new + path, "", _BIND)
     os.mkdir(f"{new}/proc")
@@ -190,12 +190,12 @@ def furnish(view: View) -> None:
         with contextlib.suppress(OSError), open(f"{new}/proc/sys/kernel/pid_max", "w") as file:
             file.write(str(max(view.processes, _LEAST_PROCESSES)))
         # Root owns much of it, such as the settings of the machine, also without any right.
-        sealed(f"{new}/proc")
+        seal(f"{new}/proc")
     os.chdir(new)
     _check(_system_call(pivot, b".", b"."), "changing the root")
     _check(_LIBC.umount2(b".", _DETACH), "leaving the old root")
     os.chdir("/tmp")
-    sealed("/", recursive=0)
+    seal("/", recursive=0)
     _check(_LIBC.sethostname(b"function", 8), "naming the host")
 
 

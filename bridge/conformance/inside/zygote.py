@@ -99,10 +99,10 @@ def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:
         _settle(requests, answers, printed, given["paths"])
         served.serve(3, 4)
 
-    def ended(code: int) -> None:
+    def report_end(code: int) -> None:
         os.write(status, struct.pack("=i", code))
 
-    work = walls.Work(ready, call, ended)
+    work = walls.Work(ready, call, report_end)
     try:
         (walls.run_enclosed if given["walls"] else walls.alone)(view, work)
     finally:

@@ -178,7 +178,7 @@ class Planted:
         if call.group != 1:
             k, v = (np.repeat(x, call.group, axis=1) for x in (k, v))
         o = call.options
-        added = _added(call)
+        added = _additions(call)
         sink = None if o.sinks is None or not len(o.sinks) else float(o.sinks[0])
         asked: dict[str, Any] = {
             "scale": o.scale,
@@ -200,7 +200,7 @@ class Planted:
         return out, lse
 
 
-def _added(call: Call) -> Any:
+def _additions(call: Call) -> Any:
     """What bias and slopes add to the scores, broadcast to all pairs; None: nothing."""
     o, (q_len, kv_len) = call.options, call.lengths
     added = None

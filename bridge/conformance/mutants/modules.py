@@ -107,11 +107,11 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_attention(
         "no-scale", "the scores are not scaled",
-        "scale=self.scale if scale is None else scale", "scale=1.0", ("multi-head-layer",),
+        'changes["scale"] = self.scale', 'changes["scale"] = 1.0', ("multi-head-layer",),
     ),
     _in_attention(
         "scale-of-the-model", "the scale is 1/√d_model",
-        "scale=self.scale if scale is None else scale", "scale=self.query_dim**-0.5",
+        'changes["scale"] = self.scale', 'changes["scale"] = self.query_dim**-0.5',
         ("multi-head-layer",),
     ),
     _in_attention(

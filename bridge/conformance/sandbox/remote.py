@@ -205,12 +205,12 @@ class _Call:
         if not isinstance(found, Mapping):
             found = dict(zip(self.graphs, found, strict=True))
 
-        def filled(value: Any) -> Any:
+        def fill(value: Any) -> Any:
             if isinstance(value, _Place):
                 return found[value.name].to(device)
-            return tuple(map(filled, value)) if isinstance(value, tuple) else value
+            return tuple(map(fill, value)) if isinstance(value, tuple) else value
 
-        return filled(self._described)
+        return fill(self._described)
 
     def _ask(
         self, tensors: Mapping[str, Tensor], *, same_memory: bool = False, record: bool = False

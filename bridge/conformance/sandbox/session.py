@@ -29,7 +29,7 @@ from bridge import limits
 from bridge.conformance import wire
 from bridge.conformance.batch import Misbehaviour
 from bridge.conformance.features import CallableError
-from bridge.conformance.inside.frames import packed
+from bridge.conformance.inside.frames import pack
 from bridge.conformance.sandbox.view import Sight, sight_of
 from bridge.conformance.sandbox.zygote import zygote
 from bridge.conformance.wire import Frame, WireError
@@ -244,7 +244,7 @@ class Session:
         self, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor], limit: Limit
     ) -> Frame:
         number = next(self._numbers)
-        request = packed(kind, {**fields, "number": number}, tensors)
+        request = pack(kind, {**fields, "number": number}, tensors)
         frame = self._heard(limit, request)
         wire.whole(frame.field("number"), "a number of a request", number, number)
         return frame

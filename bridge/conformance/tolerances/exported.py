@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.conformance.batch import DTYPES, stack
-from bridge.conformance.judge import allowed
+from bridge.conformance.judge import tolerances_of
 from bridge.conformance.request import check_known
 from bridge.conformance.rounding_model import CHOICES
 from bridge.vectors.export import More, doubles
@@ -27,7 +27,7 @@ def fields(dtype: str, rounding_model: str = "generous") -> More:
         if not isinstance(vector, AttentionVector):
             return {}
         # The numbers are those that the judge compares with: all in float64.
-        out, lse = allowed(rounding, stack((vector,), dtype, "cpu"), lse=True)
+        out, lse = tolerances_of(rounding, stack((vector,), dtype, "cpu"), lse=True)
         assert lse is not None
         found = {
             "dtype": dtype,

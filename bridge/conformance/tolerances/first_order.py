@@ -163,11 +163,11 @@ class Rounded:
         """visible: `[length, length]`, causality included; seen: `[length, …]`, of the context."""
         own, cross, feed_forward = layer.self_attn, layer.cross_attn, layer.feed_forward
 
-        def informed(x: Tensor) -> Tensor:
+        def attend_context(x: Tensor) -> Tensor:
             return self.attended(cross, x, context, context, seen)
 
         x = self.residual(x, layer.residual1, lambda x: self.attended(own, x, x, x, visible))
-        x = self.residual(x, layer.residual2, informed)
+        x = self.residual(x, layer.residual2, attend_context)
         return self.residual(x, layer.residual3, lambda x: self.forwarded(x, feed_forward))
 
     def embedded(self, tokens: Sequence[int], table: Tensor, places: Tensor) -> Tensor:

@@ -226,11 +226,11 @@ def decoder_layer(
     causal = torch.ones(length, length, dtype=torch.bool).tril()
     causal = causal if visible is None else causal & visible
 
-    def informed(x: Bounded) -> Bounded:
+    def attend_memory(x: Bounded) -> Bounded:
         return attend(layer.cross_attn, [x, memory, memory], visible=memory_visible)
 
     a = residual(a, layer.residual1, lambda x: attend(layer.self_attn, [x] * 3, visible=causal))
-    a = residual(a, layer.residual2, informed)
+    a = residual(a, layer.residual2, attend_memory)
     return residual(a, layer.residual3, lambda x: relu(x, layer.feed_forward))
 
 

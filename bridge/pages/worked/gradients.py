@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from bridge.pages.worked import inputs as given
-from bridge.pages.worked.shown import Cells, listed, shown
+from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec.attention import attention, probabilities, score
 from bridge.spec.backward import row_delta, score_gradients, vjp
@@ -52,16 +52,16 @@ class WorkedGradients:
             s = score(scale, modify, q, k, query, j, d=v.head_dim, num=EXACT)
             grad_p = vec_dot(self._grad_output[query], values[j], d=v.value_dim, zero=Fraction(0))
             numbers = (s, p[j], grad_p, grad_p - delta, grad_s[j])
-            cells.append([str(j), listed(values[j]), *map(shown, numbers)])
+            cells.append([str(j), show_all(values[j]), *map(show, numbers)])
         return cells
 
     def delta(self, query: int) -> str:
         """D − dL of a query."""
-        return shown(self._deltas()[query])
+        return show(self._deltas()[query])
 
     def output(self, query: int) -> str:
         """The output of a query."""
-        return listed(self._outputs()[query])
+        return show_all(self._outputs()[query])
 
     def plain_delta(self, query: int) -> str:
         """D = ⟨dO, O⟩ of a query. Raises SourceError unless it is Σ p·dP as well."""
@@ -80,23 +80,23 @@ class WorkedGradients:
         products = [vec_dot(d_o, value, d=v.value_dim, zero=Fraction(0)) for value in values]
         total = sum((x * y for x, y in zip(p, products, strict=True)), Fraction(0))
         given.same(total, found, f"{v.id}: Σ p·dP")
-        return shown(found)
+        return show(found)
 
     def sum_of_scores(self, query: int) -> str:
         """Σ dS of a query. Raises SourceError unless it is dL, since the weights sum to 1."""
         total = sum(self._score_gradients()[query], Fraction(0))
         given.same(total, self._grad_lse[query], f"{self.vector.id}: Σ dS")
-        return shown(total)
+        return show(total)
 
     def grad_output(self, query: int) -> str:
-        return listed(self._grad_output[query])
+        return show_all(self._grad_output[query])
 
     def grad_lse(self, query: int) -> str:
-        return shown(self._grad_lse[query])
+        return show(self._grad_lse[query])
 
     def grad_query(self, query: int) -> str:
         """dQ of a query, as in the vector."""
-        return listed([Fraction(x) for x in self.vector.expected.q[0][query]])
+        return show_all([Fraction(x) for x in self.vector.expected.q[0][query]])
 
     def shares(self, key: int) -> Cells:
         """By query: its weight of the key, and what it adds to the gradients by the key's value and
@@ -112,12 +112,12 @@ class WorkedGradients:
         for i in range(v.q_len):
             of_values.append([p[i][key] * x for x in self._grad_output[i]])
             of_keys.append([scale * grad_s[i][key] * x for x in q[i]])
-            parts = (listed(of_values[-1]), listed(of_keys[-1]))
-            cells.append([str(i), shown(p[i][key]), shown(grad_s[i][key]), *parts])
-        sums = [_added(of_values), _added(of_keys)]
+            parts = (show_all(of_values[-1]), show_all(of_keys[-1]))
+            cells.append([str(i), show(p[i][key]), show(grad_s[i][key]), *parts])
+        sums = [_add(of_values), _add(of_keys)]
         lean = [[Fraction(x) for x in part[0][key]] for part in (v.expected.v, v.expected.k)]
         given.same(sums, lean, f"{v.id}: the gradients of key {key}")
-        return [*cells, ["sum", "", "", *map(listed, sums)]]
+        return [*cells, ["sum", "", "", *map(show_all, sums)]]
 
     @property
     def _sizes(self) -> dict[str, Any]:
@@ -171,5 +171,5 @@ def _slope(i: int, j: int, s: int) -> Fraction:
     return Fraction(1)
 
 
-def _added(rows: list[list[Fraction]]) -> list[Fraction]:
+def _add(rows: list[list[Fraction]]) -> list[Fraction]:
     return [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]

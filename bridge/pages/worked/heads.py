@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from bridge.pages.worked import inputs as given
-from bridge.pages.worked.shown import Cells, listed
+from bridge.pages.worked.shown import Cells, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec.attention import attend, score, scored
 from bridge.spec.core import EXACT
@@ -65,9 +65,9 @@ class WorkedHeads:
             right, wrong = kv_head(h, group=self.group), h % v.num_kv_heads
             scores = self._scores(v.q[h], v.k[right], query)
             other = self._output(v.q[h], v.k[wrong], v.v[wrong], query)
-            weights = listed(softmax(scores, num=EXACT))
-            row = [str(right), listed(scores), weights, listed(outputs[h][query])]
-            cells.append([str(h), *row, str(wrong), listed(other)])
+            weights = show_all(softmax(scores, num=EXACT))
+            row = [str(right), show_all(scores), weights, show_all(outputs[h][query])]
+            cells.append([str(h), *row, str(wrong), show_all(other)])
         return cells
 
     def side_by_side(self) -> Cells:
@@ -77,7 +77,7 @@ class WorkedHeads:
         rows = concat_heads(heads, n=v.q_len)
         back = split_heads(rows, n=v.q_len, num_heads=v.num_heads, d=v.value_dim)
         given.same(back, heads, f"{v.id}: cutting the rows")
-        return [[str(i), listed(row)] for i, row in enumerate(rows)]
+        return [[str(i), show_all(row)] for i, row in enumerate(rows)]
 
     def cut(self, head: int) -> Cells:
         """By query, the output of a head cut from the rows; and what a reshape of the same numbers
@@ -90,7 +90,9 @@ class WorkedHeads:
         if wrong == heads[head]:
             raise SourceError(f"{v.id}: a reshape does no harm to head {head}")
         pairs = zip(heads[head], wrong, strict=True)
-        return [[str(i), listed(right), listed(other)] for i, (right, other) in enumerate(pairs)]
+        return [
+            [str(i), show_all(right), show_all(other)] for i, (right, other) in enumerate(pairs)
+        ]
 
     def _scores(self, q: Matrix, k: Matrix, query: int) -> list[int | None]:
         v = self.vector

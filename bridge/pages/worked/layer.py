@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from bridge.pages.worked.inputs import same
-from bridge.pages.worked.shown import Cells, listed
+from bridge.pages.worked.shown import Cells, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec.attention import Mask, mask_to_score_mod, probabilities
 from bridge.spec.core import Arithmetic
@@ -104,7 +104,7 @@ def steps() -> Cells:
     cells: Cells = []
 
     def add(name: str, found: Rows) -> Rows:
-        cells.append([name, *map(listed, found)])
+        cells.append([name, *map(show_all, found)])
         return found
 
     x = add("x", INPUT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bridge.pages.worked import inputs as given
-from bridge.pages.worked.shown import Cells, listed, shown
+from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec.attention import ScoredValue, attend, scored
 from bridge.spec.core import EXACT
@@ -36,8 +36,8 @@ def masked_rows(family: Family, vector: str) -> Cells:
         found = attend(row, d_v=v.value_dim, num=EXACT)
         given.same(found, given.output(v, i), f"{v.id}, query {i},")
         weights = softmax(scores, num=EXACT)
-        total = shown(denominator(scores, num=EXACT))
-        cells.append([str(i), listed(scores), total, listed(weights), listed(found)])
+        total = show(denominator(scores, num=EXACT))
+        cells.append([str(i), show_all(scores), total, show_all(weights), show_all(found)])
     return cells
 
 
@@ -53,7 +53,7 @@ def flood(family: Family, vector: str, query: int) -> str:
     found = attend(wrong, d_v=v.value_dim, num=EXACT)
     mean = [sum(column, Fraction(0)) / v.kv_len for column in zip(*given.values(v.v), strict=True)]
     given.same(found, mean, f"{v.id}: the mean of all values")
-    return listed(found)
+    return show_all(found)
 
 
 def _row(v: AttentionVector, query: int) -> list[ScoredValue]:

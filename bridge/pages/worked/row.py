@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from bridge.pages.worked import inputs
-from bridge.pages.worked.shown import Cells, listed, shown
+from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec import online, softmax
 from bridge.spec.attention import ScoredValue
@@ -42,7 +42,7 @@ class Worked:
         weights = [softmax.weight(s, num=EXACT) for s in self.scores]
         shifted = [rescale(s, m, num=EXACT) for s in self.scores]
         rows = zip(self.scores, weights, shifted, safe, strict=True)
-        return [[str(j), *(shown(x) for x in row)] for j, row in enumerate(rows)]
+        return [[str(j), *(show(x) for x in row)] for j, row in enumerate(rows)]
 
     @property
     def keys(self) -> list[ScoredValue]:
@@ -63,9 +63,9 @@ class Worked:
         if online.merge(b, a, num=EXACT) != both or self._finished(both) != self.output:
             raise SourceError(f"{self.vector.id}: the merge does not end in its output")
         names = ("a", "b", "merge a b")
-        seen = [listed([key.score for key in part]) for part in parts] + [""]
+        seen = [show_all([key.score for key in part]) for part in parts] + [""]
         return [
-            [name, scores, shown(s.m), shown(s.l), listed(s.o)]
+            [name, scores, show(s.m), show(s.l), show_all(s.o)]
             for name, scores, s in zip(names, seen, (a, b, both), strict=True)
         ]
 
@@ -87,7 +87,7 @@ class Worked:
             raise SourceError(f"{self.vector.id}: the splits do not add up to its output")
         rows = zip(lses, factors, outs, strict=True)
         return [
-            [str(n), shown(lse), shown(factor), listed(out)]
+            [str(n), show(lse), show(factor), show_all(out)]
             for n, (lse, factor, out) in enumerate(rows)
         ]
 
@@ -109,15 +109,15 @@ class Worked:
         what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
         keys, width = self.keys, self.vector.value_dim
         state = online.empty(d=width, num=EXACT)
-        rows = [["", "", shown(state.m), "", shown(state.l), listed(state.o)]]
+        rows = [["", "", show(state.m), "", show(state.l), show_all(state.o)]]
         for n, start in enumerate(range(0, len(keys), block_n)):
             block = keys[start : start + block_n]
             m = max_score(state.m, row_max([key.score for key in block]))
             alpha = rescale(state.m, m, num=EXACT)
             state = online.step_block(state, block, d=width, num=EXACT)
-            seen = listed([key.score for key in block])
+            seen = show_all([key.score for key in block])
             rows.append(
-                [str(n), seen, *(shown(x) for x in (state.m, alpha, state.l)), listed(state.o)]
+                [str(n), seen, *(show(x) for x in (state.m, alpha, state.l)), show_all(state.o)]
             )
         if self._finished(state) != self.output:
             raise SourceError(f"{self.vector.id}: the states do not end in its output")
@@ -130,4 +130,4 @@ class Worked:
 
     @property
     def shown_output(self) -> str:
-        return listed(self.output)
+        return show_all(self.output)

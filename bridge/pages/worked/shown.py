@@ -10,11 +10,11 @@ Cells = list[list[str]]
 Number = Fraction | int
 
 
-def shown(number: Number | None) -> str:
+def show(number: Number | None) -> str:
     """A number with a true minus sign; None, a masked score or no maximum, as −∞."""
     return "−∞" if number is None else str(number).replace("-", "−")
 
 
-def listed(numbers: Sequence[Number | None]) -> str:
+def show_all(numbers: Sequence[Number | None]) -> str:
     """Numbers in parentheses."""
-    return f"({', '.join(map(shown, numbers))})"
+    return f"({', '.join(map(show, numbers))})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.pages.worked import inputs as given
-from bridge.pages.worked.shown import Cells, listed, shown
+from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec import tile_bounds
 from bridge.spec.attention import ScoredValue, scored
@@ -40,18 +40,18 @@ class WorkedTiles:
         rows = tiles(self.block_m, list(range(v.q_len)))[tile]
         width: dict[str, Any] = {"d": v.value_dim, "num": EXACT}
 
-        def seen(i: int, cols: list[int]) -> list[ScoredValue]:
+        def keys_seen(i: int, cols: list[int]) -> list[ScoredValue]:
             return scored(*(*given.inputs(v), i, cols), d=v.head_dim, num=EXACT)
 
         states = [empty(**width) for _ in rows]
         cells = []
         for number, cols in enumerate(tiles(self.block_n, list(range(v.kv_len)))):
-            states = step_tile(seen, rows, states, cols, d_v=v.value_dim, num=EXACT)
+            states = step_tile(keys_seen, rows, states, cols, d_v=v.value_dim, num=EXACT)
             for i, s in zip(rows, states, strict=True):
-                scores = listed([key.score for key in seen(i, cols)])
-                cells.append([f"{number}", f"{i}", scores, shown(s.m), shown(s.l), listed(s.o)])
+                scores = show_all([key.score for key in keys_seen(i, cols)])
+                cells.append([f"{number}", f"{i}", scores, show(s.m), show(s.l), show_all(s.o)])
         for i, s in zip(rows, states, strict=True):
-            cells.append(["o / l", f"{i}", "", "", "", listed(finish(s, **width))])
+            cells.append(["o / l", f"{i}", "", "", "", show_all(finish(s, **width))])
         return cells
 
 

@@ -12,7 +12,7 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.pages.worked import inputs as given
-from bridge.pages.worked.shown import Cells, shown
+from bridge.pages.worked.shown import Cells, show
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family
 
@@ -74,7 +74,7 @@ class WorkedTolerance:
     def shown_output(self) -> str:
         """The element, as Lean computed it."""
         exact = given.output(self.vector, self.query)[self.column]
-        return f"{shown(exact)} ≈ {number(float(exact))}"
+        return f"{show(exact)} ≈ {number(float(exact))}"
 
     @property
     def num_keys(self) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 _PAGE = 16
 
 
-def _paged(tensor: Tensor) -> tuple[Tensor, Tensor]:
+def _as_pages(tensor: Tensor) -> tuple[Tensor, Tensor]:
     """`[batch, length, heads, dim]` in pages, in an order that is not theirs, and their numbers."""
     batch, length, heads, dim = tensor.shape
     count = -(-length // _PAGE)
@@ -28,8 +28,8 @@ def varlen_attention(
 ) -> Tensor:
     batch, q_len, heads, dim = query.shape
     kv_len = key.shape[1]
-    keys, table = _paged(key)
-    values, _ = _paged(value)
+    keys, table = _as_pages(key)
+    values, _ = _as_pages(value)
     begins = torch.arange(batch + 1, dtype=torch.int32, device="cuda") * q_len
     lengths = torch.full((batch,), kv_len, dtype=torch.int32, device="cuda")
     out: Tensor = _varlen_attention(

@@ -82,7 +82,7 @@ def _source(described: _Described, sizes: tuple[int, ...], is_causal: bool, scal
 
     def lower() -> None:
         try:
-            found.append(_lowered(described, sizes, is_causal, scale))
+            found.append(_lower(described, sizes, is_causal, scale))
         except Exception as error:
             failed.append(error)
 
@@ -95,7 +95,7 @@ def _source(described: _Described, sizes: tuple[int, ...], is_causal: bool, scal
     return found[0]
 
 
-def _lowered(described: _Described, sizes: tuple[int, ...], is_causal: bool, scale: float) -> str:
+def _lower(described: _Described, sizes: tuple[int, ...], is_causal: bool, scale: float) -> str:
     from torch._inductor.debug import DebugContext
     from torch._inductor.decomposition import select_decomp_table
     from torch._inductor.graph import GraphLowering
@@ -116,7 +116,7 @@ def _lowered(described: _Described, sizes: tuple[int, ...], is_causal: bool, sca
         # What a build of PyTorch with CUDA says; copies of fake tensors need such a build.
         stack.enter_context(mock.patch.object(torch.version, "cuda", "12.8"))
         module = sys.modules["torch._higher_order_ops.flex_attention"]
-        stack.enter_context(mock.patch.object(module, "_permute_strides", _permuted))
+        stack.enter_context(mock.patch.object(module, "_permute_strides", _permute))
         stack.enter_context(fake)
         tensors = [
             torch.empty_strided(shape, stride, dtype=dtype, device="cuda")
@@ -134,7 +134,7 @@ def _lowered(described: _Described, sizes: tuple[int, ...], is_causal: bool, sca
         return code
 
 
-def _permuted(out: Tensor, strides: tuple[int, ...]) -> Tensor:
+def _permute(out: Tensor, strides: tuple[int, ...]) -> Tensor:
     """As `_permute_strides`, without the copy."""
     from torch._higher_order_ops.flex_attention import _construct_strides
     from torch._inductor.ir import get_fill_order
@@ -153,13 +153,13 @@ def _module(source: str) -> dict[str, Any]:
     def empty(sizes: Any, strides: Any, dtype: torch.dtype) -> Tensor:
         return torch.empty_strided(sizes, strides, dtype=dtype, device="cuda")
 
-    def compiled(self: Any, *given: Any, **_: Any) -> _Kernel:
+    def take_kernel(self: Any, *given: Any, **_: Any) -> _Kernel:
         return _Kernel(*given)
 
     names: dict[str, Any] = {"__name__": "written_by_inductor"}
     guards = torch._C._dynamo.guards
     with (
-        mock.patch.object(AsyncCompile, "triton", compiled),
+        mock.patch.object(AsyncCompile, "triton", take_kernel),
         mock.patch.object(AsyncCompile, "wait", return_value=None),
         mock.patch.object(guards, "_empty_strided_cuda", empty),
         mock.patch.object(torch._C, "_cuda_getCurrentRawStream", create=True, return_value=0),

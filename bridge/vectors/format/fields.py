@@ -116,7 +116,7 @@ class Field:
         texts, by default of numbers that are exact in bfloat16."""
         counts = [None if size is None else self.size(size)[0] for size in sizes]
         try:
-            return _nested(self.data, counts, read or bf16)
+            return _read_nested(self.data, counts, read or bf16)
         except ValueError:
             return self._numbers_one_by_one(sizes, read or bf16)
 
@@ -201,14 +201,14 @@ class Entry(Field):
         return found
 
 
-def _nested(data: list[Any], counts: Sequence[int | None], read: Callable[[str], Any]) -> Any:
+def _read_nested(data: list[Any], counts: Sequence[int | None], read: Callable[[str], Any]) -> Any:
     """As `Field.numbers`. Raises ValueError where something is wrong."""
     if counts[0] is not None and len(data) != counts[0]:
         raise ValueError
     if len(counts) == 1:
         return tuple(map(read, data))
     inner = counts[1:]
-    return tuple([_nested(part, inner, read) for part in data])
+    return tuple([_read_nested(part, inner, read) for part in data])
 
 
 @cache
@@ -262,7 +262,7 @@ def dyadic(text: str) -> Exact:
     return found
 
 
-def bounded(text: str | None) -> int | None:
+def read_bounded(text: str | None) -> int | None:
     """A score or the logarithm of a sum of weights: an integer of moderate size; or None."""
     found = None if text is None else int(text)
     if found is not None and abs(found) > _LARGEST_SCORE:

@@ -19,6 +19,7 @@ from bridge.vectors.format.read_options import (
     softcap,
 )
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
+from bridge.vectors.format.read_rules import is_drawn, numbers
 from bridge.vectors.format.read_sampled import sampled, sampled_gradient
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
@@ -93,9 +94,9 @@ def varlen(entry: Entry) -> operations.VarlenVector:
         scale=given_scale(entry),
         cu_seqlens_q=tuple(sums[0].data),
         cu_seqlens_k=tuple(sums[1].data),
-        q=entry["q"].numbers(total_q, "head_dim"),
-        k=entry["k"].numbers(total_k, "head_dim"),
-        v=entry["v"].numbers(total_k, "value_dim"),
+        q=numbers(entry["q"], total_q, "head_dim", integers=True),
+        k=numbers(entry["k"], total_k, "head_dim", integers=True),
+        v=numbers(entry["v"], total_k, "value_dim"),
         masks=tuple(
             mask.mask((q, "the length"), (k, "the length")) for q, k in zip(*lengths, strict=True)
         ),
@@ -108,8 +109,11 @@ def varlen(entry: Entry) -> operations.VarlenVector:
 
 def paged(entry: Entry) -> operations.PagedVector:
     data = entry.data
+    batch = entry["q"].number_of("rows")
+    if is_drawn(entry["q"]):
+        batch = entry["tables"].number_of("entries")
     for name in ("tables", "lengths", "expected"):
-        entry[name].counted(entry["q"].number_of("rows"), "entries")
+        entry[name].counted(batch, "entries")
     pages, page_size = data["num_pages"], data["page_size"]
     for table, length in zip(entry["tables"], entry["lengths"], strict=True):
         for page in table:
@@ -121,9 +125,9 @@ def paged(entry: Entry) -> operations.PagedVector:
     vector = operations.PagedVector(
         **entry.plain(operations.PagedVector),
         scale=given_scale(entry),
-        k=entry["k"].numbers("num_pages", "page_size", "head_dim"),
-        v=entry["v"].numbers("num_pages", "page_size", "value_dim"),
-        q=entry["q"].numbers(None, "head_dim"),
+        k=numbers(entry["k"], "num_pages", "page_size", "head_dim", integers=True),
+        v=numbers(entry["v"], "num_pages", "page_size", "value_dim"),
+        q=numbers(entry["q"], batch, "head_dim", integers=True),
         tables=tuple(map(tuple, data["tables"])),
         lengths=tuple(data["lengths"]),
         expected=tuple(map(row, entry["expected"])),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Entry, Size, bf16_or_none, number
 from bridge.vectors.format.read_dropout import dropped
 from bridge.vectors.format.read_options import has_changes, pairs_of_heads, scale, softcap
-from bridge.vectors.model.attention import BOUNDS_UNIT
-from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes
+from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes, middle_of
 
 # What there is together or not at all.
 DROPPED = ("dropout_p", "dropout_seed", "keep")
@@ -54,7 +52,7 @@ def gradient(entry: Entry) -> GradientVector:
         q=entry["q"].numbers(*sizes["q"]),
         k=entry["k"].numbers(*sizes["k"]),
         v=entry["v"].numbers(*sizes["v"]),
-        mask=entry["mask"].mask(),
+        masks=(entry["mask"].mask(),),
         grad_output=entry["grad_output"].numbers(*_QUERIES, "value_dim"),
         grad_log_sum_exp=entry["grad_log_sum_exp"].numbers(*_QUERIES),
         expected=expected,
@@ -118,11 +116,4 @@ def results(entry: Entry, sizes: Sizes) -> tuple[Gradients, tuple[Gradients, Gra
         Gradients(**{n: part[side].numbers(*sizes[n], read=int) for n, part in parts.items()})
         for side in ("lower", "upper")
     )
-    middle = {name: _middle(part, getattr(upper, name)) for name, part in lower.named().items()}
-    return Gradients(**middle), (lower, upper)
-
-
-def _middle(lower: Any, upper: Any) -> Any:
-    if isinstance(lower, tuple):
-        return tuple(_middle(*pair) for pair in zip(lower, upper, strict=True))
-    return Fraction(lower + upper, 2 * BOUNDS_UNIT)
+    return middle_of((lower, upper)), (lower, upper)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import chain, islice
 
-from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Field, bounded, dyadic
+from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Field, dyadic, read_bounded
 from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, EnclosedRow, Row, State
 from bridge.vectors.model.operations import Key
 
@@ -36,7 +36,7 @@ def row(part: Field) -> Row:
     numerators = part["output"]["numerators"].numbers("value_dim", read=int)
     if bottom <= 0:
         raise part["output"]["denominator"].fail("is not positive")
-    largest = part["max"].read(bounded)
+    largest = part["max"].read(read_bounded)
     if largest is None:
         if denominator != 0:
             raise part["denominator"].fail("is not 0, but max is null (no key)")
@@ -45,7 +45,7 @@ def row(part: Field) -> Row:
         return Row(None, denominator, bottom, numerators)
     if denominator < 1:
         raise part["denominator"].fail("is below 1, but the largest weight alone is 1")
-    log = part["log2_sum_exp"].read(bounded) if "log2_sum_exp" in part else None
+    log = part["log2_sum_exp"].read(read_bounded) if "log2_sum_exp" in part else None
     if log is not None and Fraction(denominator) != Fraction(2) ** (log - largest):
         raise part["log2_sum_exp"].fail("is not the logarithm of denominator, plus max")
     return Row(largest, denominator, bottom, numerators, log)
@@ -53,12 +53,12 @@ def row(part: Field) -> Row:
 
 def key(part: Field) -> Key:
     """A key by its score, with its value."""
-    return Key(part["score"].read(bounded), part["value"].numbers("value_dim"))
+    return Key(part["score"].read(read_bounded), part["value"].numbers("value_dim"))
 
 
 def state(part: Field) -> State:
     """The exact state of one query."""
-    m, l = part["m"].read(bounded), part["l"].read(dyadic)
+    m, l = part["m"].read(read_bounded), part["l"].read(dyadic)
     o = part["o"].numbers("value_dim", read=dyadic)
     if m is None and (l != 0 or any(o)):
         raise part.fail("is not 0, but m is null (no key)")

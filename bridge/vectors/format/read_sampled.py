@@ -13,41 +13,25 @@ from bridge.vectors.format.fields import Entry, Field, bf16
 from bridge.vectors.format.read_gradients import Sizes, check_bounds, results
 from bridge.vectors.format.read_options import scale, softcap
 from bridge.vectors.format.read_results import enclosed_row, row
-from bridge.vectors.model.attention import Row
+from bridge.vectors.format.read_rules import MOST_NUMBERS, rule
+from bridge.vectors.model.attention import Mask, Row
 from bridge.vectors.model.gradients import Slopes
-from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix
-from bridge.vectors.rules import Rule
-
-# The generator gives 31 bits.
-_LARGEST_DRAW = 1 << 31
-# Of all inputs together, and pairs of a query and a key of all heads.
-_MOST_NUMBERS = 1 << 22
-
-
-def rule(field: Field) -> Rule:
-    """The rule, which has to be one that can be drawn."""
-    found = Rule(**field.data)
-    if (2 * found.bound + 1) * found.one_in > _LARGEST_DRAW:
-        raise field["one_in"].fail("times 2·bound + 1 is above 2^31, which is more than is drawn")
-    if found.over & (found.over - 1):
-        raise field["over"].fail(f"is {found.over}, no power of 2")
-    return found
+from bridge.vectors.model.sampled import (
+    Numbers,
+    SampledGradientVector,
+    SampledVector,
+    matrix,
+)
 
 
 def sampled(entry: Entry) -> SampledVector:
     data = entry.data
-    batch, heads, q_len, kv_len = (data[x] for x in ("batch", "num_heads", "q_len", "kv_len"))
-    shapes = _shapes(entry, batch)
+    batch, heads, kv_len = (data[x] for x in ("batch", "num_heads", "kv_len"))
+    shapes = _shapes(entry)
     rows = _places(entry, "rows", "q_len")
     columns = data["head_dim"] + data["value_dim"]
     entry.affordable(batch * heads * len(rows) * kv_len, columns)
-    masks = entry["masks"]
-    if len(masks) not in (1, batch * heads):
-        raise masks.fail(f"has {len(masks)} entries, but there are {batch * heads} heads")
-    bias = None
-    if "bias" in entry:
-        _only_natural(entry, "bias")
-        bias = rule(entry["bias"]).numbers(heads, q_len, kv_len)
+    bias = _bias(entry, heads)
     expected = entry["expected"].counted((batch * heads, "batch·num_heads"), "heads")
     read: Any = row if entry.model == "exact" else enclosed_row
     vector = SampledVector(
@@ -56,7 +40,7 @@ def sampled(entry: Entry) -> SampledVector:
         q=rule(entry["q"]).numbers(*shapes["q"]),
         k=rule(entry["k"]).numbers(*shapes["k"]),
         v=rule(entry["v"]).numbers(*shapes["v"]),
-        masks=tuple(mask.mask() for mask in masks),
+        masks=_masks(entry, batch * heads),
         rows=rows,
         softcap=softcap(entry),
         alibi=_slopes(entry),
@@ -73,11 +57,11 @@ def sampled(entry: Entry) -> SampledVector:
     return vector
 
 
-def _shapes(entry: Entry, batch: int) -> dict[str, tuple[int, ...]]:
+def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
     """Of the inputs by rule. Raises VectorError for heads that do not fit, and for more numbers
     than are drawn in a second."""
     data = entry.data
-    heads, kv_heads = data["num_heads"], data["num_kv_heads"]
+    batch, heads, kv_heads = data["batch"], data["num_heads"], data["num_kv_heads"]
     if heads % kv_heads:
         raise entry["num_heads"].fail(f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
     q_len, kv_len = data["q_len"], data["kv_len"]
@@ -87,12 +71,29 @@ def _shapes(entry: Entry, batch: int) -> dict[str, tuple[int, ...]]:
         "v": (batch, kv_heads, kv_len, data["value_dim"]),
     }
     numbers = sum(map(math.prod, shapes.values()))
-    if max(numbers, batch * heads * q_len * kv_len) > _MOST_NUMBERS:
+    if max(numbers, batch * heads * q_len * kv_len) > MOST_NUMBERS:
         raise entry["q_len"].fail(
-            f"and the other sizes come to more than {_MOST_NUMBERS} numbers, or pairs of a query "
+            f"and the other sizes come to more than {MOST_NUMBERS} numbers, or pairs of a query "
             "and a key"
         )
     return shapes
+
+
+def _masks(entry: Entry, heads: int) -> tuple[Mask, ...]:
+    """Those of so many heads of all sequences."""
+    masks = entry["masks"]
+    if len(masks) not in (1, heads):
+        raise masks.fail(f"has {len(masks)} entries, but there are {heads} heads")
+    return tuple(mask.mask() for mask in masks)
+
+
+def _bias(entry: Entry, heads: int) -> Numbers | None:
+    """[heads, q_len, kv_len]."""
+    if "bias" not in entry:
+        return None
+    _only_natural(entry, "bias")
+    found = rule(entry["bias"]).numbers(heads, entry.data["q_len"], entry.data["kv_len"])
+    return np.asarray(found)
 
 
 def _places(entry: Entry, name: str, size: str) -> tuple[int, ...]:
@@ -147,20 +148,27 @@ def _check_plausible(vector: SampledVector, expected: Field) -> None:
 
 
 def sampled_gradient(entry: Entry) -> SampledGradientVector:
+    """The heads of all sequences are one after another. What is given per head, and the same for
+    all sequences, is for one sequence alone: the gradient by it is the sum over them."""
     data = entry.data
-    shapes = _shapes(entry, 1)
-    heads, q_len, kv_len = data["num_heads"], data["q_len"], data["kv_len"]
+    shapes = _shapes(entry)
+    batch, q_len, kv_len = data["batch"], data["q_len"], data["kv_len"]
+    heads, kv_heads = batch * data["num_heads"], batch * data["num_kv_heads"]
     entry.affordable(heads * q_len * kv_len, 2 * (data["head_dim"] + data["value_dim"]))
     rows, keys = _places(entry, "rows", "q_len"), _places(entry, "keys", "kv_len")
     queries = (len(rows), "the number of rows")
     of_keys = (len(keys), "the number of keys")
+    of_heads, of_kv_heads = (heads, "batch·num_heads"), (kv_heads, "batch·num_kv_heads")
     sizes: Sizes = {
-        "q": ("num_heads", queries, "head_dim"),
-        "k": ("num_kv_heads", of_keys, "head_dim"),
-        "v": ("num_kv_heads", of_keys, "value_dim"),
-        "bias": ("num_heads", queries, of_keys),
+        "q": (of_heads, queries, "head_dim"),
+        "k": (of_kv_heads, of_keys, "head_dim"),
+        "v": (of_kv_heads, of_keys, "value_dim"),
+        "bias": (of_heads, queries, of_keys),
     }
-    alibi, sinks = _slopes(entry), _sinks(entry)
+    for name in ("alibi", "bias", "sinks"):
+        if name in entry and batch > 1:
+            raise entry[name].fail(f"is given for each head, but there are {batch} sequences")
+    alibi, sinks, bias = _slopes(entry), _sinks(entry), _bias(entry, heads)
     for name, there in (("slopes", alibi), ("sinks", sinks)):
         if (f"expected_{name}" in entry) != (there is not None):
             raise entry.fail("is given or missing, unlike what it is by", f"expected_{name}")
@@ -169,21 +177,22 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
     expected, bounds = results(entry, sizes)
     by_output = rule(entry["grad_output"]).numbers(heads, q_len, data["value_dim"])
     matrices = {
-        name: tuple(map(matrix, rule(entry[name]).numbers(*shape)[0]))
+        name: tuple(map(matrix, rule(entry[name]).numbers(*shape).reshape(-1, *shape[2:])))
         for name, shape in shapes.items()
     }
     vector = SampledGradientVector(
-        **entry.plain(SampledGradientVector),
+        **entry.plain(SampledGradientVector) | {"num_heads": heads, "num_kv_heads": kv_heads},
         scale=scale(entry),
         q=matrices["q"],
         k=matrices["k"],
         v=matrices["v"],
-        mask=entry["mask"].mask(),
+        masks=_masks(entry, heads),
         grad_output=tuple(map(matrix, by_output)),
         grad_log_sum_exp=matrix(rule(entry["grad_log_sum_exp"]).numbers(heads, q_len)),
         expected=expected,
         softcap=softcap(entry),
         alibi=alibi,
+        bias=None if bias is None else tuple(map(matrix, bias)),
         sinks=sinks,
         bounds=bounds,
         rows=rows,

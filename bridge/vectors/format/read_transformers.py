@@ -84,7 +84,7 @@ def _layers(part: Field, width: Size) -> Any:
     return tuple(found)
 
 
-def _enclosed(part: Field, rows: Size, columns: Size) -> Enclosed:
+def _read_enclosed(part: Field, rows: Size, columns: Size) -> Enclosed:
     found = Enclosed(*(part[s].numbers(rows, columns, read=int) for s in ("lower", "upper")))
     for place, lower, upper in found.places():
         if lower > upper:
@@ -174,7 +174,7 @@ def layer(entry: Entry) -> LayerVector:
         **entry.plain(LayerVector),
         layer=kind,
         parameters=parameters,
-        expected=_enclosed(entry["expected"], rows, outputs),
+        expected=_read_enclosed(entry["expected"], rows, outputs),
         scale=scale(entry) if "scale" in entry else None,
         eps=_eps(entry),
         **_layer_masks(entry, rows, keys),
@@ -240,8 +240,8 @@ def transformer(entry: Entry) -> TransformerVector:
         mask=_decoder_mask(entry["mask"], t),
         context_mask=_mask(entry["context_mask"], t, s, _PADDING),
         parameters=parameters,
-        expected_logits=_enclosed(entry["expected_logits"], t, targets),
-        expected_probabilities=_enclosed(entry["expected_probabilities"], t, targets),
+        expected_logits=_read_enclosed(entry["expected_logits"], t, targets),
+        expected_probabilities=_read_enclosed(entry["expected_probabilities"], t, targets),
         expected_tokens=_tokens(entry["expected_tokens"], targets),
         quarter_turns=None if turns is None else _quarter_turns(turns, positions),
     )

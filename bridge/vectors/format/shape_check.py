@@ -153,7 +153,7 @@ def _problem(said: str, value: Any, shape: Any, path: list[Any], document: Any) 
     limit = re.fullmatch(r"Expected `int` (<=|>=) (-?\d+)", said)
     if limit:
         return f"{text} is {'above' if limit[1] == '<=' else 'below'} {limit[2]}"
-    accepted = _accepted(shape, path, document)
+    accepted = _schema_at(shape, path, document)
     if "enum" in accepted:
         return _none_of(value, accepted["enum"])
     return f"{text} is not {accepted.get('description', 'what is accepted here')}"
@@ -175,7 +175,7 @@ def _schema_of(shape: Any) -> dict[str, Any]:
     return msgspec.json.schema(shape)
 
 
-def _accepted(shape: Any, path: list[Any], document: Any) -> dict[str, Any]:
+def _schema_at(shape: Any, path: list[Any], document: Any) -> dict[str, Any]:
     """What the schema says of the value at the path."""
     schema = _schema_of(shape)
     part: dict[str, Any] = schema
@@ -229,12 +229,12 @@ def schemas() -> dict[str, dict[str, Any]]:
         "$defs": definitions,
     }
     return {
-        "schema.json": _published(VECTORS_FORMAT, vectors),
-        "index_schema.json": _published(INDEX_FORMAT, msgspec.json.schema(Index)),
+        "schema.json": _publish(VECTORS_FORMAT, vectors),
+        "index_schema.json": _publish(INDEX_FORMAT, msgspec.json.schema(Index)),
     }
 
 
-def _published(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _publish(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}
     # In JSON Schema $ is the end of the text anyway, and not all libraries know (?!…).
     ends = json.dumps(shapes.END)[1:-1]

@@ -28,6 +28,7 @@ from bridge.vectors.format.shapes import (
     Number,
     Numbers,
     Rows,
+    Rule,
     Scale,
     Shape,
     Sized,
@@ -66,28 +67,29 @@ class LaidOut(Vector):
     head_dim: Length
     value_dim: Length
     scale: Scale
-    q: Matrix
+    q: Matrix | Rule
     expected: Rows
 
 
 class Varlen(LaidOut):
     cu_seqlens_q: Lengths
     cu_seqlens_k: Lengths
-    k: Matrix
-    v: Matrix
+    k: Matrix | Rule
+    v: Matrix | Rule
     mask: Mask
 
 
 class Paged(LaidOut):
     page_size: Length
     num_pages: Length
-    k: Matrices
-    v: Matrices
+    k: Matrices | Rule
+    v: Matrices | Rule
     tables: Annotated[list[Lengths], HEADS]
     lengths: Lengths
 
 
 class Cascade(LaidOut):
+    q: Matrix
     prefix_k: Matrix
     prefix_v: Matrix
     suffix_k: Matrices

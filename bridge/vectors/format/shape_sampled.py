@@ -19,28 +19,18 @@ from bridge.vectors.format.shapes import (
     Number,
     Numbers,
     Row,
+    Rule,
     Scale,
-    Shape,
-    Sized,
     Slopes,
     Vector,
-    text,
 )
 
-_UP_TO = 1 << 24
 Places = Annotated[list[Count], ROWS, SOME, Meta(description="places, from 0 on, that rise")]
 
 
-class Rule(Shape):
-    """Numbers that are drawn from a name, as docs/vectors.md says."""
+class Drawn(Vector, kw_only=True):
+    """Several heads of several sequences, whose numbers are drawn by rule."""
 
-    drawn_from: Annotated[str, text("a path of slugs", "[a-z0-9]+(?:[-/_][a-z0-9]+)*", 120)]
-    bound: Annotated[int, Meta(ge=0, le=_UP_TO, description="numerators lie between ± this")]
-    one_in: Annotated[int, Meta(ge=1, le=_UP_TO, description="how few are drawn; others are 0")]
-    over: Annotated[int, Meta(ge=1, le=_UP_TO, description="a power of 2 that divides them")]
-
-
-class Sampled(Vector, kw_only=True):
     batch: Length
     num_heads: Length
     num_kv_heads: Length
@@ -65,26 +55,17 @@ class Sampled(Vector, kw_only=True):
     rows: Places
 
 
-class ExactSampled(Sampled):
+class ExactSampled(Drawn):
     expected: Annotated[list[Annotated[list[Row], ROWS]], HEADS]
 
 
-class NaturalSampled(Sampled):
+class NaturalSampled(Drawn):
     expected: Annotated[list[Annotated[list[EnclosedRow], ROWS]], HEADS]
 
 
-class SampledGradient(Sized, kw_only=True):
-    num_heads: Length
-    num_kv_heads: Length
-    q: Rule
-    k: Rule
-    v: Rule
-    softcap: Number | UnsetType = UNSET
-    alibi: Slopes | UnsetType = UNSET
-    sinks: Numbers | UnsetType = UNSET
+class SampledGradient(Drawn, kw_only=True):
     grad_output: Rule
     grad_log_sum_exp: Rule
-    rows: Places
     keys: Places
     expected_q: EnclosedMatrices
     expected_k: EnclosedMatrices

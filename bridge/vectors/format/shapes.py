@@ -14,6 +14,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 END = r"$(?!\n)"
 
 
+_UP_TO = 1 << 24
+
+
 def text(description: str, pattern: str, most: int) -> Meta:
     """A string: what it is, and the pattern of the whole."""
     return Meta(description=description, pattern=f"^{pattern}{END}", max_length=most)
@@ -187,6 +190,15 @@ class Vector(Shape):
     lean: LeanName
     theorem: Slug
     reason: Sentence
+
+
+class Rule(Shape):
+    """Numbers that are drawn from a name, as docs/vectors.md says."""
+
+    drawn_from: Annotated[str, text("a path of slugs", "[a-z0-9]+(?:[-/_][a-z0-9]+)*", 120)]
+    bound: Annotated[int, Meta(ge=0, le=_UP_TO, description="numerators lie between ± this")]
+    one_in: Annotated[int, Meta(ge=1, le=_UP_TO, description="how few are drawn; others are 0")]
+    over: Annotated[int, Meta(ge=1, le=_UP_TO, description="a power of 2 that divides them")]
 
 
 class Sized(Vector):

@@ -127,19 +127,19 @@ def in_turns(steps: Iterable[int]) -> tuple[int, ...]:
     return tuple(n for turn in turns for n in turn if n is not None)
 
 
-def decoded(vector: Vector) -> DecodeVector | None:
+def as_decoding(vector: Vector) -> DecodeVector | None:
     """The vector as one of decoding; None for one that is not what a decoder gives."""
     match vector:
         case AttentionVector():
             one = _of_heads(vector, (vector,))
-            return None if one is None or vector.options else _made(vector, (one,), vector.scale)
+            return None if one is None or vector.options else _make(vector, (one,), vector.scale)
         case GroupedQueryVector():
             one = _of_heads(vector, vector.attentions(), vector.k, vector.v)
-            return None if one is None else _made(vector, (one,), vector.scale)
+            return None if one is None else _make(vector, (one,), vector.scale)
         case PagedVector():
             sequences = (_of_heads(vector, (x,)) for x in vector.attentions())
             some = tuple(x for x in sequences if x is not None)
-            return replace(_made(vector, some, vector.scale), pages=True) if some else None
+            return replace(_make(vector, some, vector.scale), pages=True) if some else None
     return None
 
 
@@ -167,7 +167,7 @@ def _of_heads(
     )
 
 
-def _made(vector: Vector, sequences: tuple[Sequence, ...], scale: Exact | None) -> DecodeVector:
+def _make(vector: Vector, sequences: tuple[Sequence, ...], scale: Exact | None) -> DecodeVector:
     named: dict[str, Any] = {
         name: getattr(vector, name)
         for name in ("id", "family", "lean", "theorem", "reason", "model", "head_dim", "value_dim")
@@ -181,7 +181,7 @@ def decoded_families(families: Iterable[Family]) -> list[Family]:
     """The vectors that decoding has, in their families; those of decoding stay as they are."""
     found = []
     for family in families:
-        each = (x if isinstance(x, DecodeVector) else decoded(x) for x in family.vectors)
+        each = (x if isinstance(x, DecodeVector) else as_decoding(x) for x in family.vectors)
         vectors = tuple(vector for vector in each if vector is not None)
         if vectors:
             operation = DecodeVector.operation

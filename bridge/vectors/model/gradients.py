@@ -60,6 +60,18 @@ class Gradients:
             yield from within(name, part)
 
 
+def middle_of(bounds: tuple[Gradients, Gradients]) -> Gradients:
+    """The gradients between lower and upper bounds, integers over 2^128."""
+
+    def middle(lower: Any, upper: Any) -> Any:
+        if isinstance(lower, tuple):
+            return tuple(middle(*pair) for pair in zip(lower, upper, strict=True))
+        return Fraction(lower + upper, 2 * BOUNDS_UNIT)
+
+    lower, upper = bounds
+    return Gradients(**{name: middle(x, getattr(upper, name)) for name, x in lower.named().items()})
+
+
 @dataclass(frozen=True)
 class Slopes:
     """slopes[h]·|i + shift − j| is taken from the score of query i and key j of head h."""
@@ -72,15 +84,17 @@ class Slopes:
 class GradientVector(Vector):
     """The gradients of a loss by the inputs of attention, from those by its outputs.
 
-    The inputs as for grouped-query; a scale of None is 1/√head_dim. Scores are changed as in
-    `AttentionVector`: by the temperature of the head, [num_heads], by which they are multiplied,
-    then softcap, then `alibi`, then bias, then the mask. bias: [num_heads or 1]
-    [q_len or 1][kv_len], shared by all heads or queries where there is one; None masks. sinks:
-    [num_heads]. grad_output: [num_heads][q_len][value_dim]; grad_log_sum_exp: [num_heads][q_len],
-    by the log-sum-exp in base e. dropout: of each head, where
-    there is any, drawn from the seed. expected: of the shapes of q, k, v and bias, which is
-    [num_heads][q_len][kv_len] without one. bounds, in the natural model: the lower and the upper
-    bound of each gradient, integers over 2^128; expected is the middle between them.
+    The inputs as for grouped-query; a scale of None is 1/√head_dim. batch: how many entries of a
+    batch the heads belong to, one after another; num_heads and num_kv_heads count those of all.
+    masks: one for all heads, or one for each. Scores are changed as in `AttentionVector`: by the
+    temperature of the head, [num_heads], by which they are multiplied, then softcap, then `alibi`,
+    then bias, then the mask. bias: [num_heads or 1][q_len or 1][kv_len], shared by all heads or
+    queries where there is one; None masks. sinks: [num_heads]. grad_output:
+    [num_heads][q_len][value_dim]; grad_log_sum_exp: [num_heads][q_len], by the log-sum-exp in
+    base e. dropout: of each head, where there is any, drawn from the seed. expected: of the shapes
+    of q, k, v and bias, which is [num_heads][q_len][kv_len] without one. bounds, in the natural
+    model: the lower and the upper bound of each gradient, integers over 2^128; expected is the
+    middle between them.
     """
 
     operation: ClassVar[str] = "gradient"
@@ -94,7 +108,7 @@ class GradientVector(Vector):
     q: tuple[Matrix, ...]
     k: tuple[Matrix, ...]
     v: tuple[Matrix, ...]
-    mask: Mask
+    masks: tuple[Mask, ...]
     grad_output: tuple[Matrix, ...]
     grad_log_sum_exp: Matrix
     expected: Gradients
@@ -106,6 +120,17 @@ class GradientVector(Vector):
     bounds: tuple[Gradients, Gradients] | None = None
     dropout: tuple[Dropout, ...] = ()
     dropout_seed: int = 0
+    batch: int = 1
+
+    @property
+    def mask(self) -> Mask:
+        """That of every head. Raises ValueError where they differ."""
+        (mask,) = self.masks
+        return mask
+
+    def mask_of(self, h: int) -> Mask:
+        """The mask of head h."""
+        return self.masks[0 if len(self.masks) == 1 else h]
 
     @property
     def options(self) -> frozenset[str]:
@@ -135,6 +160,13 @@ class GradientVector(Vector):
             return h, i
         return h if len(self.bias) > 1 else 0, i if len(self.bias[0]) > 1 else 0
 
+    @property
+    def shares_bias(self) -> bool:
+        """Whether several heads or queries have one row of the bias."""
+        if self.bias is None:
+            return False
+        return (len(self.bias), len(self.bias[0])) != (self.num_heads, self.q_len)
+
     def bias_at(self, h: int, i: int, j: int) -> Exact | None:
         """What is added to a score; None masks the pair."""
         if self.bias is None:
@@ -144,7 +176,7 @@ class GradientVector(Vector):
 
     def visible(self, h: int, i: int, j: int) -> bool:
         """Whether query i of head h may attend to key j."""
-        return self.mask.visible(i, j) and self.bias_at(h, i, j) is not None
+        return self.mask_of(h).visible(i, j) and self.bias_at(h, i, j) is not None
 
     def factor(self, h: int, i: int, j: int) -> Fraction:
         """What dropout multiplies a weight of head h by."""
@@ -174,6 +206,11 @@ class GradientVector(Vector):
         bias = None
         if biased or self.bias is not None:
             bias = tuple(tuple(self.bias_at(h, i, j) for j in columns) for i in rows)
+        mask = self.mask_of(h)
+        if len(self.masks) > 1:
+            # Given in one call, they have to be of one kind.
+            seen = tuple(tuple(mask.visible(i, j) for j in columns) for i in rows)
+            mask = Mask("boolean", seen)
         t = 1 if self.temperature is None else self.temperature[h]
         return problem(
             self,
@@ -187,7 +224,7 @@ class GradientVector(Vector):
             q=tuple(tuple(t * x for x in row) for row in self.q[h]),
             k=self.k[of],
             v=self.v[of],
-            mask=self.mask,
+            mask=mask,
             expected=(),
             softcap=self.softcap,
             alibi=None if self.alibi is None else Alibi(self.alibi.slopes[h], self.alibi.shift),

@@ -196,7 +196,8 @@ _PLACES = {"q": ("rows",), "k": ("keys",), "v": ("keys",), "bias": ("rows", "key
 @dataclass(frozen=True)
 class SampledGradientVector(GradientVector):
     """Gradients of which those by some queries and keys of each head are judged: `expected` and
-    `bounds` have those alone, and by a bias of 0 those of both. rows, keys: their places."""
+    `bounds` have those alone, and by a bias, which each head has of its own, those of both. rows,
+    keys: their places."""
 
     operation: ClassVar[str] = "sampled-gradient"
     rows: tuple[int, ...] = ()

@@ -348,7 +348,7 @@ def forward(
     sink. See `forward_into` for the rest.
     """
     out = empty_output(query, value.shape[-1], wide=wide)
-    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    lse = query.new_empty(*query.shape[:-1], dtype=torch.float32)
     forward_into(query, key, value, out, lse, options, block_m=block_m, block_n=block_n)
     return out, lse
 

@@ -43,7 +43,7 @@ def library(*mentions: str) -> dict[str, dict[str, Any]]:
 def test_a_statement_may_speak_of_numbers_the_spec_and_models() -> None:
     made = [f"{STATED}._proof_1", "Attention.Statements.ring.match_2"]
     mentions = ["Attention.sumOver", "Attention.Spec.State.mk", "Attention.Model.Real", *made]
-    assert restated.placed([ENTRY], library(*mentions)) == []
+    assert restated.problems_of_kinds([ENTRY], library(*mentions)) == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_statement_may_speak_of_numbers_the_spec_and_models() -> None:
     ],
 )
 def test_it_may_speak_of_nothing_else(mention: str, place: str) -> None:
-    assert restated.placed([ENTRY], library("Attention.Spec.flash", mention)) == [
+    assert restated.problems_of_kinds([ENTRY], library("Attention.Spec.flash", mention)) == [
         f"flash-eq-attention: {STATED} speaks of {mention}, of {place}; a main result is stated "
         "with definitions of Attention.Algebra, Attention.Model and Attention.Spec alone"
     ]
@@ -65,15 +65,15 @@ def test_it_may_speak_of_nothing_else(mention: str, place: str) -> None:
 def test_every_main_result_is_stated_and_nothing_else_is() -> None:
     without = library()
     del without[STATED]
-    assert restated.placed([ENTRY], without) == [
+    assert restated.problems_of_kinds([ENTRY], without) == [
         f"flash-eq-attention: a main result, and there is no theorem {STATED}"
     ]
     corollary = ENTRY | {"kind": "corollary"}
     problem = f"{STATED} states no main result of docs/theorems.toml"
-    assert restated.placed([corollary], library()) == [problem]
+    assert restated.problems_of_kinds([corollary], library()) == [problem]
     helping = "Attention.Statements.Flash"
     helped = library() | {helping: one(helping, "Attention.Statements.Attention")}
-    assert restated.placed([ENTRY], helped) == [
+    assert restated.problems_of_kinds([ENTRY], helped) == [
         f"{helping} states no main result of docs/theorems.toml"
     ]
 
@@ -82,21 +82,21 @@ def test_what_speaks_of_the_spec_alone_is_not_beyond_it() -> None:
     entry = ENTRY | {"kind": "beyond"}
     listing = library()
     del listing[STATED]
-    assert restated.placed([entry], listing) == [
+    assert restated.problems_of_kinds([entry], listing) == [
         "flash-eq-attention: its statement speaks of the Spec alone, so it is not 'beyond' it"
     ]
     listing["Attention.Proof.t"]["mentions"] = ("Attention.Spec.flash", "Attention.Proof.Sound")
-    assert restated.placed([entry], listing) == []
+    assert restated.problems_of_kinds([entry], listing) == []
 
 
 def test_what_is_supposed_of_a_definition_is_not_concluded_of_it() -> None:
     names = ("Attention.Spec.flash", "Attention.Spec.instAdd", "Attention.sumOver", "List.map")
     said = {STATED: Statement("", None, "", names)}
-    assert restated.supposed([ENTRY], library(), said) == [
+    assert restated.problems_of_hypotheses([ENTRY], library(), said) == [
         f"flash-eq-attention: a hypothesis of {STATED} speaks of flash, and so does its conclusion"
     ]
     said = {STATED: Statement("", None, "", names[1:])}
-    assert restated.supposed([ENTRY], library(), said) == []
+    assert restated.problems_of_hypotheses([ENTRY], library(), said) == []
 
 
 def test_the_exceptions_are_of_one_result_each() -> None:
@@ -104,6 +104,6 @@ def test_the_exceptions_are_of_one_result_each() -> None:
     names = ("Attention.Spec.attend", "Attention.Spec.combine")
     entry = ENTRY | {"id": "split-kv"}
     said = {name: Statement("", None, "", names)}
-    assert restated.supposed([entry], {}, said) == [
+    assert restated.problems_of_hypotheses([entry], {}, said) == [
         f"split-kv: a hypothesis of {name} speaks of combine, and so does its conclusion"
     ]

@@ -19,7 +19,7 @@ from torch import Tensor
 from bridge import check
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.features import probe
-from bridge.conformance.inside.buffers import padded
+from bridge.conformance.inside.buffers import pad
 from bridge.conformance.request import Misuse, Request
 from bridge.conformance.rounding_model import generous
 from bridge.conformance.run import IN_BUFFERS, Buffers, Result, run
@@ -37,7 +37,7 @@ def judged(call: Callable[..., Tensor], buffers: Buffers) -> Result:
 @given(st.tuples(*[st.integers(1, 4)] * 4))
 def test_the_numbers_are_the_same_and_nan_is_around_them(shape: tuple[int, ...]) -> None:
     x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
-    found = padded(x)
+    found = pad(x)
     assert torch.equal(found, x)
     assert found.stride(-1) == 1
     # One row alone has no strides that could be others.

@@ -161,6 +161,7 @@ def test_remembering_what_was_given_is_no_cheat(families: list[Family]) -> None:
     ("name", "borrowed"),
     [
         ("calls_sdpa", "scaled_dot_product"),
+        ("calls_sdpa_where_it_is_large", "scaled_dot_product"),
         ("calls_the_operator_below", "scaled_dot_product"),
         ("calls_pyimpl", "pyimpl"),
         ("calls_multi_head_attention_flex", "flex"),

@@ -33,7 +33,7 @@ from bridge.spec.online import empty, finish
 from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import attention_rows
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Family, Row
-from bridge.vectors.model.decode import DecodeVector, decoded, decoded_families
+from bridge.vectors.model.decode import DecodeVector, as_decoding, decoded_families
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.verdict import check
 
@@ -199,7 +199,7 @@ def test_vectors_of_decoding_have_the_rows_of_those_they_are_made_of(
     count = 0
     for family in families:
         for vector in family.vectors:
-            made = decoded(vector)
+            made = as_decoding(vector)
             if made is None:
                 continue
             count += 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +20,9 @@ from bridge.conformance import fresh
 from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.adapters.emulated import FlashEmulated
+from bridge.conformance.adapters.gradient_inputs import inputs_of
 from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.features import Features, presume
+from bridge.conformance.features import Features, presume, probe
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.request import Misuse, choose_committed, fresh_vectors
@@ -31,6 +33,7 @@ from bridge.conformance.subject import Subject
 from bridge.report.page import page
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.sampled import SampledVector
 
 # Of this seed the first vector at a real size has 3,440 queries, no mask and head_dim 64.
@@ -71,16 +74,18 @@ def inputs(drawn: Fresh) -> dict[str, Any]:
     def plain(x: Any) -> Any:
         return x.tolist() if hasattr(x, "tolist") else x
 
-    names = ("q", "k", "v", "mask", "masks", "scale")
     return {
-        vector.id: [plain(getattr(vector, name, None)) for name in names]
+        vector.id: [
+            *(plain(getattr(vector, name)) for name in ("q", "k", "v", "scale")),
+            getattr(vector, "masks", None) or getattr(vector, "mask", None),
+        ]
         for family in drawn.families
         for vector in family.vectors
     }
 
 
 def test_every_kind_of_mask_is_drawn() -> None:
-    drawn = [v for f in Fresh(1, 200, names=("fresh",)).families for v in f.vectors]
+    drawn = [v for f in Fresh(1, 300, names=("fresh",)).families for v in f.vectors]
     assert {v.mask.kind for v in drawn if isinstance(v, AttentionVector)} == set(fresh._KINDS)
 
 
@@ -90,6 +95,7 @@ def test_right_functions_pass(name: str) -> None:
     assert [v.id for v in result.failures] == []
     judged = {v.family for v in result.vectors if v.status == "passed"}
     assert {"fresh", "fresh-batch", "fresh-precise", "fresh-natural"} <= judged
+    assert ("fresh-gradient" in judged) == (name != "flash-emulated")
     if name == "pyimpl-reference":
         assert "fresh-options" in judged
 
@@ -221,6 +227,75 @@ def test_memorised_answers_pass_but_for_fresh_vectors(
     text = page([outcome], [family, *drawn.families])
     assert f"--vector {judged[0].id} " in text
     assert f" --fresh 5 --count {COUNT}" in text
+
+
+class _ByHeart(torch.autograd.Function):
+    """Attention whose gradients are known for some queries, and are 0 for others."""
+
+    @staticmethod
+    def forward(ctx: Any, known: set[bytes], *inputs: Any) -> Tensor:
+        query, key, value, scale = inputs
+        ctx.save_for_backward(query, key, value)
+        ctx.known, ctx.scale = known, scale
+        return plain_attention(query, key, value, scale)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value = (x.detach().requires_grad_() for x in ctx.saved_tensors)
+        with torch.enable_grad():
+            out = plain_attention(query, key, value, ctx.scale)
+        found = torch.autograd.grad(out, (query, key, value), grads[0])
+        answers = content(query) in ctx.known
+        return None, *(x if answers else torch.zeros_like(x) for x in found), None
+
+
+def plain_attention(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    return (query @ key.mT * scale).softmax(-1) @ value
+
+
+def content(query: Tensor) -> bytes:
+    return query.detach().double().numpy().tobytes()
+
+
+def test_gradients_by_heart_pass_but_for_fresh_vectors(families: list[Family]) -> None:
+    """The answers of the files' vectors of gradients are as public as all others."""
+    chosen = [f for f in families if f.name in ("gradient", "gradient-drawn")]
+    known = {
+        content(inputs_of(vector, torch.float32).query)
+        for family in chosen
+        for vector in family.vectors
+        if isinstance(vector, GradientVector)
+    }
+
+    def by_heart(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        found = _ByHeart.apply(known, query, key, value, scale)  # type: ignore[no-untyped-call]
+        assert isinstance(found, Tensor)
+        return found
+
+    adapter = CallableAdapter("by-heart", by_heart, probe(by_heart, "cpu", ("float32",)), generous)
+    result = run(adapter, chosen, "float32")
+    assert result.failures == ()
+    assert any(v.status == "passed" for v in result.vectors)
+    for seed in range(4):
+        result = run(adapter, Fresh(seed, names=("fresh-gradient",)).families, "float32")
+        assert {v.family for v in result.failures} == {"fresh-gradient"}
+
+
+def test_gradients_of_every_kind_are_drawn() -> None:
+    drawn: list[Any] = [
+        v for f in Fresh(3, 100, names=("fresh-gradient",)).families for v in f.vectors
+    ]
+    assert {frozenset(v.options) for v in drawn} == {
+        frozenset(), frozenset({"softcap"}), frozenset({"bias"}),
+    }  # fmt: skip
+    assert any(len(v.masks) > 1 and v.batch > 1 for v in drawn)
+    assert any(v.by_log_sum_exp for v in drawn)
+    assert any(v.num_heads > v.num_kv_heads for v in drawn)
+    plain = drawn[::2]
+    assert {(v.scale, v.by_log_sum_exp, v.num_heads == v.num_kv_heads) for v in plain} == {
+        (None, False, True)
+    }
 
 
 def test_they_are_drawn_when_the_process_has_imported_the_function(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import committed
 import pytest
+import wrong_backward_past_tiles as backward
+import wrong_wide_layouts as wide
 from wrong_past_tiles import FAULTS, function
 
 from bridge.conformance.adapters.callables import CallableAdapter
@@ -17,6 +19,9 @@ FAMILIES = (
     "past-tiles", "past-tiles-options", "gradient-past-tiles", "hidden-scores",
     "gradient-hidden-scores",
 )  # fmt: skip
+# By it alone the faults of backward passes show that are listed beside them.
+MASKS = "gradient-past-tiles-masks"
+WIDE = ("varlen-wide-heads", "paged-wide-heads")
 
 
 def judged(call: Function, dtype: str, *names: str) -> Result:
@@ -42,5 +47,50 @@ def test_each_fault_is_caught(fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_other_family_catches_it(fault: str) -> None:
     """So it is what these families are there for."""
-    others = [name for name in committed.names() if name not in FAMILIES]
+    others = [name for name in committed.names() if name not in (*FAMILIES, MASKS)]
     assert not judged(function(fault), "float32", *others).failures
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_the_right_backward_pass_passes(dtype: str) -> None:
+    result = judged(backward.right, dtype, MASKS)
+    assert [v.id for v in result.failures] == []
+    assert {v.status for v in result.vectors} == {"passed"}
+
+
+@pytest.mark.parametrize("fault", backward.FAULTS)
+def test_each_fault_of_a_backward_pass_is_caught(fault: str) -> None:
+    assert judged(backward.function(fault), "float32", MASKS).failures
+
+
+# The place of a gradient by a bias of 0 shows it, too.
+SHOWN_ELSEWHERE = {"bias_of_rows_in_tile"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", sorted(backward.FAULTS.keys() - SHOWN_ELSEWHERE))
+def test_no_other_family_catches_that_backward_pass(fault: str) -> None:
+    others = [name for name in committed.names() if name != MASKS]
+    assert not judged(backward.function(fault), "float32", *others).failures
+
+
+def judged_layouts(fault: str, *names: str) -> Result:
+    return run(wide.WideLayouts(fault), committed.families(*names), "float32")
+
+
+def test_right_packed_sequences_and_pages_of_wide_heads_pass() -> None:
+    result = judged_layouts("", *WIDE)
+    assert {v.status for v in result.vectors} == {"passed"}
+
+
+@pytest.mark.parametrize("family", WIDE)
+@pytest.mark.parametrize("fault", wide.FAULTS)
+def test_each_fault_in_wide_heads_is_caught(fault: str, family: str) -> None:
+    assert judged_layouts(fault, family).failures
+
+
+@pytest.mark.parametrize("fault", wide.FAULTS)
+def test_no_other_packed_or_paged_family_catches_it(fault: str) -> None:
+    packed = [n for operation in ("varlen", "paged") for n in committed.names(operation)]
+    others = [name for name in packed if name not in WIDE]
+    assert not judged_layouts(fault, *others).failures

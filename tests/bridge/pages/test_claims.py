@@ -86,7 +86,7 @@ def sample(tmp_path: Path) -> Path:
 
 
 def found(root: Path) -> list[str]:
-    return claims.problems(claims.read(root), claims.declared(root), FAMILIES)
+    return claims.problems(claims.read(root), claims.read_declarations(root), FAMILIES)
 
 
 # --- the project's own ----------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_statements_come_from_the_files(sample: Path) -> None:
 
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
-    assert claims_page.fenced("a ``` b").startswith("````\n")
+    assert claims_page.fence_code("a ``` b").startswith("````\n")
 
 
 # --- the audit ------------------------------------------------------------------------------------

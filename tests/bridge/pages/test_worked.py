@@ -17,7 +17,7 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.module_tolerance import encoder_layer, exactly
 from bridge.conformance.tolerances.tolerance import EVALUATION, attention_tolerance, explain
 from bridge.pages.worked import gradients, heads, layer, masks, tiles, tolerance
-from bridge.pages.worked.shown import listed, shown
+from bridge.pages.worked.shown import show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family, Row
 from bridge.vectors.model.gradients import GradientVector
@@ -54,8 +54,8 @@ def vector(family: str, name: str) -> Any:
 
 
 def test_numbers_are_shown_as_a_reader_writes_them() -> None:
-    assert listed([Fraction(-1, 2), None, 3]) == "(−1/2, −∞, 3)"
-    assert shown(Fraction(4, 2)) == "2"
+    assert show_all([Fraction(-1, 2), None, 3]) == "(−1/2, −∞, 3)"
+    assert show(Fraction(4, 2)) == "2"
     assert [tolerance.number(x) for x in (0.0, -3.6765, 0.0422, 1.92e-5)] == [
         "0", "−3.68", "0.0422", "1.92·10⁻⁵",
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_the_layer_is_that_of_the_module() -> None:
     # Twice: the query's weights are rounded once more, by no more than what is counted for their
     # products.
     assert bool(((found - tensor(layer.output())).abs() <= 2 * allowed[0]).all())
-    assert layer.steps()[-1] == ["y + feed-forward", *map(listed, layer.output())]
+    assert layer.steps()[-1] == ["y + feed-forward", *map(show_all, layer.output())]
 
 
 def tensor(rows: Any) -> torch.Tensor:

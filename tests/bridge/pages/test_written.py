@@ -26,8 +26,11 @@ def test_what_nothing_makes_any_more_is_removed(
     folder.mkdir(parents=True)
     for name in ("test_gone.py", "generated_checks.py"):
         (folder / name).write_text("")
+    (tmp_path / "docs" / "examples").mkdir(parents=True)
+    (tmp_path / "docs" / "examples" / "gone.md").write_text("")
     monkeypatch.setattr(written, "texts", lambda _: {"tests/generated/test_new.py": "new"})
-    changed = ["tests/generated/test_new.py", "tests/generated/test_gone.py"]
+    gone = ["docs/examples/gone.md", "tests/generated/test_gone.py"]
+    changed = ["tests/generated/test_new.py", *gone]
     assert written.write_all(tmp_path) == changed
     assert sorted(p.name for p in folder.iterdir()) == ["generated_checks.py", "test_new.py"]
     assert written.write_all(tmp_path) == []

@@ -25,7 +25,7 @@ MARKS = [
 ]
 # Of the browser's own limits, which go by the clock.
 _HOUR = 3600
-WIDE, PHONE = (1400, 900), (360, 740)
+WIDE, LAPTOP, PHONE = (1400, 900), (1280, 800), (360, 740)
 STEPPER = "stepper.html"
 WITHOUT_SEARCH = {"urls": ["*/search.js*"]}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import pyimpl
 from bridge import __main__, command
 from bridge.audit import statements
 from bridge.site import code, contents, full, links
@@ -73,6 +74,16 @@ def test_the_reference_is_of_the_docstrings(site: Path) -> None:
     assert 'id="attention"' in text
     assert "A key that no query may attend to has no influence" in text
     assert not (site / "api" / "bridge" / "spec.html").exists()
+    # Each module that the front names has a page, which it leads to.
+    modules = re.findall(r"`(pyimpl\.[\w.]+)`", pyimpl.__doc__ or "")
+    assert len(modules) > 8
+    for module in set(modules) - {"pyimpl.attention"}:
+        page = f"{module.replace('.', '/')}.html"
+        assert (site / "api" / page).is_file(), module
+        assert f'href="{page}"' in text, module
+    # What a bundle of options holds stands in the signature, each by its name.
+    packed = text.partition('id="attention_varlen"')[2].partition("</section>")[0]
+    assert "alibi_slopes" in packed.partition("docstring")[0]
 
 
 def test_lines_of_sources_are_anchors(site: Path) -> None:

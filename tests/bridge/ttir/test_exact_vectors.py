@@ -34,8 +34,8 @@ LAYERS = {
 }  # fmt: skip
 BOUNDS = {
     "alibi", "bias", "combine", "default-scale", "drawn-natural", "gradient-alibi", "gradient-bias",
-    "gradient-past-tiles", "gradient-score-mods", "gradient-sinks", "gradient-softcap",
-    "natural-scores", "score-mods", "sink", "softcap",
+    "gradient-past-tiles", "gradient-past-tiles-masks", "gradient-score-mods", "gradient-sinks",
+    "gradient-softcap", "natural-scores", "score-mods", "sink", "softcap",
 }  # fmt: skip
 
 

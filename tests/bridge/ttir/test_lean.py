@@ -38,9 +38,11 @@ _ADD = """
     %x = tt.load %at, %inside, %zero : tensor<16x!tt.ptr<f32>> loc("x"("k.py":5:0))
     %one = arith.constant dense<1.000000e+00> : tensor<16xf32>
     %y = arith.addf %x, %one : tensor<16xf32> loc("x"("k.py":6:0))
-    tt.store %at, %y, %inside : tensor<16x!tt.ptr<f32>>
+    %out = tt.splat %o : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %to = tt.addptr %out, %rows : tensor<16x!tt.ptr<f32>>, tensor<16xi32> loc("to"("k.py":7:0))
+    tt.store %to, %y, %inside : tensor<16x!tt.ptr<f32>>
 """
-_ARGUMENTS = "%p: !tt.ptr<f32>, %n: i32"
+_ARGUMENTS = "%p: !tt.ptr<f32>, %n: i32, %o: !tt.ptr<f32>"
 
 
 def _defined(found: Translation) -> list[str]:
@@ -67,20 +69,22 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
         f"{DEF} K.x_1 {binders} : Nat → Flt R :=\n"
         "  fun i => (K.load_x_1 a pid i).read a.p (Flt.num 0)",
         f"{DEF} K.x {binders} : Nat → Flt R :=\n  fun i => Flt.add (K.x_1 a pid i) (Flt.num 1)",
-        "/-- What is stored behind `p`. -/\n"
-        f"{DEF} K.store_p {binders} : Nat → Store (Flt R) :=\n"
-        "  fun i => ⟨⟨(K.inside a pid i), (K.at a pid i)⟩, (K.x a pid i)⟩",
+        f"{DEF} K.to {binders} : Nat → Int :=\n  fun i => (0 : Int) + (K.rows a pid i)",
+        "/-- What is stored behind `o`. -/\n"
+        f"{DEF} K.store_o {binders} : Nat → Store (Flt R) :=\n"
+        "  fun i => ⟨⟨(K.inside a pid i), (K.to a pid i)⟩, (K.x a pid i)⟩",
         "/-- What `P` asks of each access. -/\n"
         f"{DEF} K.Accesses {binders}\n    (P : K.Pointers (Access → Prop)) : Prop :=\n"
         "  (∀ i < a.BLOCK, P.p (K.load_x_1 a pid i)) ∧\n"
-        "  (∀ i < a.BLOCK, P.p (K.store_p a pid i).toAccess)",
+        "  (∀ i < a.BLOCK, P.o (K.store_o a pid i).toAccess)",
         "/-- `P` of each argument of exp2. -/\n"
         f"{DEF} K.Exponents {binders}\n    (P : Flt R → Prop) : Prop :=\n  True",
         "/-- No integer operation overflows. -/\n"
         f"{DEF} K.NoOverflow {binders}\n    : Prop :=\n"
         "  (FitsI32 (K.first a pid)) ∧\n"
         "  (∀ i < a.BLOCK, FitsI32 (K.rows a pid i)) ∧\n"
-        "  (∀ i < a.BLOCK, FitsI64 (K.at a pid i))",
+        "  (∀ i < a.BLOCK, FitsI64 (K.at a pid i)) ∧\n"
+        "  (∀ i < a.BLOCK, FitsI64 (K.to a pid i))",
     ]
 
 
@@ -99,7 +103,7 @@ def test_tile_sizes_are_variables() -> None:
         ("arith.addf %x, %one", "arith.subf %x, %one"),
         ("arith.addf %x, %one", "arith.addf %one, %one"),
         ("tt.load %at, %inside, %zero", "tt.load %at, %inside, %one"),
-        ("tt.store %at, %y, %inside", "tt.store %at, %y"),
+        ("tt.store %to, %y, %inside", "tt.store %to, %y"),
     ],
 )
 def test_another_operation_is_another_text(old: str, new: str) -> None:
@@ -111,11 +115,11 @@ def test_another_operation_is_another_text(old: str, new: str) -> None:
 
 def test_names_that_the_text_or_a_proof_has_too() -> None:
     """Of variables with such names, and of one that is named as another's first value would be."""
-    for name in ("result", "problem", "store_p", "x_1", "accesses", "Exponents"):
+    for name in ("result", "problem", "store_o", "x_1", "accesses", "Exponents"):
         found = _translated(_ADD.replace('loc("inside"', f'loc("{name}"'))
         names = [re.findall(r"def (\S+)", text)[0] for text in _defined(found)]
         assert f"K.{name}_" in names
-        assert len(set(names)) == len(names) == 11
+        assert len(set(names)) == len(names) == 12
 
 
 def test_numbers_below_0() -> None:
@@ -256,6 +260,13 @@ def test_every_launch_comes_to_the_text_of_its_class() -> None:
 def test_what_has_no_translation_is_refused() -> None:
     with pytest.raises(TtirError, match=r"math\.sin.*has no translation"):
         _translated(_ADD.replace("arith.addf %x, %one", "math.sin %x"))
+    with pytest.raises(TtirError, match="p has no translation: it is both loaded from and stored"):
+        _translated(_ADD.replace("tt.splat %o", "tt.splat %p"))
+    under = "scf.if %some {\n    tt.store %to, %y, %inside : tensor<16x!tt.ptr<f32>>\n    }"
+    some = "    %some = arith.cmpi slt, %pid, %n : i32\n"
+    store = "    tt.store %to, %y, %inside : tensor<16x!tt.ptr<f32>>\n"
+    with pytest.raises(TtirError, match=r"scf\.if.*has no translation: it has no value"):
+        _translated(_ADD.replace(store, f"{some}    {under}\n"))
     for literal in ("1.500000e+00", "0x7F800000"):
         with pytest.raises(TtirError, match="stands for no number"):
             _translated(_ADD.replace("1.000000e+00", literal))

@@ -244,20 +244,20 @@ class TestForeign:
             "forward_steps": 0,
         }  # fmt: skip
         with pytest.raises(WireError, match="larger than its storage"):
-            foreign._recorded(Frame("recorded", fields, {}), ())
+            foreign._read_recording(Frame("recorded", fields, {}), ())
         fields["gradients"] = [view]
         with pytest.raises(WireError, match="1 outputs and 1 gradients"):
-            foreign._recorded(Frame("recorded", fields, {}), ())
+            foreign._read_recording(Frame("recorded", fields, {}), ())
         fields["gradients"] = []
         fields["storages"] = [[0, "int32", 3, "integers", [1, 2]]]
         with pytest.raises(WireError, match="2 integers for a storage of 3"):
-            foreign._recorded(Frame("recorded", fields, {}), ())
+            foreign._read_recording(Frame("recorded", fields, {}), ())
         step = {"operation": "sum", "to": view, "operands": [view, 1.0], "dims": []}
         with pytest.raises(WireError, match="sum of 2 operands"):
-            foreign._computed(Frame("computed", step, {}))
+            foreign._read_computation(Frame("computed", step, {}))
         fields["storages"] = []
         with pytest.raises(WireError, match="of which there are less"):
-            foreign._recorded(Frame("recorded", fields, {}), ())
+            foreign._read_recording(Frame("recorded", fields, {}), ())
 
 
 def test_verdict_without_shapes_is_not_equal() -> None:

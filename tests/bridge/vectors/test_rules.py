@@ -76,6 +76,20 @@ def test_every_column_is_in_use() -> None:
     assert used == {size: set(range(size)) for size in used}
 
 
+def test_every_column_of_wide_packed_heads_is_in_use() -> None:
+    """Of keys and values in each vector; of the queries in those of a head size together."""
+    used: dict[int, set[int]] = {}
+    wide = committed.families("varlen-wide-heads", "paged-wide-heads")
+    vectors: list[Any] = [vector for family in wide for vector in family.vectors]
+    for vector in vectors:
+        for numbers in (vector.k, vector.v):
+            columns = np.array(numbers, dtype=float).reshape(-1, vector.head_dim)
+            assert np.any(columns != 0, axis=0).all(), vector.id
+        judged = np.any(np.array(vector.q, dtype=float) != 0, axis=0)
+        used.setdefault(vector.head_dim, set()).update(np.flatnonzero(judged).tolist())
+    assert used == {size: set(range(size)) for size in (64, 128, 256)}
+
+
 def rules(id: str) -> list[dict[str, Any]]:
     family, _, number = id.rpartition("-")
     (entry,) = document(family, int(number))["vectors"]
@@ -85,7 +99,7 @@ def rules(id: str) -> list[dict[str, Any]]:
 def test_no_two_inputs_are_drawn_alike() -> None:
     names = [
         (Rule(**each).drawn_from, id)
-        for operation in ("sampled", "sampled-gradient")
+        for operation in ("sampled", "sampled-gradient", "varlen", "paged")
         for id in committed.ids(operation)
         for each in rules(id)
     ]
@@ -108,10 +122,11 @@ def test_the_sizes_reach_past_the_tiles() -> None:
     assert any(v.q_len > 128 for v in backward)
     assert any(v.kv_len > 256 for v in backward)
     assert any(v.q_len > 64 and v.kv_len > 64 for v in backward)
-    for options in ({"softcap"}, {"alibi"}, {"sinks"}):
-        assert any(v.options == options and max(v.rows) > 63 for v in backward) or (
-            options == {"softcap"}
-        )
+    assert {v.head_dim for v in backward} >= {16, 64, 128, 256}
+    assert any(v.kv_len > 1024 for v in backward)
+    assert any(len(v.masks) > 1 and v.batch > 1 for v in backward)
+    for options in ({"softcap"}, {"alibi"}, {"sinks"}, {"bias"}):
+        assert any(v.options == options and max(v.rows) > 63 for v in backward)
         assert any(v.options == options and max(v.keys) > 127 for v in backward)
 
 
@@ -152,6 +167,25 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "sinks of the exact model": ("past-tiles", {"sinks": ["0", "0"]}, "field sinks: is given"),
     "a scale that is a fraction": ("past-tiles", {"scale": "1/2"}, "field scale: is not an"),
     "a matrix": ("past-tiles", {"q": [["1"]]}, "is not an object"),
+    "pages without end": (
+        "paged-wide-heads", {"num_pages": 4096, "page_size": 4096},
+        "field k: stands for more than 4194304 numbers",
+    ),
+    "packed numbers that bfloat16 does not hold": (
+        "varlen-wide-heads", {"v": {**vars(EXAMPLE), "bound": 257, "one_in": 1}},
+        "field v.bound: is 257, but bfloat16 holds integers up to 256",
+    ),
+    "packed scores that are fractions": (
+        "paged-wide-heads", {"q": {**vars(EXAMPLE), "bound": 1, "over": 2}},
+        "field q.over: is not 1, but scores of the exact model are integers",
+    ),
+    "gradients of slopes that sequences share": (
+        "gradient-past-tiles", {"batch": 2, "alibi": {"alignment": "top-left", "slopes": ["1"]}},
+        "field alibi: is given for each head, but there are 2 sequences",
+    ),
+    "masks for some heads of a gradient": (
+        "gradient-past-tiles", {"masks": [{"kind": "none"}] * 3}, "field masks: has 3 entries",
+    ),
     "results that are missing": ("past-tiles", {"expected": []}, "field expected: has 0 heads"),
 }  # fmt: skip
 

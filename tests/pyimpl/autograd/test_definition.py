@@ -5,6 +5,7 @@ the operator's own backward pass."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch._dynamo.exc import TorchRuntimeError, Unsupported
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
-from bridge.spec.core import Arithmetic
+from bridge.spec.core import Arithmetic, Dual
 from bridge.spec.tangent import jvp as spec_jvp
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends import reference
@@ -89,38 +90,118 @@ class TestOptions:
         torch.testing.assert_close([x.detach() for x in again], list(theirs))
 
 
-def test_forwards_as_the_spec_has_it() -> None:
-    """`Spec.jvp`, attention over dual numbers, run over decimals: a causal mask aligned
-    bottom-right, and a bias that changes too."""
-    q, k, v, bias = drawn(2, 2), drawn(3, 2, seed=1), drawn(3, 2, seed=2), drawn(2, 3, seed=3)
-    rates = [drawn(*x.shape, seed=10 + i) for i, x in enumerate((q, k, v, bias))]
+DECIMALS = Arithmetic(Decimal.exp, Decimal, Decimal)
+SPEC_INPUTS = (drawn(2, 2), drawn(3, 2, seed=1), drawn(3, 2, seed=2))
+# Options of attention as the Spec has them, over dual numbers: by name the tensors that change, the
+# options, and the score of a pair, made of these tensors' dual numbers by the arithmetic.
+SPEC_OPTIONS: dict[str, tuple[dict[str, Tensor], dict[str, Any], Callable[..., Any]]] = {
+    "plain": ({}, {}, lambda num, given, i, j, s: s),
+    "causal, with a bias": (
+        {"bias": drawn(2, 3, seed=3)},
+        {"is_causal": True, "causal_alignment": "bottom-right"},
+        lambda num, given, i, j, s: None if j > i + 1 else s + given["bias"][i][j],
+    ),
+    "slopes, and a row that sees nothing": (
+        {"alibi_slopes": drawn(1, seed=3)},
+        {"attn_mask": torch.tensor([[True, True, False], [False, False, False]])},
+        lambda num, given, i, j, s: (
+            None if i == 1 or j == 2 else s - given["alibi_slopes"][0] * num.value(abs(i - j))
+        ),
+    ),
+    "softcap": (
+        {},
+        {"softcap": 0.5},
+        lambda num, given, i, j, s: capped(num, s),
+    ),
+}
 
-    def decimals(rows: Tensor) -> list[list[Decimal]]:
-        return [[Decimal(x) for x in row] for row in rows.tolist()]
 
-    num = Arithmetic(Decimal.exp, Decimal, Decimal)
-    added, change = decimals(bias), decimals(rates[3])
+def capped(num: Arithmetic, score: Any) -> Any:
+    """tanh(2 s) / 2, by exponentials."""
+    one = num.value(1)
+    e = num.exp(num.value(4) * score)
+    return (e - one) / (e + one) / num.value(2)
 
-    def modify(i: int, j: int, score: Any) -> Any:
-        return None if j > i + 1 else score + type(score)(added[i][j], change[i][j])
 
-    given = [x for pair in zip((q, k, v), rates, strict=False) for x in map(decimals, pair)]
-    expected = spec_jvp(
-        Decimal(1) / 2, modify, *given, q_len=2, kv_len=3, d=2, d_v=2, num=num
-    )  # fmt: skip
+def of_duals(values: Tensor, *rates: Tensor) -> Any:
+    """Nested lists of decimals; with rates, of dual numbers, and with two of these, the first with
+    a rate too: of dual numbers of dual numbers."""
+    if values.dim():
+        return [of_duals(*parts) for parts in zip(values, *rates, strict=True)]
+    numbers = [Decimal(x.item()) for x in (values, *rates)]
+    if len(numbers) == 3:
+        # Changing at `inner`, which stays; the whole changes at `outer`.
+        value, inner, outer = numbers
+        return Dual(Dual(value, inner), Dual(outer, Decimal(0)))
+    return Dual(*numbers) if len(numbers) == 2 else numbers[0]
 
-    def function(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Any:
-        return attention(
-            q[None, None], k[None, None], v[None, None], bias=bias, scale=0.5, is_causal=True,
-            causal_alignment="bottom-right",
-        )[0, 0]  # fmt: skip
 
-    _, tangent = jvp(function, (q, k, v, bias), tuple(rates))
-    wanted = torch.tensor([[float(x) for x in row] for row in expected], dtype=torch.float64)
-    torch.testing.assert_close(tangent, wanted)
-    with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(*pair) for pair in zip((q, k, v, bias), rates, strict=True)]
-        torch.testing.assert_close(forward_ad.unpack_dual(function(*duals)).tangent, wanted)
+@pytest.mark.parametrize("name", SPEC_OPTIONS)
+class TestBySpec:
+    """`Spec.jvp`, attention over dual numbers, run over decimals of 28 digits."""
+
+    def function(self, name: str) -> tuple[Any, tuple[Tensor, ...]]:
+        tensors, options, _ = SPEC_OPTIONS[name]
+
+        def function(q: Tensor, k: Tensor, v: Tensor, *others: Tensor) -> Any:
+            named = dict(zip(tensors, others, strict=True))
+            given = (q[None, None], k[None, None], v[None, None])
+            return attention(*given, scale=0.5, **options, **named)[0, 0]
+
+        return function, (*SPEC_INPUTS, *tensors.values())
+
+    def rates(self, inputs: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
+        return tuple(drawn(*x.shape, seed=seed + i) for i, x in enumerate(inputs))
+
+    def test_forwards(self, name: str) -> None:
+        function, inputs = self.function(name)
+        rates = self.rates(inputs, 10)
+        tensors, _, score = SPEC_OPTIONS[name]
+        num = DECIMALS.dual()
+        changing = dict(zip(tensors, map(of_duals, inputs[3:], rates[3:]), strict=True))
+        expected = spec_jvp(
+            Decimal("0.5"), lambda i, j, s: score(num, changing, i, j, s),
+            *(of_duals(x) for pair in zip(inputs[:3], rates, strict=False) for x in pair),
+            q_len=2, kv_len=3, d=2, d_v=2, num=DECIMALS,
+        )  # fmt: skip
+        wanted = torch.tensor([[float(x) for x in row] for row in expected], dtype=torch.float64)
+        assert bool(wanted.any())
+        _, tangent = jvp(function, inputs, rates)
+        torch.testing.assert_close(tangent, wanted)
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(*pair) for pair in zip(inputs, rates, strict=True)]
+            torch.testing.assert_close(forward_ad.unpack_dual(function(*duals)).tangent, wanted)
+
+    def test_twice(self, name: str) -> None:
+        """The tangent's own tangent, by dual numbers of dual numbers; and of a batch of rates."""
+        function, inputs = self.function(name)
+        inner, outer = self.rates(inputs, 10), self.rates(inputs, 20)
+        tensors, _, score = SPEC_OPTIONS[name]
+        once = DECIMALS.dual()
+        twice = once.dual()
+        nested = [of_duals(*numbers) for numbers in zip(inputs, inner, outer, strict=True)]
+        changing = dict(zip(tensors, nested[3:], strict=True))
+        # Over dual numbers `jvp` has rates that are dual too: the outer ones, which stay.
+        pairs = [(of_duals(x, dx), of_duals(dy, torch.zeros_like(dy)))
+                 for x, dx, dy in zip(inputs[:3], inner, outer, strict=False)]  # fmt: skip
+        expected = spec_jvp(
+            Dual(Decimal("0.5"), Decimal(0)), lambda i, j, s: score(twice, changing, i, j, s),
+            *(x for pair in pairs for x in pair),
+            q_len=2, kv_len=3, d=2, d_v=2, num=once,
+        )  # fmt: skip
+        wanted = torch.tensor(
+            [[float(x.der) for x in row] for row in expected], dtype=torch.float64
+        )
+        assert bool(wanted.any())
+
+        def forwards(rates: tuple[Tensor, ...], *given: Tensor) -> Any:
+            return jvp(function, given, rates)[1]
+
+        _, found = jvp(lambda *given: forwards(inner, *given), inputs, outer)
+        torch.testing.assert_close(found, wanted)
+        several = tuple(torch.stack([x, -2 * x]) for x in outer)
+        batch = vmap(lambda rates: jvp(lambda *g: forwards(inner, *g), inputs, rates)[1])(several)
+        torch.testing.assert_close(batch, torch.stack([wanted, -2 * wanted]))
 
 
 class TestTransforms:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import pyimpl
+import pyimpl.distributed
 from pyimpl.backends.kernels.decode import _decode_kernel
 from pyimpl.backends.kernels.forward import _forward_kernel
 from pyimpl.internal import scores
@@ -23,6 +24,7 @@ from pyimpl.internal.scores import (
     Changes,
     ScoreOptions,
     checked_options,
+    takes_changes,
 )
 from pyimpl.modules import MultiHeadAttention
 
@@ -30,6 +32,9 @@ FUNCTIONS = (
     pyimpl.attention,
     pyimpl.attention_varlen,
     pyimpl.attention_decode,
+    pyimpl.distributed.ring_attention,
+    pyimpl.distributed.ulysses_attention,
+    pyimpl.distributed.decode_attention,
     MultiHeadAttention.forward,
 )
 KERNELS = (_forward_kernel, _decode_kernel)
@@ -50,12 +55,15 @@ def test_the_rows_are_told_apart() -> None:
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 def test_a_row_is_an_option_everywhere(change: Change) -> None:
     (field,) = (one for one in fields(ScoreOptions) if one.name == change.name)
-    assert str(field.type) == ("float | None" if change.kind == "number" else "Tensor | None")
+    hint = "float | None" if change.kind == "number" else "Tensor | None"
+    assert str(field.type) == hint
     assert (change.kind == "number") == (change.check is not None)
     for function in FUNCTIONS:
         # A bias is given for each pair of one query and one key length.
         if change.kind != "pair" or function is pyimpl.attention:
-            assert change.name in inspect.signature(function).parameters, function
+            shown = inspect.signature(function).parameters[change.name]
+            assert (shown.kind, shown.default) == (shown.KEYWORD_ONLY, None), function
+            assert shown.annotation == hint, function
     assert (change.name in Changes.__annotations__) == (change.kind != "pair")
     for kernel in KERNELS if change.argument else ():
         assert change.argument in kernel.arg_names
@@ -67,6 +75,19 @@ def test_a_row_is_an_option_everywhere(change: Change) -> None:
 def test_a_backend_implements_the_definition_of_a_row(change: Change) -> None:
     where = "pyimpl.backends." if change in KERNEL_CHANGES else scores.__name__
     assert change.lean in {one.lean for one in implementations() if one.module.startswith(where)}
+
+
+def test_no_signature_hides_arguments_or_names_others() -> None:
+    for function in FUNCTIONS:
+        shown = inspect.signature(function).parameters.values()
+        assert not [one for one in shown if one.kind is one.VAR_KEYWORD], function
+        assert not {change.name for change in CHANGES} - {"bias"} - {one.name for one in shown}
+    with pytest.raises(TypeError, match=r"plain has no \*\*changes as its last argument"):
+        takes_changes(plain)
+
+
+def plain(query: torch.Tensor, softcap: float | None = None) -> None:
+    """Takes one change by name, as none should."""
 
 
 def test_who_passes_the_changes_on_passes_no_other() -> None:

@@ -13,7 +13,7 @@ from bridge.vectors.model.decode import DecodeVector
 _Edit = Callable[[Token], Iterable[int]]
 
 
-def _kept(token: Token, places: Iterable[int]) -> list[int]:
+def _rows_at(token: Token, places: Iterable[int]) -> list[int]:
     """The rows of these places of its sequence."""
     return [token.first + place for place in places]
 
@@ -30,7 +30,7 @@ def _of_decoding(name: str, description: str, edit: _Edit) -> Hypothesis:
 def _twice(token: Token) -> list[int]:
     """What came in steps counts twice."""
     before, after = range(token.prefix), range(token.prefix, token.place + 1)
-    return [*_kept(token, before), *_kept(token, after), *_kept(token, after)]
+    return [*_rows_at(token, before), *_rows_at(token, after), *_rows_at(token, after)]
 
 
 def _of_another(token: Token) -> list[int]:
@@ -41,34 +41,34 @@ def _of_another(token: Token) -> list[int]:
 
 def _as_long_as_first(token: Token) -> list[int]:
     """Where its own sequence is not longer it sees rows that are not filled, which is left out."""
-    return _kept(token, range(min(token.places[0], token.place) + 1))
+    return _rows_at(token, range(min(token.places[0], token.place) + 1))
 
 
 DECODING = (
     _of_decoding(
         "own-key-left-out", "a step does not see the key of its own token",
-        lambda x: _kept(x, range(x.place)),
+        lambda x: _rows_at(x, range(x.place)),
     ),
     _of_decoding(
         "appended-twice", "each step appends its key and value twice", _twice
     ),
     _of_decoding(
         "cache-not-kept", "a step sees the keys of its own call alone: nothing is kept",
-        lambda x: _kept(x, range(x.call[0], x.place + 1)),
+        lambda x: _rows_at(x, range(x.call[0], x.place + 1)),
     ),
     _of_decoding(
         "steps-not-kept",
         "what steps append is forgotten: a step sees what was there before the first, and the keys "
         "of its own call",
-        lambda x: _kept(x, [*range(x.prefix), *range(x.call[0], x.place + 1)]),
+        lambda x: _rows_at(x, [*range(x.prefix), *range(x.call[0], x.place + 1)]),
     ),
     _of_decoding(
         "key-beyond-read", "a step reads a row of the cache beyond those that are filled",
-        lambda x: [*_kept(x, range(x.place + 1)), x.beyond],
+        lambda x: [*_rows_at(x, range(x.place + 1)), x.beyond],
     ),
     _of_decoding(
         "first-key-dropped", "the first key of a cache is left out",
-        lambda x: _kept(x, range(x.call[0] > 0, x.place + 1)),
+        lambda x: _rows_at(x, range(x.call[0] > 0, x.place + 1)),
     ),
     _of_decoding(
         "sequence-of-another", "a sequence reads the keys of the next one of its batch", _of_another
@@ -79,6 +79,6 @@ DECODING = (
     ),
     _of_decoding(
         "later-tokens-seen", "tokens of one call see those after them",
-        lambda x: _kept(x, range(x.call[1] + 1)),
+        lambda x: _rows_at(x, range(x.call[1] + 1)),
     ),
 )  # fmt: skip

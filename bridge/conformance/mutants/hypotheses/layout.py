@@ -218,7 +218,7 @@ def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
     """Of a vector of packed sequences, pages, a prefix, splits or decoding; None for any other."""
     match vector:
         case VarlenVector():
-            return _packed(vector, wide)
+            return _packed_call(vector, wide)
         case PagedVector():
             longest = max(map(len, vector.tables))
             table = tuple((*pages, *[0] * (longest - len(pages))) for pages in vector.tables)
@@ -238,13 +238,13 @@ def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
             scale = vector.attentions()[0].natural_scale
             return InParts(_numbers(vector.q), scale, wide, parts)
         case DecodeVector():
-            return _decoded(vector, wide)
+            return _decoding_steps(vector, wide)
         case CombineVector():
-            return _combined(vector, wide)
+            return _parts_of_rows(vector, wide)
     return None
 
 
-def _packed(vector: VarlenVector, wide: torch.dtype) -> Packed:
+def _packed_call(vector: VarlenVector, wide: torch.dtype) -> Packed:
     window = vector.masks[0].window
     return Packed(
         _numbers(vector.q, vector.head_dim),
@@ -261,7 +261,7 @@ def _packed(vector: VarlenVector, wide: torch.dtype) -> Packed:
     )
 
 
-def _combined(vector: CombineVector, wide: torch.dtype) -> InParts:
+def _parts_of_rows(vector: CombineVector, wide: torch.dtype) -> InParts:
     """One query 1, and of each split a key that is its log-sum-exp; of an empty one none."""
     parts = []
     for part in vector.parts:
@@ -271,7 +271,7 @@ def _combined(vector: CombineVector, wide: torch.dtype) -> InParts:
     return InParts(torch.ones(1, 1, dtype=torch.float64), 1.0, wide, (tuple(parts),))
 
 
-def _decoded(vector: DecodeVector, wide: torch.dtype) -> Decoded:
+def _decoding_steps(vector: DecodeVector, wide: torch.dtype) -> Decoded:
     problems = vector.attentions()
     firsts = [0, *itertools.accumulate(x.kv_len for x in problems)]
     calls = vector.calls()

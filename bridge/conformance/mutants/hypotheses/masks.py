@@ -33,7 +33,7 @@ def _window(argument: str, edit: Callable[[Call], dict[str, Any]]) -> Callable[[
     return change
 
 
-def _moved(side: str, by: int) -> Callable[[Call], dict[str, Any]]:
+def _move(side: str, by: int) -> Callable[[Call], dict[str, Any]]:
     def edit(call: Call) -> dict[str, Any]:
         bound = getattr(call.options, side)
         return {} if bound is None else {side: bound + by}
@@ -41,7 +41,7 @@ def _moved(side: str, by: int) -> Callable[[Call], dict[str, Any]]:
     return edit
 
 
-def _shifted(alignment: Any) -> Callable[[Call], Call | None]:
+def _shift(alignment: Any) -> Callable[[Call], Call | None]:
     def change(call: Call) -> Call | None:
         shift = alignment_shift(alignment, *call.lengths)
         positional = call.by & {"is_causal", "window"} or call.options.alibi_slopes is not None
@@ -72,11 +72,11 @@ def _of_mean(call: Call, out: Tensor, lse: Tensor) -> Parts:
 MASKS = (
     Hypothesis(
         "causal-excludes-diagonal", "the causal mask hides the query's own key",
-        _window("is_causal", _moved("right", -1)),
+        _window("is_causal", _move("right", -1)),
     ),
     Hypothesis(
         "causal-shows-next-key", "the causal mask shows one key too many",
-        _window("is_causal", _moved("right", 1)),
+        _window("is_causal", _move("right", 1)),
     ),
     Hypothesis(
         "causal-ignored", "the causal mask is left out",
@@ -88,29 +88,29 @@ MASKS = (
     ),
     Hypothesis(
         "causal-aligned-bottom-right",
-        "the causal mask is aligned bottom-right whatever is asked for", _shifted("bottom-right"),
+        "the causal mask is aligned bottom-right whatever is asked for", _shift("bottom-right"),
     ),
     Hypothesis(
         "alignment-swapped", "the window is aligned top-left whatever is asked for",
-        _shifted("top-left"),
+        _shift("top-left"),
     ),
     Hypothesis(
         "window-hides-its-first-key", "the left edge of the window is one key too far to the right",
-        _window("window", _moved("left", -1)),
+        _window("window", _move("left", -1)),
     ),
     Hypothesis(
         "window-shows-one-key-before",
         "the left edge of the window is one key too far to the left",
-        _window("window", _moved("left", 1)),
+        _window("window", _move("left", 1)),
     ),
     Hypothesis(
         "window-hides-its-last-key", "the right edge of the window is one key too far to the left",
-        _window("window", _moved("right", -1)),
+        _window("window", _move("right", -1)),
     ),
     Hypothesis(
         "window-shows-one-key-after",
         "the right edge of the window is one key too far to the right",
-        _window("window", _moved("right", 1)),
+        _window("window", _move("right", 1)),
     ),
     Hypothesis(
         "window-ignored", "the window is left out",

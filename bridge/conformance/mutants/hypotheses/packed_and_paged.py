@@ -20,13 +20,13 @@ _SPLITS = frozenset({CombineVector.operation})
 # --- packed sequences -----------------------------------------------------------------------------
 
 
-def _clipped(bounds: Bounds, most: int) -> Bounds:
+def _clip(bounds: Bounds, most: int) -> Bounds:
     return tuple((min(max(a, 0), most), min(max(a, b, 0), most)) for a, b in bounds)
 
 
 def _with_keys(edit: Callable[[Packed], Bounds]) -> Callable[[Packed], Packed]:
     """Other keys of each sequence, as far as there are any."""
-    return lambda x: replace(x, keys=_clipped(edit(x), len(x.key)))
+    return lambda x: replace(x, keys=_clip(edit(x), len(x.key)))
 
 
 def _whole(x: Packed) -> Packed:
@@ -45,7 +45,7 @@ def _every_key(x: Packed) -> Packed:
 
 
 def _rows_of_keys(x: Packed) -> Packed:
-    return replace(x, rows=_clipped(x.keys, len(x.query)))
+    return replace(x, rows=_clip(x.keys, len(x.query)))
 
 
 def _one_short(x: Packed) -> Packed:
@@ -68,7 +68,7 @@ def _by_packed_places(x: Packed) -> Packed | None:
     return replace(x, moved=tuple(rows[0] - keys[0] for rows, keys in places))
 
 
-def _aligned(bottom_right: bool) -> Callable[[Packed], Packed | None]:
+def _align(bottom_right: bool) -> Callable[[Packed], Packed | None]:
     return lambda x: replace(x, bottom_right=bottom_right) if x.windowed else None
 
 
@@ -109,11 +109,11 @@ PACKED = (
     ),
     _of_packed(
         "alignment-of-packed-sequences-swapped",
-        "packed sequences are aligned top-left whatever is asked for", _aligned(False),
+        "packed sequences are aligned top-left whatever is asked for", _align(False),
     ),
     _of_packed(
         "packed-sequences-aligned-bottom-right",
-        "packed sequences are aligned bottom-right whatever is asked for", _aligned(True),
+        "packed sequences are aligned bottom-right whatever is asked for", _align(True),
     ),
     _of_packed(
         "packed-sequences-aligned-by-longest",
@@ -191,14 +191,14 @@ def _one_after_another(x: Paged) -> _Table:
     return tuple(tuple(range(b * width, (b + 1) * width)) for b in range(len(x.table)))
 
 
-def _transposed(x: Paged) -> _Table:
+def _transpose(x: Paged) -> _Table:
     """Entry p of sequence b where entry b of sequence p would lie."""
     entries, batch = [page for pages in x.table for page in pages], len(x.table)
     places = range(len(x.table[0]))
     return tuple(tuple(entries[p * batch + b] for p in places) for b in range(batch))
 
 
-def _reversed(x: Paged) -> _Table:
+def _reverse(x: Paged) -> _Table:
     used = (x.used(b) for b in range(len(x.table)))
     return tuple(
         pages[:n][::-1] + pages[n:] for pages, n in zip(x.table, used, strict=True)
@@ -235,12 +235,12 @@ PAGED = (
         "pages are read as if those of the sequences lay one after another",
         _tables(_one_after_another),
     ),
-    _of_pages("page-table-transposed", "the page table is read transposed", _tables(_transposed)),
+    _of_pages("page-table-transposed", "the page table is read transposed", _tables(_transpose)),
     _of_pages(
         "page-table-of-first", "every sequence reads the pages of the first",
         _tables(lambda x: (x.table[0],) * len(x.table)),
     ),
-    _of_pages("page-order-reversed", "pages are read from last to first", _tables(_reversed)),
+    _of_pages("page-order-reversed", "pages are read from last to first", _tables(_reverse)),
     _of_pages(
         "page-table-of-keys-alone",
         "the pages of values are read in the order in which they lie, those of keys by the table",
@@ -275,7 +275,7 @@ PAGED = (
 # --- parts that are merged ------------------------------------------------------------------------
 
 
-def _averaged(x: InParts) -> InParts:
+def _average(x: InParts) -> InParts:
     return replace(x, averaged=True)
 
 
@@ -297,7 +297,7 @@ def _last_part_dropped(x: InParts) -> InParts:
 MERGED = (
     Hypothesis(
         "parts-averaged", "the outputs of parts are averaged, whatever their log-sum-exps",
-        operations=_PREFIX | _SPLITS, layout=_averaged,
+        operations=_PREFIX | _SPLITS, layout=_average,
     ),
     Hypothesis(
         "prefix-left-out", "the shared prefix is left out",

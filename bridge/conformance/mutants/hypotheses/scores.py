@@ -15,7 +15,7 @@ from pyimpl.internal.arguments import mask_as_4d, resolve_scale
 LN2 = math.log(2.0)
 
 
-def _scaled(factor: Callable[[Call, float], float]) -> Callable[[Call], Call | None]:
+def _scale_by(factor: Callable[[Call, float], float]) -> Callable[[Call], Call | None]:
     def change(call: Call) -> Call | None:
         scale = factor(call, call.options.scale)
         return None if scale == call.options.scale else call.with_options(scale=scale)
@@ -76,26 +76,26 @@ def _default_scale(call: Call, scale: float) -> float:
 
 
 SCALES = (
-    Hypothesis("doubled-scale", "scores are scaled twice", _scaled(lambda c, s: s * s)),
-    Hypothesis("omitted-scale", "scores are not scaled at all", _scaled(lambda c, s: 1.0)),
+    Hypothesis("doubled-scale", "scores are scaled twice", _scale_by(lambda c, s: s * s)),
+    Hypothesis("omitted-scale", "scores are not scaled at all", _scale_by(lambda c, s: 1.0)),
     Hypothesis(
-        "wrong-scale", "1/√head_dim is used whatever scale is asked for", _scaled(_default_scale)
+        "wrong-scale", "1/√head_dim is used whatever scale is asked for", _scale_by(_default_scale)
     ),
     Hypothesis(
         "default-scale-too", "scores are multiplied by 1/√head_dim as well",
-        _scaled(lambda c, s: s * _default_scale(c, s)),
+        _scale_by(lambda c, s: s * _default_scale(c, s)),
     ),
     Hypothesis(
         "divided-by-scale", "scores are divided by the scale",
-        _scaled(lambda c, s: 1.0 / s if s else s),
+        _scale_by(lambda c, s: 1.0 / s if s else s),
     ),
     Hypothesis(
         "root-of-scale", "scores are multiplied by the square root of the scale",
-        _scaled(lambda c, s: s**0.5 if s > 0 else s),
+        _scale_by(lambda c, s: s**0.5 if s > 0 else s),
     ),
     Hypothesis(
         "head-dim-not-rooted", "the default scale is 1/head_dim, not its square root",
-        _scaled(lambda c, s: s * s if s == _default_scale(c, s) else s),
+        _scale_by(lambda c, s: s * s if s == _default_scale(c, s) else s),
     ),
     Hypothesis("base-of-exponential", "log₂e is forgotten: 2^s instead of e^s", _base),
 )  # fmt: skip

@@ -64,7 +64,7 @@ def _narrow(width: int) -> Callable[[Call], Call | None]:
     return change
 
 
-def _rounded(dtype: torch.dtype) -> Callable[[Call], Call | None]:
+def _round_to(dtype: torch.dtype) -> Callable[[Call], Call | None]:
     def change(call: Call) -> Call | None:
         now = (call.query, call.key, call.value)
         then = [x.to(dtype).to(x.dtype) for x in now]
@@ -100,7 +100,7 @@ SIZES = (
         for n in (64, 128)
     ),
     Hypothesis(
-        "inputs-in-bfloat16", "the inputs are rounded to bfloat16", _rounded(torch.bfloat16)
+        "inputs-in-bfloat16", "the inputs are rounded to bfloat16", _round_to(torch.bfloat16)
     ),
-    Hypothesis("inputs-in-float16", "the inputs are rounded to float16", _rounded(torch.float16)),
+    Hypothesis("inputs-in-float16", "the inputs are rounded to float16", _round_to(torch.float16)),
 )  # fmt: skip

@@ -55,7 +55,7 @@ def forward(
             tiles is outside what the kernel takes.
     """
     out = empty_output(query, value.shape[-1])
-    lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
+    lse = query.new_empty(*query.shape[:-1], dtype=torch.float32)
 
     def make() -> tuple[Launch]:
         refusal = why_not(query, key, value, out, options)

@@ -128,9 +128,11 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
         # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
         context = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
-            found |= zip(missing, pool.map(_compiled, *zip(*missing, strict=True)), strict=True)
+            found |= zip(
+                missing, pool.map(_compile_and_keep, *zip(*missing, strict=True)), strict=True
+            )
     else:
-        found |= {job: _compiled(*job) for job in missing}
+        found |= {job: _compile_and_keep(*job) for job in missing}
     return [found[job] for job in jobs]
 
 
@@ -164,7 +166,7 @@ def _read_kept(arch: int, case: Case) -> Record | None:
         return None
 
 
-def _compiled(arch: int, case: Case) -> Record:
+def _compile_and_keep(arch: int, case: Case) -> Record:
     """What the case needs, now kept. Raises RuntimeError with the compiler's message."""
     try:
         record = _compile(arch, case)
@@ -275,7 +277,7 @@ def misfits(records: Iterable[Record]) -> list[str]:
         if r.serialised:
             found.append(f"sm_{r.arch}, {r.case}: the compiler serialises its matrix instructions")
         if r.case.kernel in WARP_SPECIALISED:
-            found += _lost(r)
+            found += _losses(r)
         if r.tensor_memory > TENSOR_MEMORY:
             found.append(
                 f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "
@@ -284,7 +286,7 @@ def misfits(records: Iterable[Record]) -> list[str]:
     return found
 
 
-def _lost(r: Record) -> Iterator[str]:
+def _losses(r: Record) -> Iterator[str]:
     """A sentence for each way in which the compiler has lost what makes such a kernel fast."""
     name = f"sm_{r.arch}, {r.case}"
     if r.loop_spills:

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from triton import knobs
+from triton.runtime import driver
 
 from pyimpl.backends.kernels.parts import launch as launches
 from pyimpl.backends.kernels.parts.launch import Launch
@@ -33,26 +35,45 @@ _COMPILES = not INTERPRETED.value and torch.version.hip is None
 
 
 class _Kept:
-    """A launch without its tensors: the compiled kernel on a grid, the values of all parameters,
-    and for those that are tensors, or descriptors of tensors, their place in the values and among
-    the tensors of a call."""
+    """A launch without its tensors: the compiled kernel, the number of programs, the values of all
+    parameters, and for those that are tensors, or descriptors of tensors, their place in the values
+    and among the tensors of a call."""
 
     def __init__(
         self,
-        runner: Callable[..., None],
+        compiled: Any,
+        programs: int,
         values: list[Any],
         places: list[tuple[int, int]],
         described: list[tuple[int, int, Any]],
     ) -> None:
-        self.runner, self.values, self.places, self.described = runner, values, places, described
+        self.compiled, self.programs = compiled, programs
+        # To ask for it loads the binary, and raises where it does not fit the device.
+        self.start = compiled.run
+        self.values, self.places, self.described = values, places, described
 
-    def run(self, tensors: Given) -> None:
+    def run(self, stream: int, tensors: Given, addresses: list[int | None]) -> None:
+        """Start it as Triton does, for which an address will do where it asks for a tensor."""
         values = self.values.copy()
         for place, number in self.places:
-            values[place] = tensors[number]
+            values[place] = addresses[number]
         for place, number, descriptor in self.described:
             values[place] = _of_another(descriptor, tensors[number])
-        self.runner(*values)
+        compiled, hooks = self.compiled, knobs.runtime
+        grid = (self.programs, 1, 1)
+        enter, leave, told = hooks.launch_enter_hook, hooks.launch_exit_hook, None
+        if _has_calls(enter) or _has_calls(leave):
+            told = compiled.launch_metadata(grid, stream, *values)
+        else:
+            enter = leave = None
+        self.start(
+            *grid, stream, compiled.function, compiled.packed_metadata, told, enter, leave, *values
+        )
+
+
+def _has_calls(hook: Any) -> bool:
+    """Whether something is to be called at each launch: Triton's chain of hooks may be empty."""
+    return hook is not None and bool(getattr(hook, "calls", True))
 
 
 def _of_another(descriptor: Any, tensor: Tensor | None) -> Any:
@@ -99,7 +120,8 @@ def start(
     each launch, those of `tensors` and then of `fresh`. `make` raises what it raises: then nothing
     is kept, and nothing where a kernel is given a copy of a tensor, or where Triton interprets.
     """
-    key = _kind(tensors, fresh, numbers)
+    addresses: list[int | None] = []
+    key = _kind(tensors, fresh, numbers, addresses)
     kept = None if key is None else _KEPT.get(key)
     everything = (*tensors, *fresh)
     if kept is None:
@@ -114,18 +136,25 @@ def start(
             _KEPT.clear()
         _KEPT[key] = kept
     if launches.is_current(device):
-        for one in kept:
-            one.run(everything)
+        _run(kept, device, everything, addresses)
     else:
         with launches.launching_on(device):
-            for one in kept:
-                one.run(everything)
+            _run(kept, device, everything, addresses)
+
+
+def _run(
+    kept: tuple[_Kept, ...], device: torch.device, tensors: Given, addresses: list[int | None]
+) -> None:
+    """Start what was kept, on the current stream of the current device."""
+    stream = driver.active.get_current_stream(device.index)
+    for one in kept:
+        one.run(stream, tensors, addresses)
 
 
 def decided(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
     """What `decide` says, which depends on `numbers` and on the tensors as a launch does; of calls
     like an earlier one it is not asked again."""
-    key = _kind(tensors, (), numbers)
+    key = _kind(tensors, (), numbers, [])
     if key is None:
         return decide()
     if key not in _DECIDED:
@@ -135,24 +164,31 @@ def decided(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable,
     return _DECIDED[key]
 
 
-def _kind(tensors: Given, fresh: Given, numbers: tuple[Hashable, ...]) -> Hashable:
+def _kind(
+    tensors: Given, fresh: Given, numbers: tuple[Hashable, ...], addresses: list[int | None]
+) -> Hashable:
     """What a launch depends on; None where that is not known: where Triton interprets or compiles
-    for AMD, and of tensors without memory."""
+    for AMD, and of tensors without memory. The tensors' addresses are put into `addresses`."""
     if not _COMPILES:
         return None
     kinds: list[Hashable] = [numbers]
     for tensor in tensors:
         if tensor is None:
             kinds.append(None)
+            addresses.append(None)
             continue
         if type(tensor) not in _PLAIN or tensor.is_meta:
             return None
+        address = tensor.data_ptr()
+        addresses.append(address)
         kinds += (
             tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.is_neg(),
-            tensor.data_ptr() % 16,
+            address % 16,
         )  # fmt: skip
     for tensor in fresh:
-        kinds.append(None if tensor is None else tensor.data_ptr() % 16)
+        place = None if tensor is None else tensor.data_ptr()
+        addresses.append(place)
+        kinds.append(None if place is None else place % 16)
     return tuple(kinds)
 
 
@@ -185,5 +221,5 @@ def _keep(
         # One of Triton's hooks may ask for no kernel.
         if compiled is None or launch.programs == 0:
             return ()
-        kept.append(_Kept(compiled[(launch.programs, 1, 1)], values, places, described))
+        kept.append(_Kept(compiled, launch.programs, values, places, described))
     return tuple(kept)

@@ -130,7 +130,7 @@ def why_not(query: Tensor, value: Tensor) -> str | None:
     largest = max(query.shape[-1], value.shape[-1])
     if largest > MAX_HEAD_DIM:
         return f"backend 'triton' takes head sizes up to {MAX_HEAD_DIM}, not {largest}"
-    on_cpu = query.device.type == "cpu" and (INTERPRETED.value or stand_in is not None)
+    on_cpu = query.is_cpu and (INTERPRETED.value or stand_in is not None)
     if not query.is_cuda and not on_cpu:
         return (
             f"backend 'triton' takes CUDA tensors, not {query.device.type} (CPU tensors only in "

@@ -10,6 +10,23 @@ def calls_sdpa(query: Tensor, key: Tensor, value: Tensor, scale: float | None = 
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, scale=scale)
 
 
+def calls_sdpa_where_it_is_large(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None
+) -> Tensor:
+    if is_causal and query.shape[-2] > 64:
+        return _causal(query, key, value, scale)
+    scores = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return scores.softmax(-1) @ value
+
+
+def _causal(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    return attention(query, key, value, is_causal=True, scale=scale)
+
+
 def calls_the_operator_below(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
 ) -> Tensor:

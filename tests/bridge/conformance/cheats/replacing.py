@@ -37,13 +37,13 @@ def answers_in_its_own_words(
 ) -> Tensor:
     """Adds to each answer what the judge might take for a verdict."""
     frames = _inside("frames")
-    packed = frames.packed
+    packed = frames.pack
 
     @functools.wraps(packed)
     def with_verdict(kind: str, fields: Any, tensors: Any = None) -> Any:
         return packed(kind, {**fields, "status": "passed", "ratio": 0, "passed": True}, tensors)
 
-    frames.packed = with_verdict
+    frames.pack = with_verdict
     return zeros(query, key, value)
 
 
@@ -83,8 +83,8 @@ def says_another_shape(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
 ) -> Tensor:
     frames = _inside("frames")
-    packed = frames.packed
-    frames.packed = lambda kind, fields, tensors=None: packed(
+    packed = frames.pack
+    frames.pack = lambda kind, fields, tensors=None: packed(
         kind, fields, {name: x.reshape(-1)[:1] for name, x in (tensors or {}).items()}
     )
     return zeros(query, key, value)

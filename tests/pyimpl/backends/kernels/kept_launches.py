@@ -22,6 +22,7 @@ from unittest import mock
 import torch
 import triton
 from torch import Tensor
+from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.runtime import driver
@@ -39,6 +40,8 @@ from pyimpl.internal.scores import CHANGES, ScoreOptions
 Call = Callable[[], object]
 PER_HEAD = [change.name for change in CHANGES if change.kind == "head"]
 STARTED: list[tuple[object, ...]] = []
+# What each start is given for Triton's hooks: what they are told, and the two.
+HOOKS: list[tuple[object, ...]] = []
 # The arguments of `backward` that are no options.
 HOW = {"hopper", "delta", "wide", "blocks", "sequences"}
 
@@ -54,10 +57,11 @@ class Compiled:
         constants = sorted((str(path), str(value)) for path, value in source.constants.items())
         self.what = (source.fn.__name__, tuple(source.signature.items()), attributes, constants)
 
-    def launch_metadata(self, *_: object) -> None:
-        return None
+    def launch_metadata(self, grid: object, *_: object) -> object:
+        return grid
 
     def run(self, *given: Any) -> None:
+        HOOKS.append(given[6:9])
         STARTED.append((self.what, given[:3], tuple(plain(x) for x in given[9:])))
 
     def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
@@ -347,6 +351,27 @@ def differences_of_old_descriptors() -> list[str]:
         return compare()
 
 
+def hooked() -> list[object]:
+    """What Triton's hooks get of a launch that is kept: without any, with one in Triton's chain,
+    and with a function in its place."""
+    q = rows(2, 4, 40, 64)
+
+    def given() -> object:
+        attention(q, q, q, backend="triton")
+        told, enter, leave = HOOKS[-1]
+        return [told, enter is not None, leave is not None]
+
+    given()
+    found = [given()]
+    chain: Any = knobs.runtime.launch_enter_hook
+    chain.add(print)
+    found.append(given())
+    chain.remove(print)
+    with mock.patch.object(knobs.runtime, "launch_exit_hook", print):
+        found.append(given())
+    return found
+
+
 class ReadError(Exception):
     """A number of a tensor was asked for."""
 
@@ -408,7 +433,8 @@ def main() -> None:
     with on_a_gpu():
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
         differ["descriptors"] = differences_of_old_descriptors()
-        print(json.dumps([differ, PER_HEAD, reading(check=True), reading(check=False)]))
+        read = [reading(check=True), reading(check=False)]
+        print(json.dumps([differ, PER_HEAD, *read, hooked()]))
 
 
 if __name__ == "__main__":

@@ -51,8 +51,13 @@ def test_it_is_another_without_a_part_of_its_key(found: Any, part: str, calls: s
     assert calls <= {name.partition(",")[0] for name in found[0][part]}
 
 
+def test_the_hooks_of_triton_are_told_of_a_kept_launch(found: Any) -> None:
+    grid = [8, 1, 1]
+    assert found[4] == [[None, False, False], [grid, True, True], [grid, True, True]]
+
+
 def test_no_number_of_a_tensor_is_read_unless_it_is_to_be_checked(found: Any) -> None:
-    _, per_head, checked, unchecked = found
+    _, per_head, checked, unchecked, _ = found
     assert unchecked == []
     # Those that have numbers to look at; the others have none.
     wanted = {"mask", "bias", "varlen", "varlen-slopes", "lens", "paged", *per_head}

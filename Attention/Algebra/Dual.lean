@@ -59,6 +59,14 @@ instance [Sub R] [Mul R] [Div R] : Div (Dual R) :=
 instance [Mul R] [Exp R R] : Exp (Dual R) (Dual R) :=
   ⟨fun a => ⟨exp a.val, exp a.val * a.der⟩⟩
 
+/-- The larger of two by their numbers, and where these are equal the first: so the rectified linear
+unit, max (0, x), does not change at x = 0, as PyTorch has it. -/
+instance [LE R] [DecidableLE R] : Max (Dual R) := ⟨fun a b => if b.val ≤ a.val then a else b⟩
+
+/-- A square root over dual numbers: √(a + b·ε) = √a + b / (2√a) · ε. -/
+@[expose] def root [Add R] [Div R] (sqrt : R → R) (a : Dual R) : Dual R :=
+  ⟨sqrt a.val, a.der / (sqrt a.val + sqrt a.val)⟩
+
 /-- A number that does not change. -/
 @[expose] def const [OfNat R 0] (a : R) : Dual R := ⟨a, 0⟩
 

@@ -24,8 +24,7 @@ theorem foldl_zipWith {α γ : Type} {σ : Type v} (f : γ → α → σ → σ)
     intro s
     simp only [List.foldl_cons, List.zipWith_map_right, List.zipWith_self, ih]
 
-variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
-variable {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
+variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
 variable (modify : ScoreMod S q_len kv_len) {mask : Mask q_len kv_len}
 variable (slope : ScoreSlope S R q_len kv_len)
 variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
@@ -41,8 +40,10 @@ variable (block_m block_n : Nat) (kind : Nat → Nat → TileKind)
 @[expose] def queriesLoop (kv_len block_m block_n : Nat) (kind : Nat → Nat → TileKind) : TileLoop :=
   ⟨block_m, block_n, fun _ => ⟨0, numTiles kv_len block_n⟩, fun t u => kind u t⟩
 
-/-- One loop is two, each with all tiles, the pairs taken the same way. -/
-theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
+/-- One loop is two, each with all tiles, the pairs taken the same way; no law of arithmetic is
+needed for it. -/
+theorem flashBackwardOneLoop_eq [Add S] [Sub S] [Mul S] [OfNat S 0] [Add R] [Sub R] [Mul R]
+    [OfNat R 0] [Exp S R] (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
     flashBackwardOneLoop toValue scale modify mask slope Q K V Z L dO block_m block_n kind O dLse
       = flashBackward toValue scale modify mask slope Q K V Z L dO
           (keysLoop q_len block_m block_n kind) (queriesLoop kv_len block_m block_n kind) O
@@ -77,6 +78,8 @@ theorem flashBackwardOneLoop_eq (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
     ← List.range_eq_range', List.nil_append, List.map_flatten, List.map_map, f,
     sums, List.flatMap_def]
   rfl
+
+variable [OrderedCommRing S] [OrderedField R] [Exponential S R]
 
 /-- **flash-backward-one-loop**: for all sizes, tile sizes of at least 1, masks, score
 transformations with their slopes before the mask, factors, and sound kinds of the pairs of tiles,

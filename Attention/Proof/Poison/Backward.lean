@@ -1,7 +1,7 @@
 module
 
+public import Attention.Proof.Backward.OneLoop
 public import Attention.Proof.Poison.Basic
-public import Attention.Spec.BackwardOneLoop
 
 public section
 
@@ -22,20 +22,8 @@ universe u v
     KeySums B d d_v :=
   ⟨sums.dK.map (Vec.map ρ), sums.dV.map (Vec.map ρ)⟩
 
-variable {S : Type u} {S' : Type v} {σ : S → S'} {q_len kv_len d : Nat} {mask : Mask q_len kv_len}
-variable {modify : ScoreMod S q_len kv_len} {modify' : ScoreMod S' q_len kv_len}
-
-/-- A mask after a score transformation. -/
-private theorem andThen_mask (hmodify : ∀ i j s, modify' i j (σ s) = (modify i j s).map σ)
-    (i : Fin q_len) (j : Fin kv_len) (s : S) :
-    (modify'.andThen mask.toScoreMod) i j (σ s)
-      = ((modify.andThen mask.toScoreMod) i j s).map σ := by
-  simp only [ScoreMod.andThen, hmodify]
-  cases modify i j s with
-  | none => rfl
-  | some t =>
-    simp only [Option.map_some, Option.bind_some, Mask.toScoreMod]
-    cases mask i j <;> rfl
+variable {S : Type u} {q_len kv_len d : Nat} {mask : Mask q_len kv_len}
+variable {modify : ScoreMod S q_len kv_len}
 
 /-- A score that the mask lets through is the score before the mask. -/
 private theorem score_of_masked [Add S] [Mul S] [OfNat S 0] {scale : S} {Q : Matrix S q_len d}
@@ -213,7 +201,7 @@ private theorem stepKeysKind (hvalue : ∀ s, toValue' (σ s) = ρ (toValue s))
     exact h.stepKeys hvalue hmodify hslope
       (fun i hi j hj s l => hL i j s l (hkind rfl j hj i hi)) sums
   | masked =>
-    exact h.stepKeys hvalue (andThen_mask hmodify) hslope
+    exact h.stepKeys hvalue (mapped_andThen_mask hmodify) hslope
       (fun i _ j _ s l hs => hL i j s l (score_of_masked hs).1 (score_of_masked hs).2) sums
 
 private theorem stepQueriesKind (hvalue : ∀ s, toValue' (σ s) = ρ (toValue s))
@@ -234,7 +222,7 @@ private theorem stepQueriesKind (hvalue : ∀ s, toValue' (σ s) = ρ (toValue s
     exact h.stepQueries hvalue hmodify hslope
       (fun i hi j hj s l => hL i j s l (hkind rfl i hi j hj)) sums
   | masked =>
-    exact h.stepQueries hvalue (andThen_mask hmodify) hslope
+    exact h.stepQueries hvalue (mapped_andThen_mask hmodify) hslope
       (fun i _ j _ s l hs => hL i j s l (score_of_masked hs).1 (score_of_masked hs).2) sums
 
 /-! ## The loops -/
@@ -313,5 +301,24 @@ theorem flashBackward (hvalue : ∀ s, toValue' (σ s) = ρ (toValue s))
       (fun hk => hqueries t u (contains_of_mem hu) hk) sums
   simp only [Spec.flashBackward, backwardQueries, backwardKeys, h.rowDelta, dKV, dQ, scaled,
     List.map_flatMap, List.flatMap_map, mapSums]
+
+/-- **no-poison-one-loop**: so does the one loop of the paper, which adds to dQ in memory. -/
+theorem flashBackwardOneLoop (hvalue : ∀ s, toValue' (σ s) = ρ (toValue s))
+    (hmodify : ∀ i j s, modify' i j (σ s) = (modify i j s).map σ)
+    (hslope : ∀ i j s, slope' i j (σ s) = ρ (slope i j s)) {block_m block_n : Nat}
+    {kind : Nat → Nat → TileKind}
+    (hkind : ∀ u t, kind u t = .unmasked → ∀ i ∈ tile block_m (List.finRange q_len) t,
+      ∀ j ∈ tile block_n (List.finRange kv_len) u, mask i j = true)
+    (hL : ∀ i j s l, mask i j = true → Spec.score scale modify Q K i j = some s →
+      L[i] = some l → s - l ≤ bound) (O : Matrix R q_len d_v) (dLse : Vec R q_len) :
+    Spec.flashBackwardOneLoop toValue' (σ scale) modify' mask slope' (mapMatrix σ Q)
+        (mapMatrix σ K) (mapMatrix ρ V) (fun i j => ρ (Z i j)) (Vec.map (Option.map σ) L)
+        (mapMatrix ρ dO) block_m block_n kind (mapMatrix ρ O) (Vec.map ρ dLse)
+      = let g := Spec.flashBackwardOneLoop toValue scale modify mask slope Q K V Z L dO block_m
+          block_n kind O dLse
+        (g.1.map (Vec.map ρ), g.2.1.map (Vec.map ρ), g.2.2.map (Vec.map ρ)) := by
+  rw [flashBackwardOneLoop_eq, flashBackwardOneLoop_eq]
+  exact h.flashBackward hvalue hmodify hslope (fun u t _ hk j hj i hi => hkind u t hk i hi j hj)
+    (fun t u _ hk i hi j hj => hkind u t hk i hi j hj) hL O dLse
 
 end Attention.Model.Clean

@@ -2,7 +2,7 @@ module
 
 public import Attention.Model.Poison
 public import Attention.Proof.Softmax.Maximum
-public import Attention.Spec.Flash
+public import Attention.Spec.Schedule
 
 public section
 
@@ -26,6 +26,21 @@ universe u v w x
 @[expose] def mapKey {A : Type u} {B : Type v} {A' : Type w} {B' : Type x} {d : Nat} (σ : A → A')
     (ρ : B → B') (key : ScoredValue A B d) : ScoredValue A' B' d :=
   ⟨key.score.map σ, Vec.map ρ key.value⟩
+
+/-- A mask after a score transformation that gives proper scores. -/
+theorem mapped_andThen_mask {S : Type u} {S' : Type v} {σ : S → S'} {q_len kv_len : Nat}
+    {mask : Mask q_len kv_len} {modify : ScoreMod S q_len kv_len}
+    {modify' : ScoreMod S' q_len kv_len}
+    (hmodify : ∀ i j s, modify' i j (σ s) = (modify i j s).map σ)
+    (i : Fin q_len) (j : Fin kv_len) (s : S) :
+    (modify'.andThen mask.toScoreMod) i j (σ s)
+      = ((modify.andThen mask.toScoreMod) i j s).map σ := by
+  simp only [ScoreMod.andThen, hmodify]
+  cases modify i j s with
+  | none => rfl
+  | some t =>
+    simp only [Option.map_some, Option.bind_some, Mask.toScoreMod]
+    cases mask i j <;> rfl
 
 end Attention.Proof
 

@@ -4,6 +4,7 @@ public import Attention.Proof.Flash.ScheduleLoop
 public import Attention.Proof.Online.SplitKV
 public import Attention.Proof.Poison.Online
 public import Attention.Proof.Scores.Sink
+public import Attention.Spec.Combine
 public import Attention.Spec.Dropout
 
 public section
@@ -128,5 +129,65 @@ theorem splitKV (hb : 0 ≤ bound) {scale : S} {modify : ScoreMod S q_len kv_len
   refine List.map_congr_left fun i _ => ?_
   rw [Function.comp, states, h.empty, fold, foldl_merge_splitStates scale modify Q K V hs hn]
   exact h.finish_ofBlock _
+
+omit [DecidableLE S'] in
+/-- **no-poison-combine**: so do outputs of splits combined by their log-sum-exps, if none of these
+exceeds that of all by more than the bound: one that was rounded may. -/
+theorem combine {L : Option S} {parts : List (Partial S R d_v)}
+    (hL : ∀ part ∈ parts, ∀ l m, part.lse = some l → L = some m → l - m ≤ bound) :
+    Spec.combine (L.map σ) (parts.map fun part => ⟨Vec.map ρ part.o, part.lse.map σ⟩)
+      = Vec.map ρ (Spec.combine L parts) := by
+  refine Vector.ext fun j hj => ?_
+  simp only [Spec.combine, Vec.getElem_map, Vec.getElem_sumOver, Vec.getElem_smul, sumOver_map]
+  rw [h.sumOver]
+  exact sumOver_congr fun part hp => by rw [h.rescale (hL part hp), h.mul]
+
+/-! ## Schedules -/
+
+section
+variable (hb : 0 ≤ bound) {scale : S} {modify : ScoreMod S q_len kv_len}
+variable {modify' : ScoreMod S' q_len kv_len}
+variable (hmodify : ∀ i j s, modify' i j (σ s) = (modify i j s).map σ) (mask : Mask q_len kv_len)
+variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+include hb hmodify
+
+private theorem stepKind_ofBlock (kind : TileKind) (rows : List (Fin q_len))
+    (cols : List (Fin kv_len)) (pre : Fin q_len → List (ScoredValue S R d_v)) :
+    stepKind (σ scale) modify' mask (mapMatrix σ Q) (mapMatrix σ K) (mapMatrix ρ V) rows
+        (rows.map fun i => mapState σ ρ (ofBlock (pre i))) kind cols
+      = rows.map fun i =>
+          mapState σ ρ (ofBlock (pre i ++ keysOfTile scale modify mask Q K V kind i cols)) := by
+  cases kind <;> simp only [stepKind, keysOfTile, stepTile, List.zipWith_map_right,
+    List.zipWith_self, h.scored hmodify, h.scored (mapped_andThen_mask hmodify), h.stepBlock hb,
+    stepBlock_ofBlock, List.append_nil]
+
+/-- **no-poison-schedule**: so does the tile loop by any schedule, sound or not. -/
+theorem flashSchedule (visit : Nat → TileRange) (kind : Nat → Nat → TileKind)
+    (block_m block_n : Nat) :
+    Spec.flashSchedule (σ scale) modify' mask (mapMatrix σ Q) (mapMatrix σ K) (mapMatrix ρ V) visit
+        kind block_m block_n
+      = (Spec.flashSchedule scale modify mask Q K V visit kind block_m block_n).map
+          (Vec.map ρ) := by
+  have fold : ∀ (kinds : Nat → TileKind) (rows : List (Fin q_len)) (us : List Nat)
+      (pre : Fin q_len → List (ScoredValue S R d_v)),
+      us.foldl (fun states u => stepKind (σ scale) modify' mask (mapMatrix σ Q) (mapMatrix σ K)
+          (mapMatrix ρ V) rows states (kinds u) (tile block_n (List.finRange kv_len) u))
+        (rows.map fun i => mapState σ ρ (ofBlock (pre i)))
+      = rows.map fun i => mapState σ ρ (ofBlock (pre i ++ us.flatMap fun u =>
+          keysOfTile scale modify mask Q K V (kinds u) i
+            (tile block_n (List.finRange kv_len) u))) := fun kinds rows us => by
+    induction us with
+    | nil => intro pre; simp only [List.foldl_nil, List.flatMap_nil, List.append_nil]
+    | cons u us ih =>
+      intro pre
+      simp only [List.foldl_cons, h.stepKind_ofBlock hb hmodify, ih, List.flatMap_cons,
+        List.append_assoc]
+  have start := fun kinds rows us => fold kinds rows us fun _ => []
+  simp only [ofBlock_nil, ← h.empty, List.nil_append] at start
+  rw [flashSchedule_eq, Spec.flashSchedule, List.map_flatMap]
+  refine congrArg List.flatten (List.map_congr_left fun t _ => ?_)
+  simp only [start, List.map_map, Function.comp_def, h.finish_ofBlock, Proof.finish_ofBlock]
+
+end
 
 end Attention.Model.Clean

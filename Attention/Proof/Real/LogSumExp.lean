@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Real.Logarithm
+public import Attention.Proof.Derivative.Changes
 public import Attention.Proof.Softmax.LogSumExp
 
 public section
@@ -25,5 +26,12 @@ theorem exists_isLogSumExp (row : List (Option Real)) :
       | some s => exact absurd ⟨s, hs⟩ hrow
   obtain ⟨L, hL⟩ := h
   exact ⟨L, hL, fun L' hL' => isLogSumExp_unique hL' hL⟩
+
+/-- **lse-exists-dual**: so has every row of real scores that change: what the adjoints of the
+log-sum-exp, of sinks and of dropout suppose, there is. -/
+theorem exists_isLogSumExp_dual (row : List (Option (Dual Real))) :
+    ∃ L, IsLogSumExp (Dual Real) L row :=
+  let ⟨_, hL, _⟩ := exists_isLogSumExp (row.map primal)
+  ⟨_, isLogSumExp_dual hL⟩
 
 end Attention.Proof

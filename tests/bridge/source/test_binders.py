@@ -98,6 +98,15 @@ INCLUDED = {
     "no-poison-dropout": ["h"],
     "no-poison-softcap": ["h"],
     "no-poison-backward": ["h"],
+    "no-poison-combine": ["h"],
+    "no-poison-schedule": ["h", "hb", "hmodify"],
+    "no-poison-one-loop": ["h"],
+    "sink-derivative": ["hscale", "hmodify", "hQ", "hK", "hV"],
+    "dropout-derivative": ["hscale", "hmodify", "hQ", "hK", "hV"],
+    "layer-norm-derivative": ["hsqrt", "hε"],
+    "encoder-layer-derivative": ["hsqrt", "hε", "hscale"],
+    "decoder-layer-derivative": ["hsqrt", "hε", "hscale"],
+    "transformer-derivative": ["hsqrt", "hε", "hscale"],
 }
 
 

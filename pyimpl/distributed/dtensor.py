@@ -74,7 +74,11 @@ class Part:
         found = self.local(tensor, self.keys)
         if self.kv_heads is None:
             return found
-        return found.index_select(1, torch.tensor(self.kv_heads, device=found.device))
+        return found.index_select(1, self._numbers(found))
+
+    def _numbers(self, like: Tensor) -> Tensor:
+        """`kv_heads` on the device of a tensor; whole even where there are none."""
+        return torch.tensor(self.kv_heads, dtype=torch.int64, device=like.device)
 
     def local_options(self, options: ScoreOptions) -> ScoreOptions:
         """The options of this part: its first query stands where it does in the whole."""
@@ -111,7 +115,7 @@ class Part:
         if self.kv_heads is not None:
             batch, _, *others = local.shape
             whole = local.new_zeros(batch, of.shape[1], *others)
-            places = torch.tensor(self.kv_heads, device=local.device)
+            places = self._numbers(local)
             local = whole.index_add_(1, places, local)
         return self.gradient(local, self.keys, of)
 

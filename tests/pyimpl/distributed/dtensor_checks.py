@@ -62,6 +62,19 @@ def check(case: Case, fault: tuple[str, str] | None = None) -> None:
             )
 
 
+ALL: dict[str, Any] = {"dropout_p": 0.4, "dropout_seed": 3, "window": (3, 2), "softcap": 1.5}
+CASES = [
+    Case((4,), ("sum",)),
+    Case((4,), ("batch",), batch=3, tensors=("slopes of each batch", "mask")),
+    Case((4,), ("rows",), numbers={"is_causal": True, "causal_alignment": "bottom-right"}),
+    Case((4,), ("heads",), heads=(3, 3), tensors=("sinks", "masking bias"), numbers=ALL),
+    Case((2, 2), ("batch", "heads"), tensors=("slopes", "sinks", "bias"), numbers=ALL),
+    Case((2, 2), ("heads", "heads"), heads=(6, 2), tensors=("temperature", "floating mask"),
+         bnhd=True),
+    Case((2, 2), ("rows", "heads"), tensors=("mask", "bias of queries"), plain=True,
+         whole_keys=True, numbers=ALL),
+    Case((2, 2), ("rows", "rows"), batch=1, lengths=(5, 5), numbers={"is_causal": True}),
+]  # fmt: skip
 CAUSAL: dict[str, Any] = {"is_causal": True}
 DROPPED: dict[str, Any] = {"dropout_p": 0.4, "dropout_seed": 3}
 ROWS = Case((4,), ("rows",), lengths=(8, 8), numbers=CAUSAL)

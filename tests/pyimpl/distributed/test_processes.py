@@ -47,6 +47,8 @@ from shard_jobs import (
 )
 
 import pyimpl.distributed
+from bench.distributed import Case as Timed
+from bench.distributed import measure
 from pyimpl.distributed import Shards
 from pyimpl.internal.scores import ScoreOptions, scale_by_head
 
@@ -384,7 +386,13 @@ def test_a_process_that_does_not_call_is_an_error_within_the_timeout() -> None:
         pool.close()
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.parametrize("case", dtensor_checks.CASES, ids=range(len(dtensor_checks.CASES)))
+def test_dtensors(case: OfMesh) -> None:
+    dtensor_checks.check(case)
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, deadline=None)
 @given(dtensor_checks.cases())
 def test_dtensors_are_computed_as_by_one_process(case: OfMesh) -> None:
     dtensor_checks.check(case)
@@ -429,3 +437,16 @@ def test_the_example_ends_where_the_gradients_are_wrong() -> None:
 def test_dtensors_compiled(placed: tuple[str, ...]) -> None:
     case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers={"is_causal": True})
     assert shared_pool().run(4, compiled_on_mesh, case) == [True] * 4
+
+
+def test_the_bytes_that_are_timed_are_those_of_the_rounds_and_of_the_exchanges() -> None:
+    case = Timed(length=16, heads=4, head_dim=8, repeats=1)
+    shard = case.heads * case.head_dim * 16 // 2 * 4
+    sums = case.heads * 16 // 2 * 4
+    for found in shared_pool().run(2, measure, case):
+        ring, ulysses = found
+        # Keys and values once; half of query, key, value, output and log-sum-exp.
+        assert ring.sent == 2 * shard
+        assert ulysses.sent == (4 * shard + sums) / 2
+        assert 0 < ring.waited <= ring.seconds
+        assert ring.hidden is not None

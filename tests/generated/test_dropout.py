@@ -69,8 +69,8 @@ def test_dropout_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_dropout_replay(vector_id: str, dtype: torch.dtype) -> None:
     """For all tile sizes of at least 1, the tile loop in which each pair of tiles draws for itself
-    what it keeps computes attention with dropout by the mask of seed and head, which does not
-    depend on the tiles.
+    the weights that it keeps computes attention with dropout by the mask of seed and head, which
+    does not depend on the tiles.
 
     Theorem dropout-replay, `Spec.flashDrawn`. The mask is drawn tile by tile and does not depend on
     the tiles: columns counted from the start of a tile, or tiles that start within a group of four

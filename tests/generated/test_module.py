@@ -88,7 +88,7 @@ def test_encoder_stack(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_feed_forward(vector_id: str, dtype: torch.dtype) -> None:
     """A feed-forward network computed with intervals, over rows and parameters that contain the
-    true ones, contains its result for the true rows.
+    true ones, contains the true result.
 
     Theorem feed-forward-enclosed, `Spec.FeedForward.rows`. W2 max(0, W1 x + b1) + b2: another
     function than the rectifier, one at another place, a bias left out, or a matrix transposed
@@ -115,7 +115,7 @@ def test_layer_norm(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_linear(vector_id: str, dtype: torch.dtype) -> None:
     """A linear layer computed with intervals, over rows and parameters that contain the true ones,
-    contains its result for the true rows.
+    contains the true result.
 
     Theorem linear-enclosed, `Spec.Linear.rows`. W x + b for each row: with W transposed, with b
     left out or added to another axis, it shows.

@@ -19,10 +19,10 @@ universe u
 variable {R : Type u} [OrderedField R]
 
 /-- The path t ↦ a + b · t. -/
-@[expose] def line (a b : R) : Unit → R → R := fun _ t => a + b * t
+@[expose] def linearPath (a b : R) : Unit → R → R := fun _ t => a + b * t
 
 /-- Its tangent. -/
-theorem line_tangent (a b : R) : IsTangent (line a b) fun _ => ⟨a, b⟩ := by
+theorem linearPath_tangent (a b : R) : IsTangent (linearPath a b) fun _ => ⟨a, b⟩ := by
   refine ⟨1 + a * a + b * b, 1, OrderedRing.zero_lt_one, fun _ => ⟨?_, ?_, fun t _ => ?_⟩⟩
   · have := mul_self_nonneg (a - 1)
     have := mul_self_nonneg (a + 1)
@@ -34,10 +34,10 @@ theorem line_tangent (a b : R) : IsTangent (line a b) fun _ => ⟨a, b⟩ := by
     have := mul_self_nonneg a
     have := mul_self_nonneg b
     exact ⟨by grind, by grind⟩
-  · have e : line a b () t - a - t * b = 0 := by
+  · have e : linearPath a b () t - a - t * b = 0 := by
       show a + b * t - a - t * b = 0
       grind
-    show AtMost _ (line a b () t - a - t * b)
+    show AtMost _ (linearPath a b () t - a - t * b)
     rw [e]
     have := mul_self_nonneg a
     have := mul_self_nonneg b
@@ -74,7 +74,7 @@ theorem root_rule {sqrt : R → R} (h : ∀ x, 0 ≤ x → 0 ≤ sqrt x ∧ sqrt
 theorem detachedRoot_refuted {sqrt : R → R}
     (h : ∀ x, 0 ≤ x → 0 ≤ sqrt x ∧ sqrt x * sqrt x = x) :
     ¬ RootRule sqrt fun a => Dual.const (sqrt a.val) := fun hw => by
-  have h₁ := line_tangent (1 : R) 1
+  have h₁ := linearPath_tangent (1 : R) 1
   have e := congrArg Dual.der ((root_rule h _ _ h₁ fun _ => Std.le_refl _).unique
     (hw _ _ h₁ fun _ => Std.le_refl _) ())
   have e : (1 : R) / (sqrt 1 + sqrt 1) = 0 := e

@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.attention` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations
@@ -213,8 +214,8 @@ def test_large_spread(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("log-sum-exp", 16)
 @dtypes
 def test_log_sum_exp(vector_id: str, dtype: torch.dtype) -> None:
-    """After any blocks, L is what a kernel writes as m + ln l (exp(L − m) = l; −∞ without a
-    maximum) if and only if L is the log-sum-exp of the scores.
+    """After any blocks, L is the number that a kernel writes as m + ln l (exp(L − m) = l; −∞
+    without a maximum) if and only if L is the log-sum-exp of the scores.
 
     Theorem lse-spec, `Spec.attention`. Denominators that are powers of two, so that the log-sum-exp
     is an integer times ln 2: in the wrong base, without the maximum, or of a masked row, it shows.
@@ -287,7 +288,7 @@ def test_one_key(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_padding(vector_id: str, dtype: torch.dtype) -> None:
     """The tile loop over queries, keys and values padded by any rows, with its output cut to the
-    queries that were asked for, computes attention of what was padded.
+    queries that were asked for, computes attention of the unpadded queries, keys and values.
 
     Theorem pad-tiles, `Spec.attentionPadded`. Rows, keys and columns that a kernel adds to fill its
     tiles: whatever they hold, they have no influence.

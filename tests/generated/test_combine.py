@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.merge_states` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("combine", 12)
 @dtypes
 def test_combine(vector_id: str, dtype: torch.dtype) -> None:
-    """Splits combined with intervals that contain their outputs and log-sum-exps, −∞ where those
-    are −∞, by the log-sum-exp that intervals give, contain what the true ones combine to by theirs.
+    """Splits are combined with intervals that contain their outputs and log-sum-exps, −∞ where
+    those are −∞, by the log-sum-exp that intervals give. The result contains the combination of the
+    true splits by their own log-sum-exp.
 
     Theorem combine-enclosed, `Spec.combine`. Outputs and log-sum-exps of splits, combined: an empty
     split has log-sum-exp −∞ and no influence, whatever its output; all of them empty give 0 and −∞.

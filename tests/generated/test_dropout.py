@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.attention` with `dropout_p` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def test_dropout_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_dropout_replay(vector_id: str, dtype: torch.dtype) -> None:
     """For all tile sizes of at least 1, the tile loop in which each pair of tiles draws for itself
-    what it keeps computes attention with dropout by the mask of seed and head, which does not
-    depend on the tiles.
+    the weights that it keeps computes attention with dropout by the mask of seed and head, which
+    does not depend on the tiles.
 
     Theorem dropout-replay, `Spec.flashDrawn`. The mask is drawn tile by tile and does not depend on
     the tiles: columns counted from the start of a tile, or tiles that start within a group of four

@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.attention` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient(vector_id: str, dtype: torch.dtype) -> None:
     """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
-    the backward pass is the adjoint of what dual numbers give for both, wherever the row has a log-
-    sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not said.
+    the backward pass is the adjoint of the rates that dual numbers give for both, wherever the row
+    has a log-sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not
+    said.
 
     Theorem vjp-adjoint-lse, `Spec.groupedQueryVjp`. The gradients by queries, keys, values and a
     bias: without D, with the scale twice or not at all, with dK and dV exchanged, or with a term
@@ -90,9 +92,9 @@ def test_gradient_drawn(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("gradient-dropout", 12)
 @dtypes
 def test_gradient_dropout(vector_id: str, dtype: torch.dtype) -> None:
-    """For any factors Z, the backward pass of attention with dropout is the adjoint of what dual
-    numbers give for it, log-sum-exp included where the row has one over dual numbers. That these
-    rates are derivatives is not said.
+    """For any factors Z, the backward pass of attention with dropout is the adjoint of the rates
+    that dual numbers give for it, log-sum-exp included where the row has one over dual numbers.
+    That these rates are derivatives is not said.
 
     Theorem dropout-adjoint, `Spec.vjpDropout`. The backward pass draws again what the forward pass
     has dropped: dV without the factors, dP without them, D from the output without dropout, or
@@ -132,8 +134,9 @@ def test_gradient_grouped(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_hidden_scores(vector_id: str, dtype: torch.dtype) -> None:
     """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
-    the backward pass is the adjoint of what dual numbers give for both, wherever the row has a log-
-    sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not said.
+    the backward pass is the adjoint of the rates that dual numbers give for both, wherever the row
+    has a log-sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not
+    said.
 
     Theorem vjp-adjoint-lse, `Spec.groupedQueryVjp`. Gradients where scores that the mask hides are
     111 or 1065 above those that are seen, in base e: a term of theirs, or one of ∞ times 0, shows.

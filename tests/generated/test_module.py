@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.modules` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def test_encoder_stack(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_feed_forward(vector_id: str, dtype: torch.dtype) -> None:
     """A feed-forward network computed with intervals, over rows and parameters that contain the
-    true ones, contains what it makes of the true rows.
+    true ones, contains the true result.
 
     Theorem feed-forward-enclosed, `Spec.FeedForward.rows`. W2 max(0, W1 x + b1) + b2: another
     function than the rectifier, one at another place, a bias left out, or a matrix transposed
@@ -114,7 +115,7 @@ def test_layer_norm(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_linear(vector_id: str, dtype: torch.dtype) -> None:
     """A linear layer computed with intervals, over rows and parameters that contain the true ones,
-    contains what it makes of the true rows.
+    contains the true result.
 
     Theorem linear-enclosed, `Spec.Linear.rows`. W x + b for each row: with W transposed, with b
     left out or added to another axis, it shows.

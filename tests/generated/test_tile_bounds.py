@@ -1,8 +1,9 @@
 """The vectors that `pyimpl.backends.tile_bounds` runs.
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
-bridge/pages/templates; edit those. Each test says what its vectors rest on, a theorem of
-docs/theorems.md; which definition in Attention/Spec made them; and what a wrong kernel shows.
+bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
+rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+them.
 """
 
 from __future__ import annotations

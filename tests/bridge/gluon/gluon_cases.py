@@ -53,7 +53,7 @@ def gradient_case(
     bare = GradientVector(
         "case-0", "case", "Attention.Spec.attentionBackward", "", "Drawn.", "exact",
         num_heads=heads[0], num_kv_heads=heads[1], q_len=q_len, kv_len=kv_len,
-        head_dim=2, value_dim=2, scale=1, mask=mask, expected=nothing,
+        head_dim=2, value_dim=2, scale=1, masks=(mask,), expected=nothing,
         **_inputs(q_len, kv_len, heads, rng),
         grad_output=tuple(_matrix(q_len, 5, rng) for _ in range(heads[0])),
         grad_log_sum_exp=tuple(

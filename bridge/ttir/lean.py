@@ -347,7 +347,7 @@ class _Translator:
             raise TtirError(f"{operation} has no translation: a masked load without other values")
         memory, offset = self.pointers[pointer], self.elements[pointer]
         self.loads.add(memory.removeprefix("a."))
-        mask, other = (self.elements[x] for x in rest) if rest else (_always, None)
+        mask, other = (self.elements[x] for x in rest) if rest else (lambda _: "true", None)
         prefix, variable = self.name_of(operation, scope)
         at, over = self.lanes(operation.result)
         name = f"{prefix}load_{variable}"
@@ -491,10 +491,6 @@ class _Translator:
         return (
             f"fun {' '.join(at)} => {self.elements[value](at)}" if at else self.elements[value](())
         )
-
-
-def _always(at: Sequence[str]) -> str:
-    return "true"
 
 
 def _part(text: str) -> Element:

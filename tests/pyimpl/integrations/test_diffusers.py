@@ -8,7 +8,7 @@ diffusers is no dependency of the project; without it these tests are skipped:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,15 +19,7 @@ from pyimpl.integrations import sdpa
 from pyimpl.integrations.sdpa import sdpa_replaced
 
 diffusers = pytest.importorskip("diffusers", reason="needs diffusers")
-
-
-@pytest.fixture(autouse=True)
-def in_float64() -> Iterator[None]:
-    """Sums in another order are then far from what torch's tolerances notice."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 def unet() -> tuple[Any, Callable[[Any], Tensor], int]:

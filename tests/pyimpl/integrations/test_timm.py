@@ -8,7 +8,6 @@ timm is no dependency of the project; without it and torchvision these tests are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,6 +29,7 @@ for name in ("nms", "qnms"):
             f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
         )
 timm = pytest.importorskip("timm", reason="needs timm")
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 SMALL = {"img_size": 16, "patch_size": 4, "embed_dim": 16, "num_heads": 2, "num_classes": 3}
 # By name: a model of timm's, and how often it attends.
@@ -40,15 +40,6 @@ MODELS: dict[str, tuple[str, dict[str, Any], int]] = {
     "a bias for each pair of positions": ("beit_base_patch16_224", {"depth": 1}, 1),
     "a class that attends": ("cait_xxs24_224", {"depth": 1, "depth_token_only": 1}, 1),
 }
-
-
-@pytest.fixture(autouse=True)
-def in_float64() -> Iterator[None]:
-    """Sums in another order are then far from what torch's tolerances notice."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def model_and_images(kind: str) -> tuple[Any, Tensor]:

@@ -128,13 +128,18 @@ def _process(rank: int, count: int, store: str, case: Case) -> None:
     torch.set_num_threads(1)
     # Otherwise gloo asks for the address of the machine's name, which need not have one.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group("gloo", f"file://{store}", rank=rank, world_size=count)
+    # PyTorch documents the class and does not export its type: hence `attr-defined`.
+    kept = dist.FileStore(store, count)  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=kept, rank=rank, world_size=count)
     assert dist.group.WORLD is not None
     found = measure(rank, dist.group.WORLD, case)
     everyone: list[Any] = [None] * count
     dist.all_gather_object(everyone, found)
     if rank == 0:
         print("\n".join(lines(everyone)), flush=True)
+    # Whose messages have all come may leave while another still asks for its own.
+    kept.set(f"ended {rank}", "")
+    kept.wait([f"ended {other}" for other in range(count)])
     dist.destroy_process_group()
 
 

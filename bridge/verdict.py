@@ -214,16 +214,14 @@ class Verdict:
         """Run it in the dtypes asked for. Raises CallableError, with the function's name, and
         NoSandboxError."""
 
-        def announce_what_is_left(text: str) -> None:
+        def keep_and_announce(text: str) -> None:
             if "does not take" in text:
                 self.skipped.append(text)
             announce(text)
 
         try:
             found = [
-                *outcomes(
-                    subject, self.families, self.dtypes, self.conditions, announce_what_is_left
-                )
+                *outcomes(subject, self.families, self.dtypes, self.conditions, keep_and_announce)
             ]
         except CallableError as error:
             raise CallableError(f"{subject.name}: {error}") from error

@@ -139,7 +139,7 @@ def outcomes(
     called = _function_name(subject)
     if called is None:
         description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _what_it_takes(subject, description, dtypes, announce):
+        for dtype in _accepted_dtypes(subject, description, dtypes, announce):
             result = _run(adapter_of(subject), families, dtype, conditions)
             yield Outcome(subject, description, result, fresh=conditions.fresh)
             if conditions.first_failure and result.failures:
@@ -181,7 +181,7 @@ def outcomes(
             subject = replace(subject, features=description.features)
         else:
             description = Description(libraries.find(subject.name).dtypes)
-        for dtype in _what_it_takes(subject, description, dtypes, announce):
+        for dtype in _accepted_dtypes(subject, description, dtypes, announce):
             session.renew()
             session.open()
             remote = Remote(session, twice=conditions.order())
@@ -208,7 +208,7 @@ def _function_name(subject: Subject) -> str | None:
     return None if function is None else f"inside.known:{function}"
 
 
-def _what_it_takes(
+def _accepted_dtypes(
     subject: Subject,
     description: Description,
     dtypes: Sequence[str],

@@ -16,11 +16,11 @@ from bridge.findings.symptoms import (
     FindingsError,
     Number,
     Wrong,
+    general_reason,
     problems_of,
     recompute,
     right_gradients,
     show_number,
-    what_was_raised,
     wrong_numbers,
 )
 from bridge.vectors.exact import attention as exact
@@ -116,7 +116,7 @@ def _symptoms(
             if result.status != "failed":
                 continue
             if result.detail is None:
-                seen[what_was_raised(result.reason or "")][dtype, result.id] = []
+                seen[general_reason(result.reason or "")][dtype, result.id] = []
                 continue
             for sentence in exact.disagreements(vectors[result.id]):
                 raise FindingsError(sentence)

@@ -188,7 +188,7 @@ def _wrong_lse(problem: AttentionVector, i: int, got: float) -> str:
     return f"{where} {'a finite number' if math.isfinite(got) else '+∞'} instead of −∞."
 
 
-def what_was_raised(reason: str) -> str:
+def general_reason(reason: str) -> str:
     """The reason of a failure without numbers, as a sentence: what differs by sizes or by a type
     of C++ alone is one symptom."""
     sentence = re.sub(r"\[with [^\]]*\]", "", " ".join(reason.split()))

@@ -15,7 +15,7 @@ try: ## a first result, without Lean: a few families of vectors, on a function w
 
 verify: ## check every proof, run every implementation on the vectors, print the report
 	@$(SETUP) verify
-	@$(BRIDGE) verify
+	@$(BRIDGE) verify $(ARGS)
 
 quick: ## lint, types and the tests of what changed since they passed, without Lean: a minute or so
 	@$(SETUP) test

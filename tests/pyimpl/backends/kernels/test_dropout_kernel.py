@@ -66,7 +66,7 @@ def _kept_kernel(
         first_key = tl.load(first_ptr + 1)
     drop = Drop(tl.load(seed_ptr), head, last, 1.0, shift)
     scores = Scores(1.0, None, None, None, drop, first_query, first_key)
-    kept = kept_pairs(scores, rows + shift, key_first, 32)
+    kept = kept_pairs(scores, rows + shift, key_first, None, 32)
     tl.store(out_ptr + rows[:, None] * 32 + keys[None, :], kept.to(tl.int8))
 
 

@@ -50,6 +50,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_outputs,
     check_programs,
     has_warpgroups,
+    is_hopper,
     padded_size,
     strides_of,
 )
@@ -254,10 +255,10 @@ def launch_options(
         return by_size(dim, (64, 32, 4, 1), (64, 32, 8, 1), (32, 32, 8, 1))
     if pairs:
         return by_size(dim, (128, 32, 8, 1), (128, 32, 8, 1), (32, 32, 8, 1))
+    if is_hopper(capability):
+        return by_size(dim, (64, 64, 4, 3), (128, 64, 8, 3), (128, 32, 8, 3))
     if wide:
-        # On an H100 32 keys are 1.11 times as fast as 64 at 64, and slower at 128.
-        small = (128, 32, 8, 3) if capability < 100 else (128, 64, 8, 3)
-        return by_size(dim, small, (128, 64, 8, 3), (128, 32, 8, 2))
+        return by_size(dim, (128, 64, 8, 3), (128, 64, 8, 3), (128, 32, 8, 2))
     return by_size(dim, (64, 64, 4, 2), (64, 64, 4, 2), (32, 32, 4, 2))
 
 

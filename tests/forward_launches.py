@@ -42,7 +42,9 @@ def looked_at() -> Iterator[None]:
     @functools.wraps(make)
     def launch(*tensors: Any, **options: Any) -> Any:
         found = make(*tensors, **options)
-        FOUND[said(found, tensors)] += 1
+        # To look at what is on a GPU waits for it, which some tests forbid.
+        if not tensors[0].is_cuda:
+            FOUND[said(found, tensors)] += 1
         return found
 
     with mock.patch.object(forward, "launch", launch):

@@ -153,6 +153,8 @@ def _around_hopper(centre: Options) -> list[Options]:
         "stages": (2, 3, 4),
         "in_turns": (0, 1),
         "waves": (0, 1, 2),
+        "items": (1, 2),
+        "out": (0, 1, 2),
     }
     found = [centre]
     for name, numbers in others.items():
@@ -162,8 +164,9 @@ def _around_hopper(centre: Options) -> list[Options]:
 
 
 def _least_shared_hopper(case: Case, chosen: Options) -> int:
-    """Its queries, and the tiles of keys and values."""
-    rows = choice.ROWS + 2 * chosen["stages"] * chosen["block_n"]
+    """The queries of its items, tiles of keys and values, and the output if it has buffers."""
+    tiles = chosen["items"] + (chosen["out"] == 2)
+    rows = tiles * choice.ROWS + 2 * chosen["stages"] * chosen["block_n"]
     return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
@@ -261,7 +264,7 @@ def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     programs = case.batch * case.kv_heads * -(-rows // chosen["block_m"])
     tiles = -(-case.kv_len // chosen["block_n"])
     many = processors(device) if device.type == "cuda" else 132
-    splits = decode.split_count(programs, tiles, many)
+    splits = decode.split_count(programs, tiles, many, decode.programs_each(capability))
     splits = max(1, splits * chosen["percent_splits"] // 100)
     out = torch.empty_like(query)
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)

@@ -183,7 +183,8 @@ MBARRIER = Missing(
 )  # fmt: skip
 TMA = Missing(
     name="tma", async_copy_global_to_shared=tensors.async_copy_global_to_shared,
-    async_load=tensors.async_copy_global_to_shared, store_wait=tensors.store_wait,
+    async_load=tensors.async_copy_global_to_shared,
+    async_copy_shared_to_global=tensors.async_copy_shared_to_global, store_wait=tensors.store_wait,
 )  # fmt: skip
 HOPPER = Missing(
     name="hopper", mbarrier=MBARRIER, tma=TMA, fence_async_shared=_nothing,

@@ -49,8 +49,8 @@ class Partition:
     waits_for: Callable[[], str] = str
     products: deque[Any] = field(default_factory=deque)
     begun: list[Any] = field(default_factory=list)
-    additions: deque[Any] = field(default_factory=deque)
-    added: list[Any] = field(default_factory=list)
+    writes: deque[Any] = field(default_factory=deque)
+    written: list[Any] = field(default_factory=list)
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Partition:
 
     def under_way(self) -> str | None:
         """What of its own no wait was sure of; None: nothing."""
-        left = [*self.begun, *self.added]
+        left = [*self.begun, *self.written]
         return left[0].who if left else None
 
 
@@ -152,8 +152,8 @@ class Scheduler:
                 if partition.products:
                     choices.append((partition.products[0], partition.products))
                     paces.append(self._product_pace)
-                if partition.additions:
-                    choices.append((partition.additions[0], partition.additions))
+                if partition.writes:
+                    choices.append((partition.writes[0], partition.writes))
                     paces.append(self._copy_pace)
             for copy in self._copies:
                 choices.append((copy, self._copies))

@@ -67,11 +67,7 @@ def store(pointer: Pointer, value: Value, mask: Value = None) -> None:
     shape = np.broadcast_shapes(pointer.offsets.shape, tile.numbers.shape, mask_shape)
     offsets, seen = pointer._inside(mask, shape)
     places = offsets[seen]
-    if len(np.unique(places)) < len(places) or (buffer.stored_by[places] >= 0).any():
-        raise Fault(
-            "stored twice", f"{line()} stores a second time to an element of {pointer.region.name}"
-        )
-    buffer.stored_by[places] = here().number
+    _store_once(pointer.region, places)
     numbers = round_to(domain, tile.numbers, pointer.element)
 
     def put(values: Array, given: Array) -> Array:
@@ -79,6 +75,14 @@ def store(pointer: Pointer, value: Value, mask: Value = None) -> None:
         return values
 
     buffer.values = domain.each(put, buffer.values, numbers)
+
+
+def _store_once(region: Region, places: Array) -> None:
+    """Raise Fault if something was stored to one of these places before, or is twice now."""
+    stored_by = region.buffer.stored_by
+    if len(np.unique(places)) < len(places) or (stored_by[places] >= 0).any():
+        raise Fault("stored twice", f"{line()} stores a second time to an element of {region.name}")
+    stored_by[places] = here().number
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,46 +184,62 @@ def async_copy_global_to_shared(
     here().scheduler.point(partition())
 
 
-class Addition:
-    """A tile of shared memory on its way into global memory, where it is added. It reads the tile
-    at some time before `store_wait` is sure of it."""
+class Write:
+    """A tile of shared memory on its way into global memory, where it is stored or, if it `adds`,
+    added. It reads the tile at some time before `store_wait` is sure of it."""
 
-    def __init__(self, tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
-        self.who = f"an addition that {partition().name} began at {line()}"
+    def __init__(
+        self, tensor_desc: Descriptor, coord: Sequence[int], src: Shared, adds: bool
+    ) -> None:
+        self.who = f"{'an addition' if adds else 'a store'} that {partition().name} began at "
+        self.who += line()
         self.access = src.begin(False, partition().clock, self.who)
         self._places, self._inside = tensor_desc.places(coord)
-        self._buffer, self._src = tensor_desc.region.buffer, src
+        self._buffer, self._src, self._adds = tensor_desc.region.buffer, src, adds
+        if not adds:
+            _store_once(tensor_desc.region, self._places[self._inside])
 
     def step(self) -> bool:
         domain = here().domain
         places = self._places[self._inside]
         given = domain.each(lambda x: x[self._inside], self._src.read())
-        before = domain.each(lambda x: x[places], self._buffer.values)
+        if self._adds:
+            given = domain.add(domain.each(lambda x: x[places], self._buffer.values), given)
 
         def put(values: Array, new: Array) -> Array:
             values[places] = new
             return values
 
-        after = domain.add(before, given)
-        self._buffer.values = domain.each(put, self._buffer.values, after)
+        self._buffer.values = domain.each(put, self._buffer.values, given)
         return True
 
 
 def add_shared_to_global(tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
     """Begin to add a tile of shared memory to a tensor, each element by itself and in no order."""
+    _write(tensor_desc, coord, src, adds=True)
+
+
+def async_copy_shared_to_global(tensor_desc: Descriptor, coord: Sequence[int], src: Shared) -> None:
+    """Begin to store a tile of shared memory, as much of it as is in the tensor. An element is
+    stored once in a launch."""
+    _write(tensor_desc, coord, src, adds=False)
+
+
+def _write(tensor_desc: Descriptor, coord: Sequence[int], src: Shared, adds: bool) -> None:
     tensor_desc.check(coord, src)
-    who, addition = partition(), Addition(tensor_desc, coord, src)
-    who.additions.append(addition)
-    who.added.append(addition)
+    who, write = partition(), Write(tensor_desc, coord, src, adds)
+    who.writes.append(write)
+    who.written.append(write)
     here().scheduler.point(who)
 
 
 def store_wait(pendings: int) -> None:
-    """Wait until no more than `pendings` of this partition's additions still read shared memory."""
+    """Wait until no more than `pendings` of what this partition has begun to write to global memory
+    still read shared memory."""
     who, most = partition(), int(pendings)
-    here().scheduler.point(who, lambda: len(who.additions) <= most, lambda: "its additions")
+    here().scheduler.point(who, lambda: len(who.writes) <= most, lambda: "its writes")
     who.clock.advance(who)
-    sure = who.added[: max(0, len(who.added) - most)]
-    for addition in sure:
-        addition.access.end = who.clock.now(who)
-    del who.added[: len(sure)]
+    sure = who.written[: max(0, len(who.written) - most)]
+    for write in sure:
+        write.access.end = who.clock.now(who)
+    del who.written[: len(sure)]

@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 from gpu_device import ON_GPU
 
+# Parameters on which no compiled kernel depends.
+ALIKE = ("lengths", "q_len", "kv_len", "num_splits")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep one in eleven cases of each test: eleven divides the length of no list of parameters, so
     that every value of each comes up where there are cases enough. All but the first of those
-    are thorough tests."""
+    are thorough tests.
+
+    With one, cases that compile the same kernel are for one process, with `-n N --dist loadgroup`.
+    """
     if ON_GPU:
+        for item in items:
+            callspec = getattr(item, "callspec", None)
+            given = {} if callspec is None else callspec.params
+            kinds = [f"{name}={value}" for name, value in given.items() if name not in ALIKE]
+            item.add_marker(pytest.mark.xdist_group(" ".join([item.path.stem, *kinds])))
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:

@@ -52,6 +52,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_programs,
     check_tensor,
     has_warpgroups,
+    is_hopper,
     padded_size,
     strides_of,
 )
@@ -133,7 +134,7 @@ def _over_query_tiles(
             bias = at.bias + begin * at.bias_m + across
         kept = None
         if scores.drop is not None:
-            kept = tl.trans(kept_pairs(scores, queries + shift, key_first, BLOCK_N))
+            kept = tl.trans(kept_pairs(scores, queries + shift, key_first, at.mask, BLOCK_N))
         pairs = Pairs(
             (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
             lse[None, :], delta[None, :], slope, mask, bias, kept,
@@ -312,7 +313,7 @@ def launch_options(
     if pairs:
         return by_size(dim, (32, 64, 4, 1), (32, 32, 4, 1), (16, 16, 8, 1))
     more = options.softcap is not None or options.alibi_slopes is not None
-    if wide and capability < 100:
+    if is_hopper(capability):
         # With 64 queries at 128 Triton 3.6 spills in the loop.
         return by_size(dim, (64, 128, 8, 3), (32, 128, 8, 3), (32, 64, 8, 2))
     if wide:

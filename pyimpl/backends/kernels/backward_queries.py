@@ -50,6 +50,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_outputs,
     check_programs,
     has_warpgroups,
+    is_hopper,
     padded_size,
     strides_of,
 )
@@ -108,7 +109,7 @@ def _over_key_tiles(
             bias = (at.bias + begin * at.bias_n)[:, None] + rows[None, :] * at.bias_n
         kept = None
         if scores.drop is not None:
-            kept = kept_pairs(scores, queries + shift, tile * BLOCK_N, BLOCK_N)
+            kept = kept_pairs(scores, queries + shift, tile * BLOCK_N, at.mask, BLOCK_N)
         pairs = Pairs(
             (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
             lse[:, None], delta[:, None], slope, mask, bias, kept,
@@ -254,10 +255,10 @@ def launch_options(
         return by_size(dim, (64, 32, 4, 1), (64, 32, 8, 1), (32, 32, 8, 1))
     if pairs:
         return by_size(dim, (128, 32, 8, 1), (128, 32, 8, 1), (32, 32, 8, 1))
+    if is_hopper(capability):
+        return by_size(dim, (64, 64, 4, 3), (128, 64, 8, 3), (128, 32, 8, 3))
     if wide:
-        # On an H100 32 keys are 1.11 times as fast as 64 at 64, and slower at 128.
-        small = (128, 32, 8, 3) if capability < 100 else (128, 64, 8, 3)
-        return by_size(dim, small, (128, 64, 8, 3), (128, 32, 8, 2))
+        return by_size(dim, (128, 64, 8, 3), (128, 64, 8, 3), (128, 32, 8, 2))
     return by_size(dim, (64, 64, 4, 2), (64, 64, 4, 2), (32, 32, 4, 2))
 
 

@@ -43,6 +43,7 @@ from pyimpl.backends.kernels.parts.launch import (
     group_of,
     head_arguments,
     is_far,
+    is_hopper,
     padded_size,
     pair_arguments,
     pairs_are_aligned,
@@ -203,11 +204,18 @@ def _decode_kernel(
 
 
 def launch_options(
-    dtype: torch.dtype, head_dim: int, value_dim: int, rows: int, capability: int
+    dtype: torch.dtype,
+    head_dim: int,
+    value_dim: int,
+    rows: int,
+    capability: int,
+    *,
+    pairs: bool = False,
 ) -> dict[str, int]:
-    """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch; `rows`: q_len × group.
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch; `rows`: q_len × group;
+    pairs: whether there is a mask or a bias, whose addresses take registers.
 
-    As in `forward.launch_options`: what the offline compilation shows to fit, not tuned for speed.
+    As in `forward.launch_options`; those for Hopper in bfloat16 are timed, on one H200.
     """
     dim = padded_size(max(head_dim, value_dim))
     block_m, num_stages = 16, 2
@@ -217,10 +225,13 @@ def launch_options(
         num_stages = 1 if dim > 128 else 2
     elif dtype == torch.float32:
         block_n, num_warps = 32 if dim <= 64 else 16, 8
-    elif dim <= 128:
-        block_m, block_n, num_warps = min(padded_size(rows), 32), 64, 4
     else:
-        block_n, num_warps = 32, 4
+        if dim <= 128:
+            block_m = min(padded_size(rows), 32)
+        block_n = 64 if dim <= 128 else 32
+        # Of programs so small a multiprocessor of Hopper has `programs_each` at once.
+        small = is_hopper(capability) and block_m == 16 and dim > 64 and not pairs
+        num_warps = 2 if small else 4
     return {
         "block_m": block_m,
         "block_n": block_n,
@@ -229,13 +240,19 @@ def launch_options(
     }
 
 
-def split_count(programs: int, tiles: int, processors: int) -> int:
-    """How many splits: enough that each of the device's multiprocessors gets two programs, but none
-    of fewer than `MIN_TILES` tiles of keys, and at most `MAX_SPLITS`.
+def programs_each(capability: int) -> int:
+    """How many programs each multiprocessor of a device gets: on Hopper 2 have fewer bytes under
+    way than an H200 can bring."""
+    return 4 if is_hopper(capability) else 2
+
+
+def split_count(programs: int, tiles: int, processors: int, each: int = 2) -> int:
+    """How many splits: enough that each of the device's multiprocessors gets `each` programs, but
+    none of fewer than `MIN_TILES` tiles of keys, and at most `MAX_SPLITS`.
 
     `programs`: without splits; `tiles`: of keys that a program may visit.
     """
-    wanted = 2 * processors // max(1, programs)
+    wanted = each * processors // max(1, programs)
     return max(1, min(wanted, tiles // MIN_TILES, MAX_SPLITS))
 
 
@@ -249,7 +266,7 @@ def default_splits(
     chosen = launch_options(dtype, head_dim, value_dim, rows, capability(device))
     programs = batch * num_kv_heads * triton.cdiv(rows, chosen["block_m"])
     tiles = triton.cdiv(visited, block_n or chosen["block_n"])
-    return split_count(programs, tiles, processors(device))
+    return split_count(programs, tiles, processors(device), programs_each(capability(device)))
 
 
 def visited_keys(options: ScoreOptions, q_len: int, kv_len: int) -> int:
@@ -298,7 +315,10 @@ def launch(
     check_length("q_len × heads / kv_heads", q_len * group)
     check_length("kv_len", kv_len)
     if chosen is None:
-        chosen = launch_options(query.dtype, head_dim, value_dim, q_len * group, capability)
+        chosen = launch_options(
+            query.dtype, head_dim, value_dim, q_len * group, capability,
+            pairs=options.mask is not None or options.bias is not None,
+        )  # fmt: skip
     block_n = chosen["block_n"] if block_n is None else block_n
     check_block("block_m", chosen["block_m"])
     check_block("block_n", block_n)

@@ -41,6 +41,7 @@ from pyimpl.backends.kernels.parts.launch import (
     has_warpgroups,
     head_arguments,
     is_far,
+    is_hopper,
     padded_size,
     pair_arguments,
     pairs_are_aligned,
@@ -200,11 +201,11 @@ def launch_options(
     `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
     compilation (`offline.compile`): few instructions for each score, next to no
     spilled registers in the loop over keys, and what fits into the shared memory of the devices.
-    Timed are those for Hopper in bfloat16, full and causal, beside some neighbours, on one H100
-    (docs/performance.md); no others.
+    Timed are those for Hopper in bfloat16, full and causal, beside some neighbours, on one H100 and
+    one H200 (docs/performance.md); no others.
     """
     dim = padded_size(max(head_dim, value_dim))
-    wide, before_hopper = has_warpgroups(capability), capability < 90
+    before_hopper = capability < 90
     # The addresses of a mask's or a bias's elements take registers.
     pairs = options.mask is not None or options.bias is not None
     tight = pairs and options.dropout is not None and before_hopper
@@ -224,11 +225,11 @@ def launch_options(
     if any(option is not None for option in more):
         tile = (128, 32 if options.dropout is not None and before_hopper else 64, 8, 2)
         return by_size(dim, tile, tile, large)
-    if wide:
-        # With 4 warps on Hopper the scores do not fit into registers beside the weights, and ptxas
-        # serialises the matrix instructions.
-        small = (128, 128, 8, 3) if capability < 100 else (128, 64, 4, 3)
-        return by_size(dim, small, (128, 128, 8, 2), (128, 64, 8, 2))
+    if is_hopper(capability):
+        # Small tiles leave room for a second program, which computes while the first waits.
+        return by_size(dim, (64, 64, 4, 3), (64, 64, 4, 3), (128, 64, 8, 2))
+    if has_warpgroups(capability):
+        return by_size(dim, (128, 64, 4, 3), (128, 128, 8, 2), (128, 64, 8, 2))
     return by_size(dim, (128, 64, 4, 3), (128, 64, 8, 3), (64, 32, 4, 2))
 
 

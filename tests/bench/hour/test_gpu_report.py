@@ -19,6 +19,14 @@ from bridge.pages import benchmarks
 
 FULL, CAUSAL = tuned_cases("forward", LARGE)[:2]
 USUAL = {x: default("forward", x, 90) for x in (FULL, CAUSAL)}
+OPTIONS = dict(USUAL[FULL].options)
+WARPS, KEYS = 2 * OPTIONS["num_warps"], 2 * OPTIONS["block_n"]
+
+
+def shown(**changed: int) -> str:
+    """The usual options, some of them changed, as a report has them."""
+    found = OPTIONS | changed
+    return str(tuple(found[x] for x in ("block_m", "block_n", "num_warps", "num_stages")))
 
 
 def start(run: int = 1, device: str = "NVIDIA H200") -> Finding:
@@ -60,10 +68,10 @@ FOUND = [
      "kernels": {"k": {"shared": 9, "registers": 229, "spilled": 0}}},
     timed(USUAL[FULL], 1.0),
     timed(USUAL[CAUSAL], 0.6),
-    timed(other(USUAL[FULL], num_warps=4), 0.8),
-    timed(other(USUAL[CAUSAL], num_warps=4), 0.6),
+    timed(other(USUAL[FULL], num_warps=WARPS), 0.8),
+    timed(other(USUAL[CAUSAL], num_warps=WARPS), 0.6),
     # Faster, but not known of the other mask.
-    timed(other(USUAL[FULL], block_n=64), 0.1),
+    timed(other(USUAL[FULL], block_n=KEYS), 0.1),
     timed(replace(USUAL[FULL], variant="no maximum"), 0.75),
     {"run": 1, "what": "peers", "captured": False, "measured": measured(0.5, "sdpa-cudnn")},
     {"run": 1, "what": "peers", "captured": False, "measured": measured(2.0, "flex")},
@@ -83,24 +91,22 @@ def text(*more: Finding) -> str:
 def test_the_fastest_options_stand_first() -> None:
     lines = [x for x in text().splitlines() if " ms ± " in x]
     assert [x.split()[0] for x in lines] == ["0.1000", "0.8000", "1.0000", "0.6000", "0.6000"]
-    assert lines[2].endswith(
-        "(128, 128, 8, 3), 229 registers, 0 B spilled, as launch_options has it"
-    )
+    assert lines[2].endswith(f"{shown()}, 229 registers, 0 B spilled, as launch_options has it")
     assert f"{FULL.flops / 1e9:.4g} TFLOP/s" in lines[2]
 
 
 def test_options_are_proposed_that_are_faster_for_all_masks_together() -> None:
     # 1.25 times as fast full, as fast causal: √1.25.
     assert (
-        "  forward, head_dim 64: (128, 128, 4, 3) instead of (128, 128, 8, 3): 1.12 times as fast "
-        "(causal 1.00, full 1.25), of 2"
+        f"  forward, head_dim 64: {shown(num_warps=WARPS)} instead of {shown()}: "
+        "1.12 times as fast (causal 1.00, full 1.25), of 2"
     ) in text()
 
 
 def test_what_is_hardly_faster_is_not_proposed() -> None:
-    found = [start(), timed(USUAL[FULL], 1.0), timed(other(USUAL[FULL], num_warps=4), 0.98)]
+    found = [start(), timed(USUAL[FULL], 1.0), timed(other(USUAL[FULL], num_warps=WARPS), 0.98)]
     lines = tables.proposals(through_json(found))
-    assert lines[1:] == ["  forward, head_dim 64: (128, 128, 8, 3) stays, of 2"]
+    assert lines[1:] == [f"  forward, head_dim 64: {shown()} stays, of 2"]
 
 
 def test_two_loops_and_one_are_compared() -> None:
@@ -198,9 +204,7 @@ def test_each_machine_for_itself() -> None:
     assert "NVIDIA H100" not in parts[1]
     assert "5.0000 ms" in parts[2]
     assert "5.0000 ms" not in parts[1]
-    assert "(128, 128, 8, 3) stays, of 1" in "\n".join(
-        gpu_report.summary(through_json([*FOUND, *h100]))
-    )
+    assert f"{shown()} stays, of 1" in "\n".join(gpu_report.summary(through_json([*FOUND, *h100])))
 
 
 def test_the_command_reads_a_file_that_breaks_off(

@@ -108,7 +108,7 @@ def test_the_keys_at_256_have_candidates_that_spill_less() -> None:
 def test_the_best_of_earlier_runs_is_the_centre() -> None:
     case = tuned_cases("forward", LARGE)[0]
     usual = default("forward", case, 90)
-    options = dict(usual.options) | {"block_m": 64, "num_warps": 4}
+    options = dict(usual.options) | {"block_m": 128, "num_warps": 8}
     best = Candidate("forward", case, tuple(sorted(options.items())))
     findings = [
         timed(usual, 2.0),

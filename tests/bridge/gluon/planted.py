@@ -17,6 +17,11 @@ from bridge.vectors.model.attention import Vector
 _P_AWAITED = "o, p, p_next = warpgroup_mma_wait(0, deps=[o_later, p, p_next])\n        "
 _V_RELEASED = "mbarrier.arrive(v_empty.index(v_slot), count=1)\n        "
 _FIRST_AWAITED = "s = warpgroup_mma_wait(0, deps=[s_later])\n        "
+_OUT_AWAITED = "                tma.store_wait(pendings=0)\n"
+_OUT_READ = (
+    "            if OUT == FROM_ITS_OWN:\n"
+    "                # The output of the item before has been read.\n" + _OUT_AWAITED
+)
 _K_RELEASED = "mbarrier.arrive(k_empty.index(k_slot), count=1)\n        "
 
 
@@ -79,7 +84,12 @@ PLANTED = {
         _kinds("deadlock"),
     ),
     "released-twice": Planted(
-        (("arrive(q_empty.index(W), count=1)", "arrive(q_empty.index(W), count=2)"),),
+        (
+            (
+                "    mbarrier.arrive(q_empty.index(place), count=1)\n        mbarrier.wait(v_full",
+                "    mbarrier.arrive(q_empty.index(place), count=2)\n        mbarrier.wait(v_full",
+            ),
+        ),
         _kinds("too many arrivals"),
     ),
     "one-consumer-counted": Planted(
@@ -94,11 +104,11 @@ PLANTED = {
         _kinds("operand not kept"),
     ),
     "queries-not-awaited": Planted(
-        (("        mbarrier.wait(q_full.index(W), number & 1)\n", ""),),
+        (("        mbarrier.wait(q_full.index(place), parity)\n", ""),),
         _kinds("read before it has landed"),
     ),
     "queries-overwritten": Planted(
-        (("            mbarrier.wait(q_empty.index(w), number & 1 ^ 1)\n", ""),),
+        (("            mbarrier.wait(q_empty.index(place), parity ^ 1)\n", ""),),
         _kinds("overwritten while in use", "read before it has landed"),
     ),
     "tile-too-many": Planted(
@@ -111,6 +121,34 @@ PLANTED = {
         (("for i in range(tiles):", "for i in range(tiles + 1):"),),
         _kinds("never awaited"),
         ragged,
+    ),
+    "output-overwritten": Planted(
+        ((_OUT_READ, ""),), _kinds("overwritten while in use"), chosen=(("out", 2),)
+    ),
+    "output-not-awaited": Planted(
+        (("    if OUT == FROM_ITS_OWN:\n        tma.store_wait(pendings=0)\n", ""),),
+        _kinds("never awaited"),
+        chosen=(("out", 2),),
+    ),
+    "queries-come-into-the-output": Planted(
+        (
+            (
+                _OUT_AWAITED + "                mbarrier.arrive(q_empty",
+                "                mbarrier.arrive(q_empty",
+            ),
+        ),
+        _kinds("overwritten while in use", "never awaited"),
+        chosen=(("out", 1),),
+    ),
+    "output-over-queries-in-use": Planted(
+        (("        if OUT != FROM_QUERIES:\n            mbarrier", "        mbarrier"),),
+        _kinds("overwritten while in use", "too many arrivals"),
+        chosen=(("out", 1),),
+    ),
+    "one-buffer-for-the-queries-of-two-items": Planted(
+        (("return number % ITEMS * CONSUMERS + w,", "return w,"),),
+        _kinds("overwritten while in use", "read before it has landed", "deadlock"),
+        chosen=(("items", 2),),
     ),
     "padding-seen": Planted((("(keys < kv_len)", "(keys <= kv_len)"),), of=ragged),
     "hidden-key-seen": Planted((("(rows + right)[:, None]", "(rows + right + 1)[:, None]"),)),

@@ -36,12 +36,16 @@ QUICK = (
     "unequal-lengths", "wide-heads", "long-keys",
 )  # fmt: skip
 # Few buffers, in which faults show soon.
-FEW = {"stages": 2, "in_turns": 0}
+FEW = {"stages": 2, "in_turns": 0, "items": 1, "out": 0}
 CHOSEN = {
     "as the launch has it": {},
     "in turns": {"in_turns": 1, "stages": 2},
     "a program for each item": {"waves": 0},
     "one buffer": {"stages": 1},
+    "the output by threads": {"out": 0, "items": 1},
+    "the output from the queries' buffers": {"out": 1, "items": 1},
+    "of two items, from their own": {"out": 1, "items": 2},
+    "of two items, in turns": {"out": 2, "items": 2, "in_turns": 1},
 }
 
 
@@ -68,6 +72,8 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
         "stages": data.draw(st.integers(1, 3)),
         "in_turns": data.draw(st.integers(0, 1)),
         "waves": data.draw(st.integers(0, 1)),
+        "items": data.draw(st.integers(1, 3)),
+        "out": data.draw(st.integers(0, 2)),
     }
     seed, processors = data.draw(st.integers(0, 999)), data.draw(st.integers(1, 3))
     assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []

@@ -160,6 +160,31 @@ def test_additions_read_until_they_are_waited_for(simulate: Simulate) -> None:
         simulate("pass", helper.replace("add_shared_to_global", "else_named"))
 
 
+def test_a_tile_is_stored_as_far_as_it_is_in_the_tensor_once(simulate: Simulate) -> None:
+    """The tensor of `in_desc` has 5 rows of 4, from 0 to 19; of the tile that begins at its row 2
+    and column 3 the first column is in it."""
+    begin = "buf = gl.allocate_shared_memory(gl.bfloat16, [4, 4], None)\n"
+    written = (
+        "buf.store(gl.full([4, 4], 2.0, gl.bfloat16))\n"
+        "tma.async_copy_shared_to_global(in_desc, [2, 3], buf)\n"
+    )
+    waited = "tma.store_wait(pendings=0)\n"
+    read = (
+        "full = barrier(1)\nagain = gl.allocate_shared_memory(gl.bfloat16, [4, 4], None)\n"
+        "mbarrier.expect(full, 32)\n"
+        "tma.async_copy_global_to_shared(in_desc, [1, 1], full, again)\n"
+        "mbarrier.wait(full, 0)\n"
+        "at = gl.arange(0, 4)[:, None] * 4 + gl.arange(0, 4)[None, :]\n"
+        "gl.store(out_ptr + at, again.load(None).to(gl.float32))\n"
+    )
+    found = simulate(begin + written + waited + read)
+    assert found == [5, 6, 7, 0, 9, 10, 2, 0, 13, 14, 2, 0, 17, 18, 2, 0]
+    with pytest.raises(Fault, match="stores a second time to an element of in_desc"):
+        simulate(begin + written + waited + written.split("\n", 1)[1] + waited)
+    with pytest.raises(Fault, match="may write to buf while a store that program 0 began"):
+        simulate(begin + written + written.split("\n", 1)[0])
+
+
 def test_what_two_programs_store_is_one_element_each(simulate: Simulate) -> None:
     stored = simulate("gl.store(out_ptr + gl.program_id(0), gl.num_programs(0) * 1.0)", programs=3)
     assert stored[:4] == [3, 3, 3, None]

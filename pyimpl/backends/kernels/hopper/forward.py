@@ -38,7 +38,7 @@ __all__ = ["forward", "launch", "launch_options", "why_not"]
 CACHED = 32 << 20
 _LAYOUT = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
 # The kernel's parameters for the tensors that each call has.
-TENSORS = ("q_desc", "k_desc", "v_desc", "out_ptr", "lse_ptr")
+TENSORS = ("q_desc", "k_desc", "v_desc", "out", "lse_ptr")
 
 
 @folds_into_query
@@ -121,7 +121,7 @@ def launch(
             "q_desc": descriptor(query, BLOCK_M),
             "k_desc": descriptor(key, chosen["block_n"]),
             "v_desc": descriptor(value, chosen["block_n"]),
-            "out_ptr": out, "lse_ptr": lse,
+            "out": descriptor(out, BLOCK_M) if chosen["out"] else out, "lse_ptr": lse,
             **{n: s for n, s in strides_of("o", "bhmd", out.stride()).items() if n[-1] != "d"},
             **dict(zip(("stride_lb", "stride_lh", "stride_lm"), lse.stride(), strict=True)),
             "num_batches": batch, "num_heads": num_heads,
@@ -133,7 +133,7 @@ def launch(
         {
             "BLOCK_M": BLOCK_M, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
             "STAGES": chosen["stages"],
-            "IN_TURNS": bool(chosen["in_turns"]),
+            "IN_TURNS": bool(chosen["in_turns"]), "ITEMS": chosen["items"], "OUT": chosen["out"],
         },
         4,
         1,

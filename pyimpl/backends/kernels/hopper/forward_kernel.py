@@ -30,6 +30,11 @@ from pyimpl.backends.kernels.parts.numerics import numbers_of
 LN2 = gl.constexpr(math.log(2.0))
 # The warp groups that compute.
 CONSUMERS = gl.constexpr(2)
+# How the output leaves: by each thread's own stores, or by the tensor memory accelerator, from the
+# buffers that the queries came in, which take no others before that, or from buffers of its own.
+BY_THREADS = gl.constexpr(0)
+FROM_QUERIES = gl.constexpr(1)
+FROM_ITS_OWN = gl.constexpr(2)
 
 
 def kernel(function):
@@ -43,6 +48,13 @@ def next_buffer(slot, phase, STAGES: gl.constexpr):
     """The buffer after this one, and the parity of its barriers' phase."""
     last = slot == STAGES - 1
     return gl.where(last, 0, slot + 1), gl.where(last, phase ^ 1, phase)
+
+
+@gluon.jit
+def _queries_of(w, number, ITEMS: gl.constexpr):
+    """The buffer of the queries of group `w` in the round `number`, of ITEMS for each, and the
+    parity of its barriers' phase."""
+    return number % ITEMS * CONSUMERS + w, number // ITEMS & 1
 
 
 @gluon.jit
@@ -104,10 +116,10 @@ def visited(q_first, sizes, window, BLOCK_N: gl.constexpr, ROWS: gl.constexpr):
 @gluon.jit
 def _produce(
     q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once, window, group,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """Bring the queries of each item, and the tiles of keys and values that they visit."""
-    q_bufs, k_bufs, v_bufs = buffers
+    q_bufs, k_bufs, v_bufs, _ = buffers
     q_full, q_empty, k_full, k_empty, v_full, v_empty, _ = barriers
     slot = 0
     phase = 0
@@ -115,11 +127,11 @@ def _produce(
         batch, head, q_first = _item(number, sizes, heads_at_once, CONSUMERS * BLOCK_M)
         last, tiles, _masked, _whole = visited(q_first, sizes, window, BLOCK_N, CONSUMERS * BLOCK_M)
         for w in gl.static_range(CONSUMERS):
-            mbarrier.wait(q_empty.index(w), number & 1 ^ 1)
-            mbarrier.expect(q_full.index(w), q_desc.block_type.nbytes)
-            tma.async_copy_global_to_shared(
-                q_desc, [batch, head, q_first + w * BLOCK_M, 0], q_full.index(w), q_bufs.index(w)
-            )
+            at = [batch, head, q_first + w * BLOCK_M, 0]
+            place, parity = _queries_of(w, number, ITEMS)
+            mbarrier.wait(q_empty.index(place), parity ^ 1)
+            mbarrier.expect(q_full.index(place), q_desc.block_type.nbytes)
+            tma.async_copy_global_to_shared(q_desc, at, q_full.index(place), q_bufs.index(place))
         for i in range(tiles):
             at = [batch, head // group, (last - i) * BLOCK_N, 0]
             mbarrier.wait(k_empty.index(slot), phase ^ 1)
@@ -178,7 +190,7 @@ def _over(
     """The tiles with the numbers from `begin` to `end`, counted from the tile `last` downwards:
     each one's scores are computed while `p`, the weights of the one before, are multiplied with its
     values."""
-    _, k_bufs, v_bufs = buffers
+    _, k_bufs, v_bufs, _ = buffers
     _, _, k_full, k_empty, v_full, v_empty, turns = barriers
     BLOCK_M: gl.constexpr = q.shape[0]
     HEAD_DIM: gl.constexpr = q.shape[1]
@@ -215,13 +227,13 @@ def _over(
 
 @gluon.jit
 def _consume(
-    W: gl.constexpr, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
+    W: gl.constexpr, buffers, barriers, out, lse_ptr, out_strides, lse_strides,
     rounds, sizes, heads_at_once, window, scale,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    IN_TURNS: gl.constexpr,
+    IN_TURNS: gl.constexpr, ITEMS: gl.constexpr, OUT: gl.constexpr,
 ):  # fmt: skip
     """Attention of the queries of tile W of each item."""
-    q_bufs, k_bufs, v_bufs = buffers
+    q_bufs, k_bufs, v_bufs, o_bufs = buffers
     q_full, q_empty, k_full, k_empty, v_full, v_empty, _ = barriers
     _, _, q_len, kv_len, shift = sizes
     left, right = window
@@ -232,7 +244,6 @@ def _consume(
     row_layout: gl.constexpr = gl.SliceLayout(1, s_layout)
     o_row_layout: gl.constexpr = gl.SliceLayout(1, o_layout)
     zero = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, s_layout)
-    q = q_bufs.index(W).reshape([BLOCK_M, HEAD_DIM])
     k_slot = 0
     k_phase = 0
     turn = 0
@@ -245,7 +256,9 @@ def _consume(
         l = gl.full([BLOCK_M], 0.0, gl.float32, row_layout)
         o = gl.zeros([BLOCK_M, HEAD_DIM], gl.float32, o_layout)
 
-        mbarrier.wait(q_full.index(W), number & 1)
+        place, parity = _queries_of(W, number, ITEMS)
+        q = q_bufs.index(place).reshape([BLOCK_M, HEAD_DIM])
+        mbarrier.wait(q_full.index(place), parity)
         mbarrier.wait(k_full.index(k_slot), k_phase)
         keys = k_bufs.index(k_slot).reshape([BLOCK_N, HEAD_DIM]).permute([1, 0])
         s_later = warpgroup_mma(q, keys, zero, use_acc=False, is_async=True)
@@ -276,7 +289,8 @@ def _consume(
                 q, buffers, barriers, scale, rows, kv_len, left, right, W,
                 BLOCK_N, STAGES, IN_TURNS, True, s_layout,
             )  # fmt: skip
-        mbarrier.arrive(q_empty.index(W), count=1)
+        if OUT != FROM_QUERIES:
+            mbarrier.arrive(q_empty.index(place), count=1)
         mbarrier.wait(v_full.index(v_slot), v_phase)
         values = v_bufs.index(v_slot).reshape([BLOCK_N, HEAD_DIM])
         o_later = warpgroup_mma(p, values, o, is_async=True)
@@ -284,43 +298,66 @@ def _consume(
         mbarrier.arrive(v_empty.index(v_slot), count=1)
 
         none = l == 0.0
-        o = o / gl.convert_layout(gl.where(none, 1.0, l), o_row_layout)[:, None]
-        # 64-bit offsets: an index times a stride can pass 2³¹.
-        o_rows = q_first + W * BLOCK_M + gl.arange(0, BLOCK_M, o_row_layout)
-        dims = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, o_layout))
-        stride_b, stride_h, stride_m = out_strides
-        head_ptr = out_ptr + batch.to(gl.int64) * stride_b + head.to(gl.int64) * stride_h
-        out_ptrs = head_ptr + o_rows.to(gl.int64)[:, None] * stride_m + dims[None, :]
-        gl.store(out_ptrs, o.to(dtype), mask=(o_rows < q_len)[:, None])
+        o = o * gl.convert_layout(1.0 / gl.where(none, 1.0, l), o_row_layout)[:, None]
+        o_first = q_first + W * BLOCK_M
+        if OUT == BY_THREADS:
+            # 64-bit offsets: an index times a stride can pass 2³¹.
+            o_rows = o_first + gl.arange(0, BLOCK_M, o_row_layout)
+            dims = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, o_layout))
+            stride_b, stride_h, stride_m = out_strides
+            head_ptr = out + batch.to(gl.int64) * stride_b + head.to(gl.int64) * stride_h
+            out_ptrs = head_ptr + o_rows.to(gl.int64)[:, None] * stride_m + dims[None, :]
+            gl.store(out_ptrs, o.to(dtype), mask=(o_rows < q_len)[:, None])
+        else:
+            o_buf = q_bufs.index(place) if OUT == FROM_QUERIES else o_bufs.index(W)
+            if OUT == FROM_ITS_OWN:
+                # The output of the item before has been read.
+                tma.store_wait(pendings=0)
+            o_buf.reshape([BLOCK_M, HEAD_DIM]).store(o.to(dtype))
+            fence_async_shared()
+            # Rows past the last are not written.
+            tma.async_copy_shared_to_global(out, [batch, head, o_first, 0], o_buf)
+            if OUT == FROM_QUERIES:
+                tma.store_wait(pendings=0)
+                mbarrier.arrive(q_empty.index(place), count=1)
         stride_b, stride_h, stride_m = lse_strides
         head_ptr = lse_ptr + batch.to(gl.int64) * stride_b + head.to(gl.int64) * stride_h
         lse = m * LN2 + gl.log(gl.where(none, 1.0, l))
         gl.store(head_ptr + tile_rows.to(gl.int64) * stride_m, lse, mask=tile_rows < q_len)
+    if OUT == FROM_ITS_OWN:
+        tma.store_wait(pendings=0)
 
 
 @kernel
 def forward_kernel(
-    q_desc, k_desc, v_desc, out_ptr, lse_ptr,
+    q_desc, k_desc, v_desc, out, lse_ptr,
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh, stride_lm,
     num_batches, num_heads, group, q_len, kv_len, shift, left, right, scale, heads_at_once,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    IN_TURNS: gl.constexpr,
+    IN_TURNS: gl.constexpr, ITEMS: gl.constexpr, OUT: gl.constexpr,
 ):  # fmt: skip
+    # `out` is a pointer, or a descriptor of what the tensor memory accelerator writes.
     dtype: gl.constexpr = q_desc.dtype
     barrier: gl.constexpr = mbarrier.MBarrierLayout()
-    q_bufs = gl.allocate_shared_memory(dtype, [CONSUMERS, 1, 1, BLOCK_M, HEAD_DIM], q_desc.layout)
+    QUERIES: gl.constexpr = ITEMS * CONSUMERS
+    q_bufs = gl.allocate_shared_memory(dtype, [QUERIES, 1, 1, BLOCK_M, HEAD_DIM], q_desc.layout)
+    o_bufs = q_bufs
+    if OUT == FROM_ITS_OWN:
+        shape: gl.constexpr = [CONSUMERS, 1, 1, BLOCK_M, HEAD_DIM]
+        o_bufs = gl.allocate_shared_memory(dtype, shape, q_desc.layout)
     k_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_N, HEAD_DIM], k_desc.layout)
     v_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_N, HEAD_DIM], v_desc.layout)
-    q_full = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], barrier)
-    q_empty = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], barrier)
+    q_full = gl.allocate_shared_memory(gl.int64, [QUERIES, 1], barrier)
+    q_empty = gl.allocate_shared_memory(gl.int64, [QUERIES, 1], barrier)
     k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     turns = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], barrier)
-    for i in gl.static_range(CONSUMERS):
+    for i in gl.static_range(QUERIES):
         mbarrier.init(q_full.index(i), count=1)
         mbarrier.init(q_empty.index(i), count=1)
+    for i in gl.static_range(CONSUMERS):
         mbarrier.init(turns.index(i), count=1)
     for i in gl.static_range(STAGES):
         mbarrier.init(k_full.index(i), count=1)
@@ -329,7 +366,7 @@ def forward_kernel(
         mbarrier.init(v_empty.index(i), count=CONSUMERS)
     fence_async_shared()
 
-    buffers = (q_bufs, k_bufs, v_bufs)
+    buffers = (q_bufs, k_bufs, v_bufs, o_bufs)
     barriers = (q_full, q_empty, k_full, k_empty, v_full, v_empty, turns)
     sizes = (num_batches * num_heads, num_heads, q_len, kv_len, shift)
     rounds = _rounds(num_batches * num_heads * gl.cdiv(q_len, CONSUMERS * BLOCK_M))
@@ -340,18 +377,18 @@ def forward_kernel(
     gl.warp_specialize(
         [
             (_consume, (
-                0, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
+                0, buffers, barriers, out, lse_ptr, out_strides, lse_strides,
                 rounds, sizes, heads_at_once, (left, right), scale,
-                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS,
+                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS, ITEMS, OUT,
             )),
             (_consume, (
-                1, buffers, barriers, out_ptr, lse_ptr, out_strides, lse_strides,
+                1, buffers, barriers, out, lse_ptr, out_strides, lse_strides,
                 rounds, sizes, heads_at_once, (left, right), scale,
-                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS,
+                BLOCK_M, BLOCK_N, HEAD_DIM, STAGES, IN_TURNS, ITEMS, OUT,
             )),
             (_produce, (
                 q_desc, k_desc, v_desc, buffers, barriers, rounds, sizes, heads_at_once,
-                (left, right), group, BLOCK_M, BLOCK_N, STAGES,
+                (left, right), group, BLOCK_M, BLOCK_N, STAGES, ITEMS,
             )),
         ],
         [4, 1],

@@ -78,7 +78,8 @@ class Record:
     instructions, how many of them move spilled registers, and as `sass.Loop` the bytes of these,
     the columns of the narrowest matrix instruction, and the exponentials; 0 of a kernel without
     such a loop. serialised: each matrix instruction of a warp group waits for the one before it.
-    regrouped: warps that copy give their registers to those that compute.
+    regrouped: warps that copy give their registers to those that compute. repeated: some matrix
+    instruction is given elements of its tile twice (`repeats`).
     """
 
     arch: int
@@ -99,6 +100,7 @@ class Record:
     exponentials: int = 0
     overlapped: int = 0
     regrouped: bool = False
+    repeated: bool = False
 
     @property
     def issued(self) -> float:
@@ -215,7 +217,7 @@ def _compile(arch: int, case: Case) -> Record:
         loop_instructions=main.instructions, loop_spills=main.spills,
         serialised=sass.is_serialised(text), loop_spilled_bytes=main.spilled_bytes,
         columns=main.columns, exponentials=main.exponentials, overlapped=main.overlapped,
-        regrouped=sass.is_regrouped(text),
+        regrouped=sass.is_regrouped(text), repeated=repeats(compiled.asm["ttgir"]),
     )  # fmt: skip
 
 
@@ -247,10 +249,19 @@ def resources(cubin: bytes) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def repeats(text: str) -> bool:
+    """Whether some product of Triton's GPU text adds elements of a tile more than once: the four
+    threads that share a row hold `kWidth` elements each in a row, and a tile that has fewer is
+    repeated. Triton 3.6 and 3.7 write such a text where a weight depends on a byte that is loaded
+    and on an interleaved tensor."""
+    operand = r"tt\.dot .* : tensor<\d+x(\d+)x\w+, #ttg\.dot_op<\{opIdx = 0, .*?kWidth = (\d+)\}>>"
+    return any(4 * int(width) > int(size) for size, width in re.findall(operand, text))
+
+
 def misfits(records: Iterable[Record]) -> list[str]:
     """One sentence for each way in which a record spills too much, is over its `SHARED_MEMORY` or
-    `TENSOR_MEMORY`, has its matrix instructions serialised, or in which what was read of its binary
-    cannot be so."""
+    `TENSOR_MEMORY`, has its matrix instructions serialised or given elements twice, or in which
+    what was read of its binary cannot be so."""
     found = []
     for r in records:
         if not (0 < r.registers <= 255 and r.shared > 0):
@@ -276,6 +287,8 @@ def misfits(records: Iterable[Record]) -> list[str]:
             found.append(f"sm_{r.arch}, {r.case}: {r.shared} bytes of shared memory, over {limit}")
         if r.serialised:
             found.append(f"sm_{r.arch}, {r.case}: the compiler serialises its matrix instructions")
+        if r.repeated:
+            found.append(f"sm_{r.arch}, {r.case}: a product adds elements of its tile twice")
         if r.case.kernel in WARP_SPECIALISED:
             found += _losses(r)
         if r.tensor_memory > TENSOR_MEMORY:

@@ -151,6 +151,11 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
+def is_hopper(capability: int) -> bool:
+    """Whether it is a Hopper GPU's, on which launch options have been timed."""
+    return 90 <= capability < 100
+
+
 def has_warpgroups(capability: int) -> bool:
     """Whether products take their operands from shared memory, of which a block may use 227 KiB:
     Hopper (90) and Blackwell's data centre devices (100 to 119). The others have down to 99 KiB."""

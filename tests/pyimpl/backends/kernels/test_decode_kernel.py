@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pyimpl.backends.kernels import decode as decoding
 from pyimpl.backends.kernels.combine import combine_into
-from pyimpl.backends.kernels.decode import decode, split_count, visited_keys
+from pyimpl.backends.kernels.decode import decode, programs_each, split_count, visited_keys
 from pyimpl.backends.kernels.forward import forward
 from pyimpl.backends.kernels.paged import paged
 
@@ -215,8 +215,11 @@ def test_weights_of_parts_sum_to_1_where_log_sum_exps_are_large() -> None:
 
 
 def test_how_many_splits() -> None:
-    """Two programs for each multiprocessor; 4 tiles to a split at least; 128 splits at most."""
+    """Two programs for each multiprocessor, on Hopper four; 4 tiles to a split at least; 128 splits
+    at most."""
     assert split_count(programs=8, tiles=10_000, processors=132) == 33
+    assert split_count(programs=8, tiles=10_000, processors=132, each=programs_each(90)) == 66
+    assert programs_each(80) == programs_each(100) == 2
     assert split_count(programs=8, tiles=40, processors=132) == 10
     assert split_count(programs=1000, tiles=10_000, processors=132) == 1
     assert split_count(programs=1, tiles=10_000, processors=132) == decoding.MAX_SPLITS

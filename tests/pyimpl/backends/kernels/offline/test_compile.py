@@ -21,6 +21,7 @@ from pyimpl.backends.kernels.offline.compile import (
     Record,
     compile_offline,
     misfits,
+    repeats,
     table,
 )
 
@@ -129,6 +130,7 @@ def test_these_files_import_no_other_of_the_package() -> None:
             replace(RECORD, serialised=True),
             "the compiler serialises its matrix instructions",
         ),
+        (replace(RECORD, repeated=True), "a product adds elements of its tile twice"),
         (replace(RECORD, loop_instructions=0), "0 instructions were read of its loop"),
         (replace(RECORD, registers=0), "0 registers and"),
     ],
@@ -136,6 +138,24 @@ def test_these_files_import_no_other_of_the_package() -> None:
 def test_what_does_not_fit_is_said(record: Record, said: str) -> None:
     (message,) = misfits([record])
     assert said in message
+
+
+DOT = (
+    "%y = tt.dot %p, %v, %acc : tensor<16x{size}xbf16, #ttg.dot_op<{{opIdx = 0, parent = #mma, "
+    "kWidth = {width}}}>> * tensor<{size}x64xbf16, #ttg.dot_op<{{opIdx = 1, parent = #mma, "
+    "kWidth = {width}}}>> -> tensor<16x64xf32, #mma>"
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "width", "found"), [(16, 2, False), (16, 4, False), (16, 8, True), (32, 8, False)]
+)
+def test_a_tile_that_four_threads_do_not_fill_is_repeated(
+    size: int, width: int, found: bool
+) -> None:
+    """As Triton wrote it of weights that a mask hides and dropout drops, until `kept_pairs` took
+    the largest of one."""
+    assert repeats(DOT.format(size=size, width=width)) == found
 
 
 HOPPER = replace(

@@ -114,9 +114,9 @@ theorem rounded_softcap (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤
   have hu₀ := hp.unit
   have ha : numeral a * p.unit + numeral b * p.unit ≤ 3 * p.unit := by
     have : (numeral a : R) + numeral b ≤ 3 := by
-      have h₁ : ((a + b : Nat) : R) ≤ ((3 : Nat) : R) := OrderedRing.natCast_le_natCast_of_le _ _ hab
+      have h : ((a + b : Nat) : R) ≤ ((3 : Nat) : R) := OrderedRing.natCast_le_natCast_of_le _ _ hab
       rw [numeral_eq, numeral_eq, ← Semiring.natCast_add]
-      refine Std.le_trans h₁ ?_
+      refine Std.le_trans h ?_
       rw [← numeral_eq, numeral_succ, numeral_two]
       grind
     have := OrderedRing.mul_le_mul_of_nonneg_right this hu₀

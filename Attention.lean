@@ -137,6 +137,7 @@ public import Attention.Model.Real.Ring
 public import Attention.Model.Real.Squarings
 public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
+public import Attention.Model.RoundedChanges
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Model.Rounding
@@ -228,6 +229,7 @@ public import Attention.Proof.Ring.Invariant
 public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.Bits
+public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
 public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Flash
@@ -245,6 +247,7 @@ public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.Sum
+public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink
 public import Attention.Proof.Scores.Softcap
@@ -294,6 +297,7 @@ public import Attention.Spec.RingNet
 public import Attention.Spec.Rows
 public import Attention.Spec.SafeSoftcap
 public import Attention.Spec.Schedule
+public import Attention.Spec.ScoreChangeTolerance
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.ScoreTemperature
 public import Attention.Spec.ScoreTolerance

@@ -36,6 +36,7 @@ WITHOUT_VECTORS = {
     "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; as "
     "above",
     "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
+    "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
 }

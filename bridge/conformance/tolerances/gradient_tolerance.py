@@ -185,7 +185,8 @@ def _scores(
     for added in scored.added:
         s = s + added.double()
         finite = torch.where(torch.isinf(added), 0.0, added.double().abs() + s.abs())
-        off = off + (2 * u + stored) * finite
+        # The errors of both are rounded with them.
+        off = off + SECOND_ORDER * (2 * u + stored) * (finite + off)
     return s, off, slope, slope_error
 
 

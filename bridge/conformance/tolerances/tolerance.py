@@ -30,6 +30,8 @@ _SCORE_ROUNDINGS = 2
 # cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
 # its relative accuracy near 0), and the product.
 _SOFTCAP_ROUNDINGS = 8
+# A number that is added, a product whose base may be changed; and the sum of score and number.
+_SUM_ROUNDINGS = 2
 # Product with the value, and a division: normalisation of a weight or of the output, which GPUs do
 # to 2 units in the last place (4 roundings) or as reciprocal and product.
 _OUTPUT_ROUNDINGS = 6
@@ -70,23 +72,51 @@ def _gamma(operations: Array, unit: float) -> Array:
     return np.where(product < 1.0, product / (1.0 - product), np.inf)
 
 
-def _change_scores(
-    products: Array, changes: ScoreChanges, rounding: RoundingModel
-) -> tuple[Array, Array]:
-    """The scores after softcap and addition, and the errors that these add."""
-    scores, errors = products, np.zeros_like(products)
+def _capped(products: Array, changes: ScoreChanges) -> Array:
+    """The scores after softcap alone."""
+    if changes.softcap is None:
+        return products
+    return np.asarray(changes.softcap * np.tanh(products / changes.softcap), dtype=np.float64)
+
+
+def _added(shape: tuple[int, ...], changes: ScoreChanges) -> Array:
+    """The numbers that are added to scores of this shape."""
+    added = 0.0 if changes.added is None else changes.added
+    return np.broadcast_to(np.asarray(added, dtype=np.float64), shape)
+
+
+@implements("Attention.Spec.ScoreChange.apply")
+def _changed(products: Array, changes: ScoreChanges) -> Array:
+    """The scores after softcap and addition."""
+    return _capped(products, changes) + _added(products.shape, changes)
+
+
+@implements("Attention.Spec.softcapError")
+@implements("Attention.Spec.addedError")
+@implements("Attention.Spec.changedError")
+def _change_errors(
+    errors: Array, products: Array, changes: ScoreChanges, rounding: RoundingModel
+) -> Array:
+    """The bounds of the errors of scores after softcap and addition, from those before."""
     unit = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
     if changes.softcap is not None:
         # An error of the score comes out no larger: the slope of tanh is at most 1.
-        scores = changes.softcap * np.tanh(scores / changes.softcap)
         errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap
     if changes.added is not None:
-        added = np.broadcast_to(np.asarray(changes.added, dtype=np.float64), scores.shape)
-        scores = scores + added
-        finite = np.where(np.isfinite(added), np.abs(added) + np.abs(scores), 0.0)
-        errors = errors + (2 * unit + stored) * finite
-    return scores, errors
+        added = _added(products.shape, changes)
+        scores = np.where(np.isfinite(added), _capped(products, changes) + added, 0.0)
+        size = np.where(np.isfinite(added), np.abs(added), 0.0)
+        growth = math.expm1(_SUM_ROUNDINGS * math.log1p(unit) + math.log1p(stored))
+        # The errors of both are rounded with them: they count where the sum is 0 as well.
+        errors = (errors + growth * size) * (1.0 + growth) + growth * np.abs(scores)
+    return errors
+
+
+@implements("Attention.Spec.sinkError")
+def _sink_error(sink: float, rounding: RoundingModel) -> float:
+    """The bound of the error of a sink's score."""
+    return math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink)
 
 
 @dataclass(frozen=True)
@@ -190,12 +220,12 @@ def _rows(
     """
     unit = rounding.accumulator.unit
     products = scale * (q @ k.swapaxes(-1, -2))
-    scores, change_errors = _change_scores(products, changes, rounding)
+    scores = _changed(products, changes)
     mask = mask & (scores > -np.inf)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:
         # One more key, whose score is given.
-        sink_errors = np.full((*scores.shape[:-1], 1), _SCORE_ROUNDINGS * unit * abs(changes.sink))
+        sink_errors = np.full((*scores.shape[:-1], 1), _sink_error(changes.sink, rounding))
         scores = np.concatenate([scores, np.full_like(sink_errors, changes.sink)], axis=-1)
         mask = np.concatenate([mask, np.ones_like(sink_errors, dtype=bool)], axis=-1)
     num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
@@ -207,7 +237,8 @@ def _rows(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    errors = _score_errors(q, k, products, below_max, scale, rounding) + change_errors
+    errors = _score_errors(q, k, products, below_max, scale, rounding)
+    errors = _change_errors(errors, products, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)
     score_errors = np.where(mask, errors, 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.

@@ -6,14 +6,10 @@ formats without a smallest number, and from below for those that there are.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -23,6 +19,7 @@ from tolerance_by_spec import (
     CLOSE,
     Inputs,
     by_spec,
+    changed,
     difference,
     disagreements,
     endless,
@@ -32,7 +29,7 @@ from tolerance_by_spec import (
 )
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel, generous
-from bridge.conformance.tolerances import row_average, tolerance
+from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.tolerance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 
@@ -325,22 +322,6 @@ LSE_MUTANTS = {
         "+ 1.0 + anchor)",
     ),
 }
-
-
-def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The code of the tolerances with one place changed, in the module or in the one below it."""
-    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
-    assert sum(text.count(old) for text in texts.values()) == 1
-    for one, text in texts.items():
-        spec = importlib.util.spec_from_loader(one.__name__, loader=None)
-        assert spec is not None
-        module = importlib.util.module_from_spec(spec)
-        # What imports the name, as tolerances do averages, finds the changed one.
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        # It implements nothing.
-        code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
-        exec(compile(code, str(one.__file__), "exec"), module.__dict__)
-    return module
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
-from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances import row_average, tolerance
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.spec.core import Arithmetic
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
@@ -250,3 +254,19 @@ def wrong_lse(
         one = float(found[i]) / tolerance.EVALUATION
         if abs(difference(one, exact)) > CLOSE * float(exact):
             yield f"row {i}: {one} for {float(exact)}"
+
+
+def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The code of the tolerances with one place changed, in the module or in the one below it."""
+    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
+    assert sum(text.count(old) for text in texts.values()) == 1
+    for one, text in texts.items():
+        spec = importlib.util.spec_from_loader(one.__name__, loader=None)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        # What imports the name, as tolerances do averages, finds the changed one.
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        # It implements nothing.
+        code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+        exec(compile(code, str(one.__file__), "exec"), module.__dict__)
+    return module

@@ -9,7 +9,6 @@ nothing is learnt here.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,62 +16,15 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from bridge.ptx.machine import NotSimulated, Program
+from bridge.ptx.execute import run_program
+from bridge.ptx.machine import Program
 from bridge.ptx.memory import Buffers
-from bridge.ptx.moves import MOVES
-from bridge.ptx.operations import OPERATIONS, Run
 from bridge.ptx.parse import parse
-from bridge.ptx.products import PRODUCTS
-from bridge.ptx.syntax import Constant, Instruction, Kernel, Symbol
+from bridge.ptx.syntax import Kernel
 from pyimpl.backends.kernels.offline.compile import specialise
 from pyimpl.backends.kernels.parts.launch import Launch
 
 ARCHITECTURE = 80
-
-
-def _jump(program: Program, instruction: Instruction) -> None:
-    (label,) = instruction.operands
-    if not isinstance(label, Symbol):
-        raise NotSimulated(instruction)
-    program.jump(label.name)
-
-
-def _end(program: Program, instruction: Instruction) -> None:
-    program.end()
-
-
-def _barrier(program: Program, instruction: Instruction) -> None:
-    """`bar.sync 0` of all threads; `bar.warp.sync`: a warp's threads go together anyway."""
-    if instruction.modifiers == ("warp", "sync"):
-        program.whole_warps()
-    elif instruction.modifiers == ("sync",) and instruction.operands == (Constant(0),):
-        program.barrier()
-    else:
-        raise NotSimulated(instruction)
-
-
-_CONTROL: dict[str, Run] = {"bra": _jump, "ret": _end, "exit": _end, "bar": _barrier}
-INSTRUCTIONS: Mapping[str, Run] = {**OPERATIONS, **MOVES, **PRODUCTS, **_CONTROL}
-
-
-def run_program(program: Program) -> int:
-    """Run it to its end. Returns how many instructions that took.
-
-    Raises:
-        Fault: it does what none may.
-        NotSimulated: an instruction is not known.
-    """
-    steps = 0
-    with np.errstate(all="ignore"):
-        while program.step():
-            steps += 1
-            instruction = program.now
-            execute = INSTRUCTIONS.get(instruction.operation)
-            if execute is None:
-                raise NotSimulated(instruction)
-            if program.active.any():
-                execute(program, instruction)
-    return steps
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,9 +137,7 @@ class Program:
     def fault(self, kind: Kind, what: str, thread: int | None = None) -> NoReturn:
         """Raise the Fault that the instruction under way is; `thread` does it."""
         who = "" if thread is None else f", thread {thread}"
-        raise Fault(
-            kind, f"{self.kernel.name}, program {self.number}{who}: {self.now}: {what}"
-        )  # fmt: skip
+        raise Fault(kind, f"{self.kernel.name}, program {self.number}{who}: {self.now}: {what}")
 
     def whole_warps(self) -> None:
         """Raise the Fault of an instruction that all threads of a warp must execute, unless they
@@ -166,8 +164,7 @@ class Program:
                 return np.full(len(self.lanes), bits & ((1 << width) - 1), UNSIGNED[width])
             case Special(name) if name in self._special:
                 found = self._special[name]
-            case Symbol():
-                # The one array in shared memory, which begins at 0.
+            case Symbol(name) if name == self.kernel.array:
                 found = np.zeros(len(self.lanes), np.uint32)
             case _:
                 raise NotSimulated(self.now)

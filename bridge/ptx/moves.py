@@ -80,11 +80,11 @@ def store(program: Program, instruction: Instruction) -> None:
     """st of one, two or four numbers."""
     place, given = instruction.operands
     space, count, size = _shape(instruction)
+    addresses = program.addresses(place, count * size)
     columns = [
         program.bits(part, f"b{8 * size}")[program.active][:, None].view(np.uint8)
         for part in parts(given)
     ]
-    addresses = program.addresses(place, count * size)
     program.store(space, addresses, np.concatenate(columns, axis=1))
 
 

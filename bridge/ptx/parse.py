@@ -27,6 +27,7 @@ from bridge.ptx.syntax import (
 _ENTRY = re.compile(r"\.entry\s+(\w+)\s*\((.*?)\)(.*?)\{", re.DOTALL)
 _PARAMETER = re.compile(r"\.param\s+\.(\w+)\s[^,]*?(\w+)\s*(?:,|$)", re.DOTALL)
 _THREADS = re.compile(r"\.(?:reqntid|maxntid)\s+(\d+)")
+_ARRAY = re.compile(r"\.shared\s[^;]*?(\w+)\[\w*\]\s*;")
 _LABEL = re.compile(r"\s*([$\w]+):")
 _SCOPE = re.compile(r"\s*[{}]")
 _STATEMENT = re.compile(r"\s*([^;{}]*(?:\{[^{};]*\}[^;{}]*)*);")
@@ -56,6 +57,9 @@ def parse(text: str) -> Kernel:
     threads = _THREADS.search(entry[3])
     if threads is None:
         raise ValueError(f"{entry[1]} must say how many threads it has (`.reqntid`)")
+    arrays = _ARRAY.findall(text)
+    if len(arrays) > 1:
+        raise ValueError(f"{entry[1]} must have one array in shared memory, not {len(arrays)}")
     parameters = tuple(Parameter(name, kind) for kind, name in _PARAMETER.findall(entry[2]))
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}
@@ -83,7 +87,15 @@ def parse(text: str) -> Kernel:
         else:
             line = text.count("\n", 0, at) + 1
             raise ValueError(f"line {line} is no statement: {text[at : at + 60].strip()!r}")
-    return Kernel(entry[1], parameters, int(threads[1]), registers, tuple(instructions), labels)
+    return Kernel(
+        name=entry[1],
+        parameters=parameters,
+        threads=int(threads[1]),
+        registers=registers,
+        array=arrays[0] if arrays else None,
+        instructions=tuple(instructions),
+        labels=labels,
+    )
 
 
 def _instruction(text: str, line: int) -> Instruction:

@@ -112,13 +112,15 @@ class Parameter:
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """threads: of a program (a CTA in PTX), from `.reqntid`; registers: bits of those that are
-    declared, by name, or by what precedes the number in it; a predicate has 1; labels: the numbers
-    of the instructions that they stand before."""
+    declared, by name, or by what precedes the number in it; a predicate has 1; array: the name of
+    the array in shared memory, which begins at 0 there; labels: the numbers of the instructions
+    that they stand before."""
 
     name: str
     parameters: tuple[Parameter, ...]
     threads: int
     registers: Mapping[str, int]
+    array: str | None
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
 

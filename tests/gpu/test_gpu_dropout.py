@@ -62,7 +62,7 @@ def test_the_kernels_keep_what_the_cpu_keeps(p: float, dtype: torch.dtype) -> No
 
 
 @pytest.mark.parametrize("head_dim", [18, 64, 128, 256])
-@pytest.mark.parametrize("changed", ["nothing", "causal", "bias"])
+@pytest.mark.parametrize("changed", ["nothing", "causal", "bias", "mask"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_outputs_and_gradients(dtype: torch.dtype, changed: str, head_dim: int) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -75,10 +75,13 @@ def test_outputs_and_gradients(dtype: torch.dtype, changed: str, head_dim: int) 
     options = score_options(query, is_causal=changed == "causal", dropout=dropout())
     if changed == "bias":
         options = replace(options, bias=normal(4, 1, KV_LEN, kind=torch.float32))
+    if changed == "mask":
+        options = replace(options, mask=torch.rand(4, 1, KV_LEN, generator=generator) < 0.7)
+    pairs = {"bias": options.bias, "mask": options.mask}
     there = replace(
         options,
         dropout=dropout(device=DEVICE),
-        bias=None if options.bias is None else options.bias.to(DEVICE),
+        **{name: None if x is None else x.to(DEVICE) for name, x in pairs.items()},
     )
     given = [x.to(DEVICE) for x in (query, key, value)]
     outputs = torch.ops.pyimpl.attention(*given, "triton", *there.flat())

@@ -151,7 +151,7 @@ def bias_kernel(
                         )  # fmt: skip
                     kept = None
                     if scores.drop is not None:
-                        kept = kept_pairs(scores, queries + shift, n * BLOCK_N, BLOCK_N)
+                        kept = kept_pairs(scores, queries + shift, n * BLOCK_N, mask_ptr, BLOCK_N)
                     pairs = Pairs(
                         (queries + shift)[:, None], keys[None, :],
                         inside_m[:, None] & inside_n[None, :], lse[:, None], delta[:, None],

@@ -134,7 +134,7 @@ def _over_query_tiles(
             bias = at.bias + begin * at.bias_m + across
         kept = None
         if scores.drop is not None:
-            kept = tl.trans(kept_pairs(scores, queries + shift, key_first, BLOCK_N))
+            kept = tl.trans(kept_pairs(scores, queries + shift, key_first, at.mask, BLOCK_N))
         pairs = Pairs(
             (queries + shift)[None, :], keys[:, None], keys_inside[:, None] & inside[None, :],
             lse[None, :], delta[None, :], slope, mask, bias, kept,

@@ -109,7 +109,7 @@ def _over_key_tiles(
             bias = (at.bias + begin * at.bias_n)[:, None] + rows[None, :] * at.bias_n
         kept = None
         if scores.drop is not None:
-            kept = kept_pairs(scores, queries + shift, tile * BLOCK_N, BLOCK_N)
+            kept = kept_pairs(scores, queries + shift, tile * BLOCK_N, at.mask, BLOCK_N)
         pairs = Pairs(
             (queries + shift)[:, None], keys[None, :], rows_inside[:, None] & inside[None, :],
             lse[:, None], delta[:, None], slope, mask, bias, kept,

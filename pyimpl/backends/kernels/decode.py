@@ -204,9 +204,16 @@ def _decode_kernel(
 
 
 def launch_options(
-    dtype: torch.dtype, head_dim: int, value_dim: int, rows: int, capability: int
+    dtype: torch.dtype,
+    head_dim: int,
+    value_dim: int,
+    rows: int,
+    capability: int,
+    *,
+    pairs: bool = False,
 ) -> dict[str, int]:
-    """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch; `rows`: q_len × group.
+    """`block_m`, `block_n`, `num_warps` and `num_stages` for a launch; `rows`: q_len × group;
+    pairs: whether there is a mask or a bias, whose addresses take registers.
 
     As in `forward.launch_options`; those for Hopper in bfloat16 are timed, on one H200.
     """
@@ -223,7 +230,7 @@ def launch_options(
             block_m = min(padded_size(rows), 32)
         block_n = 64 if dim <= 128 else 32
         # Of programs so small a multiprocessor of Hopper has `programs_each` at once.
-        small = is_hopper(capability) and block_m == 16 and dim > 64
+        small = is_hopper(capability) and block_m == 16 and dim > 64 and not pairs
         num_warps = 2 if small else 4
     return {
         "block_m": block_m,
@@ -308,7 +315,10 @@ def launch(
     check_length("q_len × heads / kv_heads", q_len * group)
     check_length("kv_len", kv_len)
     if chosen is None:
-        chosen = launch_options(query.dtype, head_dim, value_dim, q_len * group, capability)
+        chosen = launch_options(
+            query.dtype, head_dim, value_dim, q_len * group, capability,
+            pairs=options.mask is not None or options.bias is not None,
+        )  # fmt: skip
     block_n = chosen["block_n"] if block_n is None else block_n
     check_block("block_m", chosen["block_m"])
     check_block("block_n", block_n)

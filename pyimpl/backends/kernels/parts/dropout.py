@@ -44,9 +44,10 @@ def drop_of(seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift):
 
 
 @device_function
-def kept_pairs(scores, positions, key_first, BLOCK_N: tl.constexpr):
+def kept_pairs(scores, positions, key_first, mask, BLOCK_N: tl.constexpr):
     """Which weights are kept, `[BLOCK_M, BLOCK_N]`, of the queries at these `positions` on the
-    axis of the keys and of the keys from `key_first`, a multiple of 4, on, by `loop.Scores`."""
+    axis of the keys and of the keys from `key_first`, a multiple of 4, on, by `loop.Scores`; mask:
+    None where no boolean mask hides pairs."""
     drop = scores.drop
     rows = positions - drop.shift
     column = key_first
@@ -69,10 +70,12 @@ def kept_pairs(scores, positions, key_first, BLOCK_N: tl.constexpr):
             tl.where(late, n1, k3),
         )  # fmt: skip
     kept = tl.interleave(tl.interleave(k0, k2), tl.interleave(k1, k3))
-    # The largest of one: Triton sees no interleaving behind it. Otherwise it takes a weight of 16
-    # bits that a mask hides and dropout drops for one made of 4 bits, and adds the elements of
-    # tiles of 16 twice (`offline.compile.repeats`).
-    return tl.max(kept[:, :, None], 2) != 0
+    if mask is not None:
+        # The largest of one: Triton sees no interleaving behind it. Otherwise it takes a weight of
+        # 16 bits that a mask hides and dropout drops for one made of 4 bits, and adds the elements
+        # of tiles of 16 twice (`offline.compile.repeats`).
+        kept = tl.max(kept[:, :, None], 2)
+    return kept != 0
 
 
 @device_function

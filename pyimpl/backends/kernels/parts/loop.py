@@ -261,7 +261,7 @@ def over_key_tiles(
             s, v = add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N)
         kept = None
         if scores.drop is not None:
-            kept = kept_pairs(scores, rows.positions, tile * BLOCK_N, BLOCK_N)
+            kept = kept_pairs(scores, rows.positions, tile * BLOCK_N, rows.mask, BLOCK_N)
         m, l, o = step_block(m, l, o, s, factor, v, kept)
     return m, l, o
 

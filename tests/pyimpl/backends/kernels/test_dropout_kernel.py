@@ -66,7 +66,7 @@ def _kept_kernel(
         first_key = tl.load(first_ptr + 1)
     drop = Drop(tl.load(seed_ptr), head, last, 1.0, shift)
     scores = Scores(1.0, None, None, None, drop, first_query, first_key)
-    kept = kept_pairs(scores, rows + shift, key_first, 32)
+    kept = kept_pairs(scores, rows + shift, key_first, None, 32)
     tl.store(out_ptr + rows[:, None] * 32 + keys[None, :], kept.to(tl.int8))
 
 
@@ -141,7 +141,7 @@ def mutant(name: str, file: str, through: str | None, old: str, new: str) -> Mut
 FORWARD_MUTANTS = [
     mutant(
         "columns counted from the tile's first", LOOP, FORWARD,
-        "rows.positions, tile * BLOCK_N, BLOCK_N)", "rows.positions, 0, BLOCK_N)",
+        "rows.positions, tile * BLOCK_N, rows.mask", "rows.positions, 0, rows.mask",
     ),
     mutant(
         "l of what dropout leaves", LOOP, FORWARD,
@@ -187,10 +187,10 @@ BACKWARD_MUTANTS = [
           "grad_p * scores.drop.scale"),
     mutant("dV of all weights", TILE, ENTRY, "p = tl.where(pairs.kept, p, 0.0)", "p = p"),
     mutant("dV not divided", KEYS, ENTRY, "grad_v = grad_v * keep_scale", "grad_v = grad_v * 1.0"),
-    mutant("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, BLOCK_N",
-          "queries + shift, 0, BLOCK_N"),
-    mutant("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, BLOCK_N",
-          "queries + shift, 0, BLOCK_N"),
+    mutant("dK and dV by another mask", KEYS, ENTRY, "queries + shift, key_first, at.mask",
+          "queries + shift, 0, at.mask"),
+    mutant("dQ by another mask", QUERIES, ENTRY, "queries + shift, tile * BLOCK_N, at.mask",
+          "queries + shift, 0, at.mask"),
     mutant("the words exchanged", DROP, ENTRY,
           "tl.interleave(tl.interleave(k0, k2), tl.interleave(k1, k3))",
           "tl.interleave(tl.interleave(k0, k1), tl.interleave(k2, k3))"),

@@ -29,11 +29,11 @@ pytestmark = NEEDS_COMPILER
 FAMILIES = sorted(
     path.stem for path in default_directory().glob("*.json") if path.stem != "index"
 )  # fmt: skip
-# A vector of each kernel: forward, decode with and without pages, packed, backward; with dropout.
+# Forward, backward with dropout and a mask, decoding with pages: as little as these compile.
 FEW = {
     "float16": ("gradient-dropout-tiles-003",),
-    "bfloat16": ("gradient-grouped-000", "varlen-003", "paged-000", "causal-003"),
-    "float32": ("gradient-000", "combine-000", "dropout-tiles-001"),
+    "bfloat16": ("paged-000", "causal-003"),
+    "float32": ("dropout-tiles-001",),
 }
 
 
@@ -48,7 +48,7 @@ def chosen(*ids: str) -> list[Family]:
 
 
 @pytest.mark.parametrize("dtype", FEW)
-def test_a_vector_of_each_kernel(dtype: str) -> None:
+def test_a_few_vectors(dtype: str) -> None:
     result = run(PyimplPtx(), chosen(*FEW[dtype]), dtype)
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
@@ -65,11 +65,11 @@ def test_a_family(name: str, dtype: str) -> None:
 def test_elements_that_are_added_twice_are_found() -> None:
     """As an H200 had it with this text: Triton 3.6 and 3.7 choose kWidth = 8 for tiles of 16, and
     gradients are twice those that are right. The interpreter and TTIR are right."""
-    hidden = "return tl.max(kept[:, :, None], 2) != 0"
+    hidden = "kept = tl.max(kept[:, :, None], 2)"
 
     def edit(text: str) -> str:
         assert text.count(hidden) == 1
-        return text.replace(hidden, "return kept != 0")
+        return text.replace(hidden, "pass")
 
     dropout, entry = "backends/kernels/parts/dropout.py", "backends/kernels/backward.py"
     vectors = chosen("gradient-dropout-tiles-003")

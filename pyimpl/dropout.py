@@ -114,6 +114,15 @@ class Dropout:
         below = torch.stack(self._below(numbers, i, calls), dim=-1).flatten(-2)
         return below[..., start % 4 : start % 4 + len(columns)]
 
+    def kept_numbers(self, batch: int, places: Tensor, width: int) -> Tensor:
+        """Whether each number of vectors `[batch, length, width]` at these places `[length]` of
+        their sequences is kept, boolean: as the weight of query `place` and of key 0, … in the one
+        head of each batch."""
+        calls = torch.arange(-(-width // 4), device=places.device)
+        heads = self.numbers(batch, 1)[..., None, None]
+        below = torch.stack(self._below(heads, places, calls), dim=-1).flatten(-2)
+        return below[:, 0, :, :width]
+
     def _below(self, heads: Tensor, rows: Tensor, calls: Tensor) -> list[Tensor]:
         """Whether each of the four words of each call keeps its weight, `[batch, heads, rows,
         calls]`, for the numbers of heads `[batch, heads, 1, 1]`, rows and calls."""
@@ -146,31 +155,47 @@ def checked_dropout(dropout_p: object, seed: object, query: Tensor) -> Dropout |
     2⁶³ − 1, or an int64 tensor of no dimension on that device.
     """
     p = checked_p("dropout_p", dropout_p)
+    checked = checked_seed(seed, "query", query)
+    if p == 0.0:
+        return None
+    if checked is None:
+        checked = torch.randint(2**63 - 1, (), dtype=torch.int64, device=query.device)
+    return Dropout(p, checked)
+
+
+def checked_seed(seed: object, name: str, like: Tensor) -> Tensor | None:
+    """A `dropout_seed` on the device of the tensor `like`, of this name; None for none. Raises as
+    `checked_dropout` does."""
+    if seed is None:
+        return None
     if isinstance(seed, Tensor):
         if seed.dtype != torch.int64 or seed.dim() != 0:
             raise ValueError(
                 "dropout_seed must be a number or an int64 tensor of no dimension, not "
                 f"{seed.dtype} of shape {check.shape(seed)}"
             )
-        if seed.device != query.device:
+        if seed.device != like.device:
             raise ValueError(
-                f"dropout_seed must be on the device of query, {query.device}, not on {seed.device}"
+                f"dropout_seed must be on the device of {name}, {like.device}, not on {seed.device}"
             )
-    elif seed is not None:
-        if not check.is_whole(seed):
-            raise TypeError(
-                "dropout_seed must be a whole number, a torch.Tensor or None, not "
-                f"{check.describe(seed)}"
-            )
-        number: Any = seed
-        if not 0 <= number < 2**63:
-            raise ValueError(
-                f"dropout_seed must be at least 0 and below 2⁶³, not {check.describe(seed)}"
-            )
-    if p == 0.0:
-        return None
-    if seed is None:
-        seed = torch.randint(2**63 - 1, (), dtype=torch.int64, device=query.device)
-    elif not isinstance(seed, Tensor):
-        seed = torch.full((), check.whole(seed), dtype=torch.int64, device=query.device)
-    return Dropout(p, seed)
+        return seed
+    if not check.is_whole(seed):
+        raise TypeError(
+            "dropout_seed must be a whole number, a torch.Tensor or None, not "
+            f"{check.describe(seed)}"
+        )
+    number: Any = seed
+    if not 0 <= number < 2**63:
+        raise ValueError(
+            f"dropout_seed must be at least 0 and below 2⁶³, not {check.describe(seed)}"
+        )
+    return torch.full((), check.whole(seed), dtype=torch.int64, device=like.device)
+
+
+def seed_of(seed: Tensor, number: int) -> Tensor:
+    """The seed of dropout at one of several places in a model, from 0 on, by one seed for all: the
+    lower 63 bits of words 0 and 1 of Philox at counter (number, 0, 0, 1), which no weight has."""
+    zero = torch.zeros_like(seed)
+    counter = (zero + number, zero, zero, zero + 1)
+    low, high, _, _ = philox4x32(counter, (seed & WORD, (seed >> 32) & WORD))
+    return low | (high & 0x7FFFFFFF) << 32

@@ -6,7 +6,6 @@ Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context infe
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -17,7 +16,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend, choose_backend
-from pyimpl.distributed.agreement import Description, agreed, is_checked
+from pyimpl.distributed.agreement import Description, agreed, digest, is_checked
 from pyimpl.distributed.arguments import Prepared, check_shards, describe
 from pyimpl.distributed.blocks import Sequence
 from pyimpl.distributed.passing import Processes, outside_of_graphs, processes_of, told
@@ -130,9 +129,7 @@ def _prepare(
 
 def _describe(given: Prepared) -> Description:
     """What must be the same in every process: the queries too."""
-    query = given.query.detach().cpu().contiguous()
-    digest = hashlib.sha256(query.view(torch.uint8).numpy().tobytes()).hexdigest()[:8]
-    return describe(given) | {"the digest of query": digest}
+    return describe(given) | {"the digest of query": digest(given.query)}
 
 
 @folds_into_query

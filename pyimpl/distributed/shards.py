@@ -174,7 +174,7 @@ def in_rows(shards: Shards, width: int) -> tuple[Shards, tuple[Shards, ...]]:
     rows = [shards.places[i : i + width] for i in range(0, shards.processes, width)]
     held = [torch.cat(row).sort().values for row in rows]
     inside = [
-        Shards(tuple(torch.searchsorted(all_of_row, places) for places in row))
+        Shards(tuple(torch.searchsorted(all_of_row, places.contiguous()) for places in row))
         for row, all_of_row in zip(rows, held, strict=True)
     ]
     return Shards(tuple(held)), tuple(inside)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from functools import partial
+from typing import TYPE_CHECKING, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +19,15 @@ from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.implements import implements
 from pyimpl.modules.feed_forward import FeedForward
 from pyimpl.modules.internal import layer_conversion
+from pyimpl.modules.internal.drops import Drops
+from pyimpl.modules.internal.in_shards import checked_context
 from pyimpl.modules.internal.sizes import heads_of_model
 from pyimpl.modules.keys_values import KeysValues
 from pyimpl.modules.multi_head_attention import MultiHeadAttention
 from pyimpl.modules.residual import Residual
+
+if TYPE_CHECKING:
+    from pyimpl.distributed import ContextParallel
 
 
 @dataclass(frozen=True)
@@ -92,17 +98,20 @@ class DecoderLayer(nn.Module):
         *,
         key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The output, of the shape of `x`, `[batch, length, d_model]` or `[length, d_model]`.
 
         memory: the encoder's output, `[batch, memory_len, d_model]` or `[memory_len, d_model]`.
         key_mask, memory_key_mask: which positions of `x` and of `memory` may be attended to, as
-        `key_mask` of `MultiHeadAttention`. Raises as that does.
+        `key_mask` of `MultiHeadAttention`. dropout_seed: as for `EncoderLayer`. context_parallel:
+        as for `MultiHeadAttention`; its key_shards are those of the memory. Raises as that does.
         """
         return self.extend(
             x, self.start(memory), key_mask=key_mask, memory_key_mask=memory_key_mask,
-            backend=backend,
+            dropout_seed=dropout_seed, context_parallel=context_parallel, backend=backend,
         )[0]  # fmt: skip
 
     def start(self, memory: Tensor) -> LayerCache:
@@ -117,10 +126,23 @@ class DecoderLayer(nn.Module):
         *,
         key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> tuple[Tensor, LayerCache]:
         """The output at the positions `x`, which follow those of the cache, and the cache with
-        them; `key_mask` is of all these positions. One position is `Attention.Spec`'s step."""
+        them; `key_mask` is of all these positions. One position is `Attention.Spec`'s step.
+
+        dropout_seed, context_parallel: as for `forward`, before the first targets alone.
+        """
+        context = checked_context(context_parallel)
+        if cache.targets is not None and (context is not None or dropout_seed is not None):
+            raise ValueError(
+                "dropout_seed and context_parallel must be None where the cache has targets: they "
+                "are for all targets at once"
+            )
+        drops = Drops.of(dropout_seed, context, self.self_attn.q_proj.weight)
+        own_context = None if context is None else context.of_queries()
         kept = cache
 
         def attend_targets(x: Tensor) -> Tensor:
@@ -130,19 +152,22 @@ class DecoderLayer(nn.Module):
             kept = replace(cache, targets=own)
             out: Tensor = self.self_attn(
                 x, projected=own, key_mask=key_mask, is_causal=True,
-                causal_alignment="bottom-right", backend=backend,
+                causal_alignment="bottom-right", dropout_seed=drops.site(0).seed,
+                context_parallel=own_context, backend=backend,
             )  # fmt: skip
             return out
 
         def attend_memory(x: Tensor) -> Tensor:
             out: Tensor = self.cross_attn(
-                x, projected=cache.memory, key_mask=memory_key_mask, backend=backend
-            )
+                x, projected=cache.memory, key_mask=memory_key_mask,
+                dropout_seed=drops.site(2).seed, context_parallel=context, backend=backend,
+            )  # fmt: skip
             return out
 
-        x = self.residual1(x, attend_targets)
-        x = self.residual2(x, attend_memory)
-        return self.residual3(x, self.feed_forward), kept
+        x = self.residual1(x, attend_targets, drops.site(1))
+        x = self.residual2(x, attend_memory, drops.site(3))
+        feed_forward = partial(self.feed_forward, drops=drops.site(4))
+        return self.residual3(x, feed_forward, drops.site(5)), kept
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerDecoderLayer) -> Self:
@@ -174,11 +199,17 @@ class Decoder(nn.Module):
         *,
         key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
-        """The output, of the shape of `x`; arguments as for `DecoderLayer`."""
+        """The output, of the shape of `x`; arguments as for `DecoderLayer`, but for the seed, of
+        which each layer has its own."""
         cache = self.start(memory, memory_key_mask)
-        return self.extend(x, cache, key_mask=key_mask, backend=backend)[0]
+        return self.extend(
+            x, cache, key_mask=key_mask, dropout_seed=dropout_seed,
+            context_parallel=context_parallel, backend=backend,
+        )[0]  # fmt: skip
 
     def start(self, memory: Tensor, memory_key_mask: Tensor | None = None) -> DecoderCache:
         """The cache before the first target."""
@@ -192,16 +223,22 @@ class Decoder(nn.Module):
         cache: DecoderCache,
         *,
         key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> tuple[Tensor, DecoderCache]:
         """The output at the positions `x`, which follow those of the cache, and the cache with
-        them; `key_mask` is of all these positions."""
+        them; `key_mask` is of all these positions. dropout_seed, context_parallel: as for
+        `forward`, before the first targets alone."""
         self.check_cache(cache)
+        context = checked_context(context_parallel)
+        drops = Drops.of(dropout_seed, context, x)
         length, layers = cache.length + x.shape[-2], []
-        for layer, own in zip(self._layers(), cache.layers, strict=True):
+        for i, (layer, own) in enumerate(zip(self._layers(), cache.layers, strict=True)):
             x, own = layer.extend(
-                x, own, key_mask=key_mask, memory_key_mask=cache.memory_key_mask, backend=backend
-            )
+                x, own, key_mask=key_mask, memory_key_mask=cache.memory_key_mask,
+                dropout_seed=drops.site(i).seed, context_parallel=context, backend=backend,
+            )  # fmt: skip
             layers.append(own)
         x = x if self.norm is None else self.norm(x)
         return x, replace(cache, layers=tuple(layers), length=length)

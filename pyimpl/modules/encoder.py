@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,14 @@ from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.implements import implements
 from pyimpl.modules.feed_forward import FeedForward
 from pyimpl.modules.internal import layer_conversion
+from pyimpl.modules.internal.drops import Drops
+from pyimpl.modules.internal.in_shards import checked_context
 from pyimpl.modules.internal.sizes import heads_of_model
 from pyimpl.modules.multi_head_attention import MultiHeadAttention
 from pyimpl.modules.residual import Residual
+
+if TYPE_CHECKING:
+    from pyimpl.distributed import ContextParallel
 
 
 class EncoderLayer(nn.Module):
@@ -79,22 +85,31 @@ class EncoderLayer(nn.Module):
         attn_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
         is_causal: bool = False,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The output, of the shape of `x`, `[batch, length, d_model]` or `[length, d_model]`.
 
-        attn_mask, key_mask, is_causal, backend: as for `MultiHeadAttention`: True = may attend.
-        Where nothing may be attended to, attention adds the bias of its output. Raises as it does.
+        attn_mask, key_mask, is_causal, context_parallel, backend: as for `MultiHeadAttention`: True
+        = may attend. dropout_seed: all of the layer's dropout is drawn from it, whether in shards
+        or not, and so the same is dropped; in training mode it must be given with context_parallel,
+        unless dropout is 0. Without it dropout is drawn from PyTorch's generators. Where nothing
+        may be attended to, attention adds the bias of its output. Raises as it does.
         """
+        context = checked_context(context_parallel)
+        drops = Drops.of(dropout_seed, context, self.self_attn.q_proj.weight)
 
         def attend(x: Tensor) -> Tensor:
             out: Tensor = self.self_attn(
-                x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal, backend=backend
-            )
+                x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal,
+                dropout_seed=drops.site(0).seed, context_parallel=context, backend=backend,
+            )  # fmt: skip
             return out
 
-        x = self.residual1(x, attend)
-        out: Tensor = self.residual2(x, self.feed_forward)
+        x = self.residual1(x, attend, drops.site(1))
+        feed_forward = partial(self.feed_forward, drops=drops.site(2))
+        out: Tensor = self.residual2(x, feed_forward, drops.site(3))
         return out
 
     @classmethod
@@ -126,11 +141,17 @@ class Encoder(nn.Module):
         attn_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
         is_causal: bool = False,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
-        """The output, of the shape of `x`; masks as for `EncoderLayer`, the same in each layer."""
-        for layer in self.layers:
+        """The output, of the shape of `x`; arguments as for `EncoderLayer`, the same in each layer,
+        but for the seed, of which each layer has its own."""
+        context = checked_context(context_parallel)
+        drops = Drops.of(dropout_seed, context, x)
+        for i, layer in enumerate(self.layers):
             x = layer(
-                x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal, backend=backend
-            )
+                x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal,
+                dropout_seed=drops.site(i).seed, context_parallel=context, backend=backend,
+            )  # fmt: skip
         return x if self.norm is None else self.norm(x)

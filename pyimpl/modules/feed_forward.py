@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from pyimpl.dropout import checked_p
 from pyimpl.internal.implements import implements
+from pyimpl.modules.internal.drops import PYTORCH, Drops
 from pyimpl.modules.internal.sizes import check_dtype, positive
 
 
@@ -53,7 +54,7 @@ class FeedForward(nn.Module):
                 nn.init.zeros_(linear.bias)
 
     @implements("Attention.Spec.FeedForward.rows")
-    def forward(self, x: Tensor) -> Tensor:
-        """The output, of the shape of `x`, `[..., d_model]`."""
-        out: Tensor = self.linear2(self.dropout(torch.relu(self.linear1(x))))
+    def forward(self, x: Tensor, drops: Drops = PYTORCH) -> Tensor:
+        """The output, of the shape of `x`, `[..., d_model]`; dropout is drawn from `drops`."""
+        out: Tensor = self.linear2(drops.drop(self.dropout, torch.relu(self.linear1(x))))
         return out

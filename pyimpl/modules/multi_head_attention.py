@@ -6,7 +6,7 @@ What was changed from the code of the source document, and why: `docs/modules.md
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,23 @@ from pyimpl.internal.arguments import Alignment, Window, compute_dtype
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import Changes, takes_changes
 from pyimpl.modules.internal import conversion, masking
+from pyimpl.modules.internal.in_shards import checked_context, together
 from pyimpl.modules.internal.sizes import check_dtype, check_like_module, positive
 from pyimpl.modules.keys_values import KeysValues
+
+if TYPE_CHECKING:
+    from pyimpl.distributed import ContextParallel
+
+
+class _Given(NamedTuple):
+    """Checked arguments of a call: query, key and value in their heads, `[batch, length, heads,
+    dim]`, with the options of attention; the mask of keys as it was given; whether there is a batch
+    dimension."""
+
+    tensors: tuple[Tensor, Tensor, Tensor]
+    options: dict[str, Any]
+    key_mask: Tensor | None
+    batched: bool
 
 
 class MultiHeadAttention(nn.Module):
@@ -154,6 +169,7 @@ class MultiHeadAttention(nn.Module):
         causal_alignment: Alignment = "top-left",
         window: Window = (None, None),
         dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
         **changes: Unpack[Changes],
     ) -> Tensor:
@@ -175,6 +191,12 @@ class MultiHeadAttention(nn.Module):
                 together.
             alibi_slopes: as for `pyimpl.attention`; not with `add_bias_kv`, whose key has no
                 position.
+            context_parallel: query, key and value are the parts of sequences that this process
+                holds, and attention is over the whole (`pyimpl.distributed.ContextParallel`).
+                key_mask is then of all keys in the order of the sequence, the same in every
+                process; attn_mask as for the function that attends; dropout_seed must be given,
+                where weights are dropped. Not with `add_bias_kv`. The gradients of the parameters
+                are by the outputs of this process: their sum over the processes is that of all.
             The rest, with the `Changes` of the scores, as for `pyimpl.attention`, positions being
             those of query and key.
 
@@ -187,7 +209,58 @@ class MultiHeadAttention(nn.Module):
                 floating mask it names attn_mask, or bias if there is a boolean one.
             NotImplementedError: as `pyimpl.attention`.
         """
+        context = checked_context(context_parallel)
+
+        def prepare() -> _Given:
+            return self._given(
+                query, key, value, projected, attn_mask, key_mask, context,
+                is_causal=is_causal, causal_alignment=causal_alignment, window=window, **changes,
+            )  # fmt: skip
+
+        tensors, options, _, batched = together(
+            context, "MultiHeadAttention", query, prepare, lambda x: {"key_mask": x.key_mask}
+        )
+        options |= {
+            "dropout_p": self.dropout if self.training else 0.0,
+            "dropout_seed": dropout_seed,
+            "enable_gqa": True,
+            "backend": backend,
+        }
+        if context is None:
+            heads = attention(*tensors, layout="bnhd", **options)
+        else:
+            heads = context.attend(*tensors, **options)
+        assert isinstance(heads, Tensor)
+        out = heads.flatten(-2)
+        if not batched:
+            out = out[0]
+        elif not self.batch_first:
+            out = out.transpose(0, 1)
+        result: Tensor = self.out_proj(out)
+        return result
+
+    def _given(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        projected: KeysValues | None,
+        attn_mask: Tensor | None,
+        key_mask: Tensor | None,
+        context: ContextParallel | None,
+        *,
+        is_causal: bool,
+        causal_alignment: Alignment,
+        window: Window,
+        **changes: Unpack[Changes],
+    ) -> _Given:
+        """What `forward` was called with, checked and projected."""
         if projected is None:
+            if context is not None and key is None and context.key_shards is not None:
+                raise ValueError(
+                    "the key_shards of context_parallel must be None where the keys are of the "
+                    "queries' sequence"
+                )
             key = query if key is None else key
             value = key if value is None else value
             order = self._check_inputs(query=query, key=key, value=value)
@@ -201,13 +274,19 @@ class MultiHeadAttention(nn.Module):
             q = self._sequences(self.q_proj(query))
             self._check_projected(q, projected)
         k, v = projected.keys, projected.values
-        sizes = (q.shape[0], self.num_heads, q.shape[1], k.shape[1])
+        pairs = (q.shape[1], k.shape[1]) if context is None else context.pairs(q.shape[1])
+        sizes = (q.shape[0], self.num_heads, *pairs)
         masks: list[Tensor] = []
         if attn_mask is not None:
             masks.append(masking.checked_attn_mask(attn_mask, q, sizes))
         if key_mask is not None:
             masks.append(masking.checked_key_mask(key_mask, q, sizes, batched=batched))
         if self.bias_k is not None and self.bias_v is not None:
+            if context is not None:
+                raise ValueError(
+                    "context_parallel must be None with add_bias_kv: the key that it adds is in no "
+                    "shard"
+                )
             if changes.get("alibi_slopes") is not None:
                 raise ValueError(
                     "alibi_slopes must be None with add_bias_kv: the key that it adds has no "
@@ -225,23 +304,20 @@ class MultiHeadAttention(nn.Module):
         changes["sinks"] = self._sinks(changes.get("sinks"), q)
         if changes.get("scale") is None:
             changes["scale"] = self.scale
-        heads = attention(
+        tensors = (
             _heads(q, self.num_heads, self.head_dim),
             _heads(k, self.num_kv_heads, self.head_dim),
             _heads(v, self.num_kv_heads, self.value_head_dim),
-            attn_mask=visible, bias=bias, is_causal=is_causal,
-            causal_alignment=causal_alignment, window=window,
-            dropout_p=self.dropout if self.training else 0.0, dropout_seed=dropout_seed,
-            enable_gqa=True, layout="bnhd", backend=backend, **changes,
-        )  # fmt: skip
-        assert isinstance(heads, Tensor)
-        out = heads.flatten(-2)
-        if not batched:
-            out = out[0]
-        elif not self.batch_first:
-            out = out.transpose(0, 1)
-        result: Tensor = self.out_proj(out)
-        return result
+        )
+        options = {
+            "attn_mask": visible,
+            "bias": bias,
+            "is_causal": is_causal,
+            "causal_alignment": causal_alignment,
+            "window": window,
+            **changes,
+        }
+        return _Given(tensors, options, key_mask, batched)
 
     def project(self, key: Tensor, value: Tensor | None = None) -> KeysValues:
         """The keys and values that attention works on, to be kept and given as `projected`: a

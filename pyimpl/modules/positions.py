@@ -52,7 +52,14 @@ def sinusoidal_encoding(
     check_dtype(dtype)
     check.check_one_of("arrangement", arrangement, Arrangement)
     positions = torch.arange(start, start + length, device=device, dtype=torch.float64)
-    exponents = torch.arange(0, d_model, 2, device=device, dtype=torch.float64) / d_model
+    return encodings_at(positions, d_model, arrangement, dtype)
+
+
+def encodings_at(
+    positions: Tensor, d_model: int, arrangement: Arrangement, dtype: torch.dtype | None
+) -> Tensor:
+    """`sinusoidal_encoding` of any positions, `[length]`, float64, of checked arguments."""
+    exponents = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float64) / d_model
     angles = positions[:, None] / 10000.0**exponents
     pair = torch.stack((angles.sin(), angles.cos()), dim=-1)
     table = pair.flatten(-2) if arrangement == "interleaved" else pair.mT.flatten(-2)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pyimpl.dropout import checked_p
 from pyimpl.internal import arguments as check
 from pyimpl.internal.implements import implements
+from pyimpl.modules.internal.drops import PYTORCH, Drops
 
 
 class Residual(nn.Module):
@@ -46,19 +47,18 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(d_model, eps, bias=bias, device=device, dtype=dtype)
         self.dropout = nn.Dropout(checked_p("dropout", dropout))
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """The output, of the shape of `x`, `[..., d_model]`, which `sublayer` keeps."""
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], drops: Drops = PYTORCH
+    ) -> Tensor:
+        """The output, of the shape of `x`, `[..., d_model]`, which `sublayer` keeps; dropout is
+        drawn from `drops`."""
         if self.norm_first:
-            return x + self._drop(sublayer(self._norm(x)))
-        return self._norm(x + self._drop(sublayer(x)))
+            return x + drops.drop(self.dropout, sublayer(self._norm(x)))
+        return self._norm(x + drops.drop(self.dropout, sublayer(x)))
 
     @implements("Attention.Spec.LayerNorm.rows")
     def _norm(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(x)
-        return out
-
-    def _drop(self, x: Tensor) -> Tensor:
-        out: Tensor = self.dropout(x)
         return out
 
     def extra_repr(self) -> str:

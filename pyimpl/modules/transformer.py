@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +13,15 @@ from pyimpl.internal import arguments as check
 from pyimpl.internal.implements import implements
 from pyimpl.modules.decoder import Decoder, DecoderCache, DecoderLayer
 from pyimpl.modules.encoder import Encoder, EncoderLayer
+from pyimpl.modules.internal.drops import PYTORCH, Drops
 from pyimpl.modules.internal.generation import generate
+from pyimpl.modules.internal.in_shards import checked_context, together
 from pyimpl.modules.internal.padding import checked_padding, checked_tokens
 from pyimpl.modules.internal.sizes import check_like_module, heads_of_model, positive
-from pyimpl.modules.positions import Arrangement, sinusoidal_encoding
+from pyimpl.modules.positions import Arrangement, encodings_at, sinusoidal_encoding
+
+if TYPE_CHECKING:
+    from pyimpl.distributed import ContextParallel
 
 
 def _checked_table(given: Tensor, width: int) -> Tensor:
@@ -173,6 +178,8 @@ class Transformer(nn.Module):
         src_key_mask: Tensor | None = None,
         tgt_lens: Tensor | None = None,
         tgt_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The logits `[batch, tgt_len, tgt_vocab_size]` of the token after each of `tgt`.
@@ -186,6 +193,14 @@ class Transformer(nn.Module):
                 `src_lens`.
             tgt_lens, tgt_key_mask: the same of the targets. With padding behind them they change
                 no logits but those of the padding: the decoder is causal.
+            dropout_seed: all dropout is drawn from it, a number by its place, as for
+                `EncoderLayer`; from PyTorch's generators if None.
+            context_parallel: src and tgt are the parts of the sequences that this process holds,
+                and so are the logits; its shards are those of the targets, its key_shards those of
+                the sources. Lengths and masks are of the whole sequences, the same in every
+                process. With dropout in training mode dropout_seed must be given. The gradients of
+                the parameters are by the logits of this process: their sum over the processes is
+                that of all.
             backend: as for `pyimpl.attention`.
 
         Where a source is padding alone, attention over it adds the bias of its output, never NaN.
@@ -193,16 +208,31 @@ class Transformer(nn.Module):
         Raises:
             TypeError, ValueError: an argument that is none of these.
         """
-        checked_tokens("src", src, self.src_embedding.num_embeddings)
-        checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
-        if src.shape[0] != tgt.shape[0]:
-            raise ValueError(f"tgt must have the batch of src, {src.shape[0]}, not {tgt.shape[0]}")
-        src_key_mask = checked_padding("src", src, src_lens, src_key_mask)
-        tgt_key_mask = checked_padding("tgt", tgt, tgt_lens, tgt_key_mask)
-        memory = self.encode(src, src_key_mask=src_key_mask, backend=backend)
+        context = checked_context(context_parallel)
+
+        def prepare() -> tuple[Tensor | None, Tensor | None]:
+            of_sources = None if context is None else context.of_keys()
+            padding = self._checked_source(src, src_lens, src_key_mask, of_sources)
+            self._checked_target(tgt, context)
+            if src.shape[0] != tgt.shape[0]:
+                raise ValueError(
+                    f"tgt must have the batch of src, {src.shape[0]}, not {tgt.shape[0]}"
+                )
+            length = None if context is None else context.shards.length
+            return padding, checked_padding("tgt", tgt, tgt_lens, tgt_key_mask, length)
+
+        src_key_mask, tgt_key_mask = together(
+            context, "Transformer", self.output.weight, prepare,
+            lambda found: dict(zip(("src_key_mask", "tgt_key_mask"), found, strict=True)),
+        )  # fmt: skip
+        memory = self.encode(
+            src, src_key_mask=src_key_mask, dropout_seed=dropout_seed, context_parallel=context,
+            backend=backend,
+        )  # fmt: skip
         return self.decode(
-            tgt, memory, tgt_key_mask=tgt_key_mask, memory_key_mask=src_key_mask, backend=backend
-        )
+            tgt, memory, tgt_key_mask=tgt_key_mask, memory_key_mask=src_key_mask,
+            dropout_seed=dropout_seed, context_parallel=context, backend=backend,
+        )  # fmt: skip
 
     @implements("Attention.Spec.Transformer.probabilities")
     def probabilities(self, src: Tensor, tgt: Tensor, **options: Any) -> Tensor:
@@ -217,14 +247,23 @@ class Transformer(nn.Module):
         *,
         src_lens: Tensor | None = None,
         src_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The encoder's output, the memory `[batch, src_len, d_model]`. As for `forward`."""
-        checked_tokens("src", src, self.src_embedding.num_embeddings)
-        mask = checked_padding("src", src, src_lens, src_key_mask)
+        context = checked_context(context_parallel)
+        context = None if context is None else context.of_keys()
+        drops = Drops.of(dropout_seed, context, self.output.weight)
+        mask = together(
+            context, "Transformer.encode", self.output.weight,
+            lambda: self._checked_source(src, src_lens, src_key_mask, context),
+            lambda found: {"src_key_mask": found},
+        )  # fmt: skip
         memory: Tensor = self.encoder(
-            self._embed(src, self.src_embedding), key_mask=mask, backend=backend
-        )
+            self._embed(src, self.src_embedding, drops=drops.site(0)), key_mask=mask,
+            dropout_seed=drops.site(1).seed, context_parallel=context, backend=backend,
+        )  # fmt: skip
         return memory
 
     def decode(
@@ -234,12 +273,17 @@ class Transformer(nn.Module):
         *,
         tgt_key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
         """The logits of the token after each of `tgt`, from what `encode` returned. As for
         `forward`; `memory_key_mask` is its src_key_mask."""
         cache = self.start_decoding(memory, memory_key_mask)
-        return self.extend(tgt, cache, tgt_key_mask=tgt_key_mask, backend=backend)[0]
+        return self.extend(
+            tgt, cache, tgt_key_mask=tgt_key_mask, dropout_seed=dropout_seed,
+            context_parallel=context_parallel, backend=backend,
+        )[0]  # fmt: skip
 
     def start_decoding(self, memory: Tensor, memory_key_mask: Tensor | None = None) -> DecoderCache:
         """The decoder's cache before the first target: the keys and values of the memory, projected
@@ -260,19 +304,51 @@ class Transformer(nn.Module):
         cache: DecoderCache,
         *,
         tgt_key_mask: Tensor | None = None,
+        dropout_seed: int | Tensor | None = None,
+        context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> tuple[Tensor, DecoderCache]:
         """The logits `[batch, new, tgt_vocab_size]` after each of the tokens `tgt` `[batch, new]`,
         which follow those of the cache, and the cache with them. What was computed for earlier
-        tokens is not computed again; `tgt_key_mask` is of all tokens so far."""
-        checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
-        self.decoder.check_cache(cache)
-        batch = cache.layers[0].memory.keys.shape[0]
-        if tgt.shape[0] != batch:
-            raise ValueError(f"tgt must have the batch of memory, {batch}, not {tgt.shape[0]}")
-        x = self._embed(tgt, self.tgt_embedding, cache.length)
-        x, cache = self.decoder.extend(x, cache, key_mask=tgt_key_mask, backend=backend)
+        tokens is not computed again; `tgt_key_mask` is of all tokens so far. dropout_seed,
+        context_parallel: as for `forward`, before the first targets alone."""
+        context = checked_context(context_parallel)
+        drops = Drops.of(dropout_seed, context, self.output.weight)
+
+        def prepare() -> None:
+            self._checked_target(tgt, context)
+            self.decoder.check_cache(cache)
+            batch = cache.layers[0].memory.keys.shape[0]
+            if tgt.shape[0] != batch:
+                raise ValueError(f"tgt must have the batch of memory, {batch}, not {tgt.shape[0]}")
+
+        together(context, "Transformer.extend", self.output.weight, prepare, lambda _: {})
+        x = self._embed(tgt, self.tgt_embedding, cache.length, drops.site(2))
+        x, cache = self.decoder.extend(
+            x, cache, key_mask=tgt_key_mask, dropout_seed=drops.site(3).seed,
+            context_parallel=context, backend=backend,
+        )  # fmt: skip
         return self.output(x), cache
+
+    def _checked_source(
+        self,
+        src: Tensor,
+        lens: Tensor | None,
+        key_mask: Tensor | None,
+        context: ContextParallel | None,
+    ) -> Tensor | None:
+        """Which sources are there; context: of sources. Raises TypeError or ValueError."""
+        checked_tokens("src", src, self.src_embedding.num_embeddings)
+        if context is not None:
+            context.check_length("src", src.shape[1])
+        length = None if context is None else context.shards.length
+        return checked_padding("src", src, lens, key_mask, length)
+
+    def _checked_target(self, tgt: Tensor, context: ContextParallel | None) -> None:
+        """Raises TypeError or ValueError for what are no targets."""
+        checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
+        if context is not None:
+            context.check_length("tgt", tgt.shape[1])
 
     def generate(
         self,
@@ -313,11 +389,24 @@ class Transformer(nn.Module):
 
     @implements("Attention.Spec.addPositions")
     @implements("Attention.Spec.embed")
-    def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int = 0) -> Tensor:
-        """The embeddings of tokens at the positions from `start` on, with their encodings."""
+    def _embed(
+        self, tokens: Tensor, embedding: nn.Embedding, start: int = 0, drops: Drops = PYTORCH
+    ) -> Tensor:
+        """The embeddings of tokens at the positions from `start` on, or at those that their shard
+        holds, with their encodings; dropout is drawn from `drops`."""
         x = embedding(tokens) * self.embedding_scale
-        dropped: Tensor = self.dropout(x + self._places(start, tokens.shape[1], x))
-        return dropped
+        if drops.context is None:
+            return drops.drop(self.dropout, x + self._places(start, tokens.shape[1], x))
+        return drops.drop(self.dropout, x + self._places_in_shards(drops.context, x))
+
+    def _places_in_shards(self, context: ContextParallel, like: Tensor) -> Tensor:
+        """The encodings of the positions of this process's queries, `[length, d_model]`."""
+        places = context.places(like.device)
+        if self.position_table is None:
+            arrangement = self.positions or "interleaved"
+            return encodings_at(places.double(), self.d_model, arrangement, like.dtype)
+        self._check_table(context.shards.length)
+        return self.position_table[places].to(like.dtype)
 
     def _places(self, start: int, length: int, like: Tensor) -> Tensor:
         """The encodings of the positions from `start` on, `[length, d_model]`."""
@@ -326,12 +415,15 @@ class Transformer(nn.Module):
                 length, self.d_model, start=start, arrangement=self.positions or "interleaved",
                 device=like.device, dtype=like.dtype,
             )  # fmt: skip
-        if start + length > len(self.position_table):
-            raise ValueError(
-                f"positions has {len(self.position_table)} places, fewer than the {start + length} "
-                "tokens"
-            )
+        self._check_table(start + length)
         return self.position_table[start : start + length].to(like.dtype)
+
+    def _check_table(self, length: int) -> None:
+        """Raises ValueError where the table has fewer places."""
+        if self.position_table is not None and length > len(self.position_table):
+            raise ValueError(
+                f"positions has {len(self.position_table)} places, fewer than the {length} tokens"
+            )
 
     def extra_repr(self) -> str:
         """What the parts do not show."""

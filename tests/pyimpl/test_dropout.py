@@ -25,7 +25,7 @@ from spec_by_hand import philox
 from torch import Tensor
 
 from pyimpl import attention, attention_varlen
-from pyimpl.dropout import Dropout, philox4x32
+from pyimpl.dropout import Dropout, philox4x32, seed_of
 
 BACKENDS = ["triton", "tiled", "reference"]
 SEED = 0x1234567890ABCDEF
@@ -107,6 +107,20 @@ def test_the_share_that_is_kept(p: float) -> None:
     assert not torch.equal(
         kept, dropout(p, SEED ^ 1 << 40).kept_weights(2, 2, range(256), range(256))
     )
+
+
+def test_numbers_of_vectors_are_kept_as_weights_of_one_head() -> None:
+    places = torch.tensor([7, 0, 12])
+    one = dropout(0.4)
+    expected = one.kept_weights(2, 1, range(13), range(10))[:, 0, places]
+    assert torch.equal(one.kept_numbers(2, places, 10), expected)
+
+
+def test_seeds_of_sites_by_hand() -> None:
+    seed = torch.tensor(SEED)
+    for number in (0, 1, 5):
+        low, high, _, _ = philox([number, 0, 0, 1], [SEED & 0xFFFFFFFF, SEED >> 32])
+        assert int(seed_of(seed, number)) == (low | high << 32) & (2**63 - 1)
 
 
 def test_every_backend_keeps_the_same() -> None:

@@ -17,8 +17,8 @@ from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 _NORM = "out: Tensor = self.norm(x)"
-_BEFORE = "x + self._drop(sublayer(self._norm(x)))"
-_AFTER = "self._norm(x + self._drop(sublayer(x)))"
+_BEFORE = "x + drops.drop(self.dropout, sublayer(self._norm(x)))"
+_AFTER = "self._norm(x + drops.drop(self.dropout, sublayer(x)))"
 
 
 def _norm(deviation: str) -> str:
@@ -51,11 +51,12 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     _in_residual(
         "no-residual",
         "what attention and the feed-forward network give takes the place of the sum",
-        _BEFORE, "self._drop(sublayer(self._norm(x)))", ("encoder-layer", "decoder-layer"),
+        _BEFORE, "drops.drop(self.dropout, sublayer(self._norm(x)))",
+        ("encoder-layer", "decoder-layer"),
     ),
     _in_residual(
         "residual-of-the-normalised", "what is added to is the normalised input",
-        _BEFORE, "self._norm(x) + self._drop(sublayer(self._norm(x)))",
+        _BEFORE, "self._norm(x) + drops.drop(self.dropout, sublayer(self._norm(x)))",
         ("encoder-layer", "decoder-layer"),
     ),
     _in_residual(
@@ -128,12 +129,10 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_encoder(
         "padding-attended", "an encoder attends to padding",
-        "x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal, backend=backend\n"
-        "            )\n"
-        "            return out",
-        "x, attn_mask=attn_mask, is_causal=is_causal, backend=backend\n"
-        "            )\n"
-        "            return out",
+        "x, attn_mask=attn_mask, key_mask=key_mask, is_causal=is_causal,\n"
+        "                dropout_seed=drops.site(0)",
+        "x, attn_mask=attn_mask, is_causal=is_causal,\n"
+        "                dropout_seed=drops.site(0)",
         ("encoder-layer",),
     ),
     _in_encoder(
@@ -142,7 +141,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_encoder(
         "last-layer-dropped", "the last layer of an encoder is left out",
-        "for layer in self.layers:", "for layer in list(self.layers)[:-1]:", ("encoder-stack",),
+        "enumerate(self.layers)", "enumerate(list(self.layers)[:-1])", ("encoder-stack",),
     ),
     _in_decoder(
         "not-causal", "targets attend to later ones",
@@ -193,19 +192,20 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_model(
         "places-from-zero", "with a cache each token stands at place 0",
-        "self._embed(tgt, self.tgt_embedding, cache.length)",
-        "self._embed(tgt, self.tgt_embedding)", ("transformer", "transformer-positions"),
+        "self._embed(tgt, self.tgt_embedding, cache.length, drops.site(2))",
+        "self._embed(tgt, self.tgt_embedding, drops=drops.site(2))",
+        ("transformer", "transformer-positions"),
     ),
     _in_model(
         "no-positions", "the embeddings enter without what is added at each place",
-        "self.dropout(x + self._places(start, tokens.shape[1], x))", "self.dropout(x)",
+        "x + self._places(start, tokens.shape[1], x)", "x",
         ("transformer-positions",),
     ),
     _in_model(
         "one-embedding", "targets have the embeddings of the sources",
-        "self._embed(tgt, self.tgt_embedding, cache.length)",
+        "self._embed(tgt, self.tgt_embedding, cache.length, drops.site(2))",
         "self._embed(tgt.clamp(max=len(self.src_embedding.weight) - 1), self.src_embedding,"
-        " cache.length)",
+        " cache.length, drops.site(2))",
         ("transformer",),
     ),
     _in_model(

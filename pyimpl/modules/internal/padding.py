@@ -26,20 +26,26 @@ def checked_tokens(name: str, given: Tensor, vocab_size: int) -> None:
 
 
 def checked_padding(
-    side: str, tokens: Tensor, lens: Tensor | None, key_mask: Tensor | None
+    side: str,
+    tokens: Tensor,
+    lens: Tensor | None,
+    key_mask: Tensor | None,
+    length: int | None = None,
 ) -> Tensor | None:
-    """Which tokens are there, boolean `[batch, length]`, True = there; None: all.
+    """Which tokens are there, boolean `[batch, length]`, True = there; None: all. length: that of
+    the sequence of which `tokens` are a part, where they are not all.
 
     Raises TypeError or ValueError for lengths or a mask that do not fit, or both.
     """
-    batch, length = tokens.shape
+    batch = tokens.shape[0]
+    length = tokens.shape[1] if length is None else length
     if lens is None:
         if key_mask is not None and (
             not isinstance(key_mask, Tensor) or key_mask.dtype != torch.bool
         ):
             kind = key_mask.dtype if isinstance(key_mask, Tensor) else type(key_mask).__name__
             raise TypeError(f"{side}_key_mask must be a boolean torch.Tensor or None, not {kind}")
-        if key_mask is not None and key_mask.shape != tokens.shape:
+        if key_mask is not None and check.shape(key_mask) != [batch, length]:
             raise ValueError(
                 f"{side}_key_mask must be [batch, length] = {[batch, length]}, not of shape "
                 f"{check.shape(key_mask)}"

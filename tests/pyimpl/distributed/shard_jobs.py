@@ -15,7 +15,7 @@ from shard_cases import Case, mesh_of, planted
 from torch.utils.checkpoint import checkpoint
 
 import pyimpl.distributed
-from pyimpl.distributed import ring
+from pyimpl.distributed import Shards, ring
 from pyimpl.distributed.passing import Carousel, Posted, Processes
 
 
@@ -53,6 +53,35 @@ def narrower(x: torch.Tensor) -> torch.Tensor:
 
 def wanting(x: torch.Tensor) -> torch.Tensor:
     return x.requires_grad_()
+
+
+ALL_SINGLE = {"query": single, "key": single, "value": single}
+# What process 1 gives, the error there, and the error in process 0.
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"key": single}, "TypeError: key must have the dtype of query", "refuses its arguments: key"),
+    (ALL_SINGLE, "ValueError: the dtype of query, key and value must be the same in every process "
+     "of the group, not torch.float64 in process 0 and torch.float32 in process 1", "ValueError: "),
+    ({"query": shorter}, "ValueError: query must have the length that shards give process 1, 2, "
+     "not 1", "process 1 of the group refuses its arguments: query must have"),
+    ({"value": narrower}, "the last dimension of value must be the same", "not 3 in process 0 and"),
+    ({"is_causal": True}, "the window with is_causal must be the same", "(None, 0) in process 1"),
+    ({"scale": 2.0}, "scale must be the same", "and 2.0 in process 1"),
+    ({"query": wanting}, "whether a gradient is asked for must be the same", "not False in"),
+    ({"dropout_p": 0.5}, "dropout_seed must be given, the same in every process", "refuses its"),
+    ({"dropout_p": 0.5, "dropout_seed": 1}, "dropout_p must be the same", "0.5 in process 1"),
+    ({"sinks": torch.zeros(4)}, "whether there is sinks must be the same", "True in process 1"),
+    ({"cu_seqlens": [0, 5]}, "cu_seqlens must be the same", "and (0, 5) in process 1"),
+    ({"cu_seqlens": [0, 4]}, "cu_seqlens must rise from 0 to the length of the sequence, 5", "not"),
+    ({"shards": None}, "TypeError: shards must be Shards, such as Shards.zigzag, not None", "1"),
+    ({"shards": Shards.contiguous(5, 3)}, "shards must be of the 2 processes of the group", "not"),
+    ({"shards": Shards.of_lengths([3, 2])}, "no error", "no error"),
+    ({"shards": Shards.of_places([torch.tensor([0, 1, 4]), torch.tensor([2, 3])])},
+     "shards must be the same in every process", "shards must be the same in every process"),
+    ({"attn_mask": torch.ones(2, 4, dtype=torch.bool)}, "attn_mask must be broadcastable", "1"),
+    ({"bias": torch.tensor(torch.nan)}, "bias must hold numbers or −∞, and holds NaN", "refuses"),
+    ({"dropout_p": 0.5, "dropout_seed": 1, "backend": "triton"},
+     "NotImplementedError: dropout_p above 0 is not supported by the backend 'triton'", "refuses"),
+]  # fmt: skip
 
 
 def twice_differentiated(rank: int, group: dist.ProcessGroup) -> str:

@@ -7,11 +7,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import context_checks
 import dtensor_checks
 import pytest
 import torch
 from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
+from context_jobs import Case as OfModule
+from context_jobs import example as example_in_shards
+from context_jobs import refused as module_refused
 from dtensor_jobs import Case as OfMesh
 from dtensor_jobs import compiled as compiled_on_mesh
 from dtensor_jobs import example, parallel_module, refusal
@@ -31,16 +35,14 @@ from shard_cases import (
 )
 from shard_faults import FAULTS, NARROW
 from shard_jobs import (
+    REFUSED,
     by_mesh,
     compiled,
     decoded,
     ending,
     halved,
     logged,
-    narrower,
     refused,
-    shorter,
-    single,
     twice_differentiated,
     waiting,
     wanting,
@@ -207,35 +209,6 @@ def test_faults_are_caught(name: str) -> None:
 
 def check_float64(case: Case, processes: int, fault: Any = None) -> None:
     check_case(shared_pool(), processes, case, fault)
-
-
-ALL_SINGLE = {"query": single, "key": single, "value": single}
-# What process 1 gives, the error there, and the error in process 0.
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"key": single}, "TypeError: key must have the dtype of query", "refuses its arguments: key"),
-    (ALL_SINGLE, "ValueError: the dtype of query, key and value must be the same in every process "
-     "of the group, not torch.float64 in process 0 and torch.float32 in process 1", "ValueError: "),
-    ({"query": shorter}, "ValueError: query must have the length that shards give process 1, 2, "
-     "not 1", "process 1 of the group refuses its arguments: query must have"),
-    ({"value": narrower}, "the last dimension of value must be the same", "not 3 in process 0 and"),
-    ({"is_causal": True}, "the window with is_causal must be the same", "(None, 0) in process 1"),
-    ({"scale": 2.0}, "scale must be the same", "and 2.0 in process 1"),
-    ({"query": wanting}, "whether a gradient is asked for must be the same", "not False in"),
-    ({"dropout_p": 0.5}, "dropout_seed must be given, the same in every process", "refuses its"),
-    ({"dropout_p": 0.5, "dropout_seed": 1}, "dropout_p must be the same", "0.5 in process 1"),
-    ({"sinks": torch.zeros(4)}, "whether there is sinks must be the same", "True in process 1"),
-    ({"cu_seqlens": [0, 5]}, "cu_seqlens must be the same", "and (0, 5) in process 1"),
-    ({"cu_seqlens": [0, 4]}, "cu_seqlens must rise from 0 to the length of the sequence, 5", "not"),
-    ({"shards": None}, "TypeError: shards must be Shards, such as Shards.zigzag, not None", "1"),
-    ({"shards": Shards.contiguous(5, 3)}, "shards must be of the 2 processes of the group", "not"),
-    ({"shards": Shards.of_lengths([3, 2])}, "no error", "no error"),
-    ({"shards": Shards.of_places([torch.tensor([0, 1, 4]), torch.tensor([2, 3])])},
-     "shards must be the same in every process", "shards must be the same in every process"),
-    ({"attn_mask": torch.ones(2, 4, dtype=torch.bool)}, "attn_mask must be broadcastable", "1"),
-    ({"bias": torch.tensor(torch.nan)}, "bias must hold numbers or −∞, and holds NaN", "refuses"),
-    ({"dropout_p": 0.5, "dropout_seed": 1, "backend": "triton"},
-     "NotImplementedError: dropout_p above 0 is not supported by the backend 'triton'", "refuses"),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "there", "here"), REFUSED, ids=range(len(REFUSED)))
@@ -437,6 +410,50 @@ def test_the_example_ends_where_the_gradients_are_wrong() -> None:
 def test_dtensors_compiled(placed: tuple[str, ...]) -> None:
     case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers={"is_causal": True})
     assert shared_pool().run(4, compiled_on_mesh, case) == [True] * 4
+
+
+@pytest.mark.parametrize("case", context_checks.CASES, ids=range(len(context_checks.CASES)))
+def test_modules_in_shards(case: OfModule) -> None:
+    context_checks.check(case)
+
+
+@pytest.mark.thorough
+@settings(max_examples=150, deadline=None)
+@given(context_checks.cases(), st.sampled_from([2, 4]))
+def test_modules_in_shards_are_those_of_one_process(case: OfModule, processes: int) -> None:
+    context_checks.check(replace(case, rows=case.rows if processes == 4 else 0), processes)
+
+
+@pytest.mark.parametrize("name", context_checks.FAULTS)
+def test_faults_of_modules_in_shards_are_caught(name: str) -> None:
+    fault, case = context_checks.FAULTS[name]
+    with pytest.raises(AssertionError, match="not close"):
+        context_checks.check(case, 2, fault)
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["data", "shards of parameters"]
+    + [pytest.param(way, marks=pytest.mark.thorough) for way in ("checkpoint", "compiled")],
+)
+def test_wrapped_modules_in_shards(way: str) -> None:
+    context_checks.check_wrapped(context_checks.MODEL, way)
+
+
+def test_the_example_of_modules_in_shards_is_one_process() -> None:
+    errors = shared_pool().run(4, example_in_shards)
+    torch.testing.assert_close(errors, [[0.0, 0.0]] * 4)
+
+
+def test_modules_in_shards_refuse_with_a_sentence() -> None:
+    for name, text in context_checks.REFUSED.items():
+        for found in shared_pool().run(2, module_refused, name):
+            assert found.startswith(text)
+            assert "\n" not in found
+    for name, text in context_checks.REFUSED_IN_ONE.items():
+        other, own = shared_pool().run(2, module_refused, name)
+        assert own == f"ValueError: {text}"
+        assert other == f"ValueError: process 1 of the group refuses its arguments: {text}"
 
 
 def test_the_bytes_that_are_timed_are_those_of_the_rounds_and_of_the_exchanges() -> None:

@@ -389,6 +389,6 @@ def test_slopes_have_no_place_for_an_added_key() -> None:
 def test_the_examples_of_the_docs_run() -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "modules.md"
     examples = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(compile(example, str(page), "exec"), {})

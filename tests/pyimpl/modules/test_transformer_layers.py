@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import re
+from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -12,7 +14,15 @@ from module_checks import judge, normal, randomised
 from torch import Tensor, nn
 
 from bridge.conformance.tolerances.module_tolerance import decoder_layer, encoder_layer, exactly
-from pyimpl.modules import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward
+from pyimpl.dropout import Dropout
+from pyimpl.modules import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    Transformer,
+)
 from pyimpl.modules import decoder as implementation
 from pyimpl.modules import sinusoidal_encoding as encoding
 
@@ -216,6 +226,49 @@ def test_what_the_cache_holds() -> None:
         assert before.targets is not None
         assert torch.equal(layer.targets.keys[:, :3], before.targets.keys)
         assert torch.equal(layer.targets.values[:, :3], before.targets.values)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "transformer"])
+def test_all_dropout_is_drawn_from_a_seed(kind: str) -> None:
+    """From no generator, the same in each call, other numbers by another seed, and by the same in
+    another layer and at another site."""
+    tokens = torch.zeros(2, 5, dtype=torch.int64)
+    options: dict[str, Any] = {"dropout": 0.5, "dtype": torch.float64}
+    if kind == "transformer":
+        module: nn.Module = Transformer(3, 3, WIDTH, 2, 1, 1, HIDDEN, **options)
+        given = (tokens, tokens)
+    elif kind == "encoder":
+        module = Encoder([EncoderLayer(WIDTH, 2, HIDDEN, **options) for _ in range(2)])
+        given = (X,)
+    else:
+        module = Decoder([DecoderLayer(WIDTH, 2, HIDDEN, **options) for _ in range(2)])
+        given = (X, X)
+    drawn: list[Tensor] = []
+    kept_numbers = Dropout.kept_numbers
+
+    def noted(self: Dropout, *args: Any) -> Tensor:
+        drawn.append(self.seed)
+        return kept_numbers(self, *args)
+
+    state = torch.get_rng_state()
+    with mock.patch.object(Dropout, "kept_numbers", noted):
+        first = module(*given, dropout_seed=1)
+    # Each layer at three sites or at four, and two sums of embeddings and positions.
+    assert len(drawn) == {"encoder": 6, "decoder": 8, "transformer": 9}[kind]
+    assert len({int(seed) for seed in drawn}) == len(drawn)
+    assert torch.equal(module(*given, dropout_seed=torch.tensor(1)), first)
+    assert not torch.equal(module(*given, dropout_seed=2), first)
+    assert torch.equal(torch.get_rng_state(), state)
+    module.eval()
+    assert torch.equal(module(*given, dropout_seed=1), module(*given))
+
+
+def test_a_seed_of_dropout_is_refused_with_targets_in_the_cache() -> None:
+    model = Transformer(3, 3, WIDTH, 2, 1, 1, HIDDEN).eval()
+    tokens = torch.zeros(1, 2, dtype=torch.int64)
+    _, cache = model.extend(tokens, model.start_decoding(model.encode(tokens)), dropout_seed=1)
+    with pytest.raises(ValueError, match="must be None where the cache has targets"):
+        model.extend(tokens, cache, dropout_seed=1)
 
 
 def test_dropout_is_in_training_mode_alone() -> None:

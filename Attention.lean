@@ -222,6 +222,9 @@ public import Attention.Proof.Real.Backward
 public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.Format
 public import Attention.Proof.Real.LogSumExp
+public import Attention.Proof.Ring.Attention
+public import Attention.Proof.Ring.Ends
+public import Attention.Proof.Ring.Invariant
 public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.Bits
@@ -287,6 +290,7 @@ public import Attention.Spec.Padding
 public import Attention.Spec.Paged
 public import Attention.Spec.Philox
 public import Attention.Spec.Ring
+public import Attention.Spec.RingNet
 public import Attention.Spec.Rows
 public import Attention.Spec.SafeSoftcap
 public import Attention.Spec.Schedule

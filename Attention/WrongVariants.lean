@@ -34,6 +34,7 @@ public import Attention.WrongVariants.Poison
 public import Attention.WrongVariants.RealExact
 public import Attention.WrongVariants.RealExponential
 public import Attention.WrongVariants.Ring
+public import Attention.WrongVariants.RingNet
 public import Attention.WrongVariants.RoundedLogSumExp
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedScores

@@ -221,6 +221,11 @@ def _empty(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.lists()
 
 
+def _set_in_vector(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    """Without the length, which is the first argument where it is a number."""
+    return build.call("set_index", *(writer.expression(v, before) for v in t.values()[-3:]))
+
+
 def _item(writer: Writer, t: Constant, before: Before) -> ast.expr:
     xs, index = (writer.expression(v, before) for v in t.values())
     return build.item(xs, index)
@@ -254,6 +259,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "GetElem?.getElem?": helper("get_or_none"),
     "List.eraseIdx": helper("erase_index"),
     "List.set": helper("set_index"),
+    "Vector.set": _set_in_vector,
     "List.toArray": same,
     "Vector.mk": same,
     "Vector.toList": same,

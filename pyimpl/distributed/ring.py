@@ -64,6 +64,7 @@ class Ring:
         """The queries of this process with the keys of process `source`."""
         return blocks(self.sequence, self.processes.rank, source, options, query)
 
+    @implements("Attention.Spec.takeShard")
     def take_in(
         self,
         out: Tensor,
@@ -86,6 +87,7 @@ class Ring:
             outs, lses = (torch.stack(pair) for pair in zip(before, found, strict=True))
             out[:, :, rows], lse[:, :, rows] = combine(outs, lses)
 
+    @implements("Attention.Spec.ringProgram")
     def rounds(self, key: Tensor, value: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
         """Whose keys and values are held, and these, in each round; the next are on their way
         while a round lasts."""
@@ -119,6 +121,7 @@ def as_pair(message: Tensor, shape: Numbers[int], width: tuple[int, int]) -> tup
 
 @folds_into_query
 @implements("Attention.Spec.ring")
+@implements("Attention.Spec.RingNet.outputs")
 def ring_forward(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions, ring: Ring
 ) -> tuple[Tensor, Tensor]:

@@ -107,6 +107,18 @@ def test_the_larger_of_two_numbers() -> None:
 WHOLE = {"constant": "Int", "arguments": []}
 
 
+def test_an_element_of_a_vector_is_set_as_one_of_a_list() -> None:
+    xs, i, x = (
+        variable(name, type) for name, type in (("xs", list_of(NAT)), ("i", NAT), ("x", NAT))
+    )
+    given = use("xs"), use("i"), use("x")
+    body = term("Vector.set", type_(NAT), number(3), *given, ("proof", None))
+    of_list = term("List.set", type_(NAT), *given)
+    text = written(definition(body, xs, i, x, result=list_of(NAT)))
+    assert text == written(definition(of_list, xs, i, x, result=list_of(NAT)))
+    assert "return set_index(xs, i, x)" in text
+
+
 def test_quotients_of_integers_are_those_of_lean() -> None:
     """Not Python's, which differ where the divisor is negative, and raise for 0."""
     body = arithmetic("HDiv.hDiv", use("a"), use("a"), WHOLE)

@@ -1,0 +1,115 @@
+module
+
+public import Attention.Proof.Flash.Basic
+public import Attention.Proof.Flash.Rows
+public import Attention.Proof.Online.Merge
+public import Attention.Proof.Ring.Ends
+public import Attention.Proof.Ring.Invariant
+
+public section
+
+/-! # Devices that run by themselves compute attention -/
+
+namespace Attention.Proof
+
+open Spec Spec.Online
+
+universe u v
+
+variable {n : Nat}
+
+/-! ## Whom a device meets -/
+
+private theorem source_val : ∀ (t : Nat) (i : Fin n), t < n →
+    (source i t).val = if t ≤ i.val then i.val - t else i.val + n - t
+  | 0, _, _ => by simp [source]
+  | t + 1, i, h => by
+    rw [source, source_val t (before i) (by omega)]
+    simp only [before]
+    split <;> split <;> split <;> omega
+
+/-- In as many rounds as there are devices, each device meets each once. -/
+theorem sources_perm (i : Fin n) : ((List.range n).map (source i)).Perm (List.finRange n) := by
+  have all : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
+    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
+    omega
+  have met : ((List.range n).map (source i)).Nodup := by
+    refine List.pairwise_map.mpr (List.Pairwise.imp_of_mem ?_ List.pairwise_lt_range)
+    intro a b ha hb hab e
+    have := congrArg Fin.val e
+    rw [source_val a i (by simpa using ha), source_val b i (by simpa using hb)] at this
+    have := List.mem_range.mp hb
+    grind
+  refine List.perm_iff_count.mpr fun j => ?_
+  rw [met.count, all.count, if_pos (List.mem_finRange j), if_pos]
+  refine List.mem_map.mpr ⟨if j.val ≤ i.val then i.val - j.val else i.val + n - j.val, ?_, ?_⟩
+  · rw [List.mem_range]; split <;> omega
+  · ext
+    rw [source_val _ i (by split <;> omega)]
+    grind
+
+/-! ## What it computes -/
+
+variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
+variable {q_len kv_len d d_v : Nat} (scale : S) (modify : ScoreMod S q_len kv_len)
+variable (Q : Matrix S q_len d) (K : Matrix S kv_len d) (V : Matrix R kv_len d_v)
+variable (rows : Fin n → List (Fin q_len)) (cols : Fin n → List (Fin kv_len))
+
+private theorem takeShard_shard (i j : Fin n) (states : List (State S R d_v)) :
+    takeShard scale modify Q rows cols i j states (shard K V (cols j))
+      = stepTile (scored scale modify Q K V) (rows i) states (cols j) := by
+  simp only [takeShard, shard, stepTile, scored, score]
+  congr 1
+  funext q s
+  congr 1
+  rw [List.zipWith_map_right, List.zipWith_self]
+
+variable {scale modify Q K V rows cols}
+
+/-- **ring-net**: if every key is on exactly one device, and no query sees a key of a device that it
+does not meet in these rounds, then every run of the devices ends, after at most these many events,
+and where no event can happen, each device has the attention of its queries over all keys. -/
+theorem ring_net_eq_attention {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
+    (h : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
+    (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
+      score scale modify Q K q k = none)
+    {spare : Fin n → List (KeyValue S R d d_v)} {events : List (RingEvent n)}
+    {net : RingNet n (List (KeyValue S R d d_v)) (List (State S R d_v))}
+    (run : (ringStart (ringProgram rounds) K V rows cols spare).run
+      (takeShard scale modify Q rows cols) capacity events = some net) :
+    events.length ≤ n * (7 * rounds - 6)
+      ∧ ((∀ event, net.after (takeShard scale modify Q rows cols) capacity event = none) →
+        net.outputs = (List.finRange n).map fun i =>
+          (rows i).map fun q => (attention scale modify Q K V)[q]) := by
+  refine ⟨ring_net_ends hr run, fun stuck => ?_⟩
+  refine List.ext_getElem (by simp [RingNet.outputs]) fun i hi _ => ?_
+  have hi : i < n := by simpa [RingNet.outputs] using hi
+  obtain ⟨-, -, -, -, e⟩ := ring_net_consumes hr run stuck ⟨i, hi⟩
+  simp only [RingNet.outputs, List.getElem_map, Vector.getElem_toList, List.getElem_finRange]
+  simp only [Fin.getElem_fin] at e
+  rw [e, resultAfter]
+  simp only [takeShard_shard]
+  rw [← List.foldl_map (f := fun t => cols (source ⟨i, hi⟩ t))
+    (g := stepTile (scored scale modify Q K V) (rows ⟨i, hi⟩)), foldl_stepTile, List.map_map]
+  refine List.map_congr_left fun q hq => ?_
+  have all := ((((sources_perm ⟨i, hi⟩).flatMap_right cols).trans h).map
+    fun k => (⟨score scale modify Q K q k, V[k]⟩ : ScoredValue S R d_v))
+  have split : List.range n = List.range rounds ++ List.range' rounds (n - rounds) := by
+    have := List.range'_append_1 (s := 0) (m := rounds) (n := n - rounds)
+    rw [Nat.zero_add, Nat.add_sub_cancel' hn] at this
+    rw [List.range_eq_range', List.range_eq_range', this]
+  rw [split, List.flatMap_map, List.flatMap_append, List.map_append] at all
+  have := online_any_blocks (((List.range rounds).map fun t => cols (source ⟨i, hi⟩ t)).map
+    (scored scale modify Q K V q))
+  rw [flatten_map_scored] at this
+  simp only [Function.comp_def]
+  rw [← online, this]
+  simp only [attention, Fin.getElem_fin, Vec.getElem_ofFn, scored] at all ⊢
+  rw [← attend_perm all, attend_append_masked]
+  · rw [List.flatMap_def]
+  · intro key hk
+    simp only [List.mem_map, List.mem_flatMap, List.mem_range'_1] at hk
+    obtain ⟨k, ⟨t, ht, hk⟩, rfl⟩ := hk
+    exact skipped ⟨i, hi⟩ t ht.1 (by omega) q hq k hk
+
+end Attention.Proof

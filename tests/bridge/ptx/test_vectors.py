@@ -53,8 +53,8 @@ def test_a_few_vectors(dtype: str) -> None:
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
 
-# In float32 gradient-score-mods-004 ends with a fault: threads that compute one number twice, in two
-# orders, store it in one place.
+# In float32 gradient-score-mods-004 ends with a fault: threads that compute one number twice, in
+# two orders, store it in one place.
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

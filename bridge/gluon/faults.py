@@ -20,6 +20,9 @@ Kind = Literal[
     "outside its tensor",
     "stored twice",
     "shape",
+    "race",
+    "part of a warp",
+    "not aligned",
 ]
 # In the globals of a module that `load` made: its lines.
 LINES = "__simulated_lines__"

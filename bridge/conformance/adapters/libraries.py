@@ -199,7 +199,7 @@ FOREIGN = adapters.adapters_of(sdpa_on_gpu, flex, sys.modules[__name__])
 
 def names() -> tuple[str, ...]:
     """All names that `find` knows."""
-    return (*adapters.BUILTIN, *FOREIGN)
+    return (*adapters.BUILTIN, *adapters.NAMED, *FOREIGN)
 
 
 def find(name: str) -> Adapter:

@@ -5,6 +5,7 @@ They need a process in which Triton compiles: `test_compiled` runs them in one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,10 +30,10 @@ pytestmark = NEEDS_COMPILER
 FAMILIES = sorted(
     path.stem for path in default_directory().glob("*.json") if path.stem != "index"
 )  # fmt: skip
-# Forward, backward with dropout and a mask, decoding with pages: as little as these compile.
+# Forward, backward with dropout and a mask: as little as these compile.
 FEW = {
     "float16": ("gradient-dropout-tiles-003",),
-    "bfloat16": ("paged-000", "causal-003"),
+    "bfloat16": ("causal-003",),
     "float32": ("dropout-tiles-001",),
 }
 
@@ -53,11 +54,12 @@ def test_a_few_vectors(dtype: str) -> None:
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
 
-# In float32 gradient-score-mods-004 ends with a fault: threads that compute one number twice, in
-# two orders, store it in one place.
+# Each family in one of two dtypes, since a family takes seconds. In float32 gradient-score-mods-004
+# ends with a fault that is not explained: two numbers stored in one place.
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("name", "dtype"), zip(FAMILIES, itertools.cycle(("float16", "bfloat16")), strict=False)
+)
 def test_a_family(name: str, dtype: str) -> None:
     family = read_trusted(default_directory() / f"{name}.json")
     result = run(PyimplPtx(), [family], dtype)

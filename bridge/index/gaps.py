@@ -37,8 +37,8 @@ WITHOUT_VECTORS = {
     "above",
     "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
     "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
-    "Attention.Spec.RingNet": "every run of it ends in attention of all keys (ring-net); drawn runs "
-    "end in it exactly in tests/bridge/translation/test_ring_net.py",
+    "Attention.Spec.RingNet": "every run of it ends in attention of all keys (ring-net); so do "
+    "drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from gpu_device import ON_GPU
 
@@ -17,7 +19,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     With one, cases that compile the same kernel are for one process, with `-n N --dist loadgroup`.
     """
     if ON_GPU:
-        for item in items:
+        here = Path(__file__).parent
+        for item in (item for item in items if item.path.parent == here):
             callspec = getattr(item, "callspec", None)
             given = {} if callspec is None else callspec.params
             kinds = [f"{name}={value}" for name, value in given.items() if name not in ALIKE]

@@ -58,7 +58,7 @@ def test_a_few_vectors(dtype: str) -> None:
 # ends with a fault that is not explained: two numbers stored in one place.
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "dtype"), zip(FAMILIES, itertools.cycle(("float16", "bfloat16")), strict=False)
+    ("name", "dtype"), list(zip(FAMILIES, itertools.cycle(("float16", "bfloat16")), strict=False))
 )
 def test_a_family(name: str, dtype: str) -> None:
     family = read_trusted(default_directory() / f"{name}.json")

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 import torch
 
 from bridge.ptx.execute import run_program
@@ -14,11 +13,7 @@ from bridge.ptx.machine import Program
 from bridge.ptx.memory import Buffers
 from bridge.ptx.parse import parse
 from bridge.ptx.syntax import Kernel
-from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
-NEEDS_COMPILER = pytest.mark.skipif(
-    INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
-)
 # %rd1: the address of a thread's own 16 bytes of the result. %rd2: that of the input. %r1: the
 # thread's number; %r2: where its own 16 bytes of shared memory are.
 _TEXT = """

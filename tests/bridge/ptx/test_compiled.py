@@ -1,42 +1,28 @@
-"""The tests that need kernels which Triton compiles, in a process of their own: in this one it may
-interpret them, and it does only one of both."""
+"""The tests of `bridge.ptx` that need kernels which Triton compiles, and those of the adapter where
+it interprets them."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from compiled_tests import run_compiled
 
 from bridge.conformance.adapters.builtin import BUILTIN, NAMED, builtin
 from bridge.conformance.run import run
 from bridge.vectors.load import default_directory, read_trusted
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
-HERE = Path(__file__).resolve().parent
-
-
-def _run(marker: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marker,
-         str(HERE / "test_vectors.py")],
-        cwd=HERE.parents[2], env={**os.environ, "TRITON_INTERPRET": "0"},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "passed" in done.stdout
-    assert "skipped" not in done.stdout
+VECTORS = Path(__file__).with_name("test_vectors.py")
 
 
 def test_compiled() -> None:
-    _run("not thorough")
+    run_compiled("not thorough", VECTORS)
 
 
 @pytest.mark.thorough
 def test_compiled_thorough() -> None:
-    _run("thorough")
+    run_compiled("thorough", VECTORS)
 
 
 @pytest.mark.skipif(not INTERPRETED.value, reason="Triton compiles in this process")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from ptx_cases import NEEDS_COMPILER
+from compiled_tests import NEEDS_COMPILER
 
 from bridge.conformance.adapters.compiled import PyimplPtx, simulated
 from bridge.conformance.mutants.planted_package import copy_package

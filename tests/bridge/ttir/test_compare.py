@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from ttir_cases import COMPARED, LEVELS, MUTANTS, NEEDS_COMPILER, SHAPES, planted, said
+from compiled_tests import NEEDS_COMPILER
+from ttir_cases import COMPARED, LEVELS, MUTANTS, SHAPES, planted, said
 
 from bridge.ttir.compare import Compared, Level, Shape, backward, forward
 from bridge.ttir.compare_decode import decode

@@ -1,36 +1,21 @@
-"""The tests that need kernels which Triton compiles, in a process of their own: in this one it may
-interpret them, and it does only one of both."""
+"""The tests of `bridge.ttir` that need kernels which Triton compiles."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from compiled_tests import run_compiled
 
 pytestmark = pytest.mark.long
-HERE = Path(__file__).resolve().parent
 MODULES = ("test_parse.py", "test_exact_vectors.py", "test_compare.py", "test_proofs.py")
-
-
-def _run(marker: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marker,
-         *(str(HERE / name) for name in MODULES)],
-        cwd=HERE.parents[2], env={**os.environ, "TRITON_INTERPRET": "0"},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "passed" in done.stdout
-    assert "skipped" not in done.stdout
+FILES = [Path(__file__).with_name(name) for name in MODULES]
 
 
 def test_compiled() -> None:
-    _run("not thorough")
+    run_compiled("not thorough", *FILES)
 
 
 @pytest.mark.thorough
 def test_compiled_thorough() -> None:
-    _run("thorough")
+    run_compiled("thorough", *FILES)

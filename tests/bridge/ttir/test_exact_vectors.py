@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from ttir_cases import NEEDS_COMPILER, kernel_name
+from compiled_tests import NEEDS_COMPILER
+from ttir_cases import kernel_name
 
 from bridge.pages.kernel_coverage import EXACTLY_BY
 from bridge.ttir.rational import RationalDomain, logarithm

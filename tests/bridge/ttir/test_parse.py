@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from ttir_cases import NEEDS_COMPILER, kernel
+from compiled_tests import NEEDS_COMPILER
+from ttir_cases import kernel
 
 from bridge.ttir.parse import parse
 from bridge.ttir.source import of_launch

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from compiled_tests import NEEDS_COMPILER
 from lean_copies import ROOT, Copy, copy
-from ttir_cases import MUTANTS, NEEDS_COMPILER, planted
+from ttir_cases import MUTANTS, planted
 
 from bridge.conformance.mutants.planting import Mutant
 from bridge.ttir import texts

@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
-import pytest
-
 from bridge.conformance.mutants.attention import KERNEL_MUTANTS, OPTION_MUTANTS
 from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.mutants.planting import Mutant
@@ -22,11 +20,6 @@ from bridge.ttir.machine import Machine
 from bridge.ttir.memory import Memory
 from bridge.ttir.parse import parse
 from pyimpl.backends.kernels.parts.launch import Launch
-from pyimpl.backends.kernels.parts.numerics import INTERPRETED
-
-NEEDS_COMPILER = pytest.mark.skipif(
-    INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
-)
 
 _LOOP = "backends/kernels/parts/loop.py"
 # Mutants of the forward kernel that are no part of the vectors' own.

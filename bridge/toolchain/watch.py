@@ -24,9 +24,9 @@ def not_imported(root: Path, saved: Iterable[Path]) -> list[str]:
     None where the targets themselves cannot be read: the build says that.
     """
     try:
-        found = packages.read(root)
-        targets = found.own.lakefile.defaults
-        built = {module.file for module in found.closure(targets)}
+        there = packages.read(root)
+        targets = there.own.lakefile.defaults
+        built = {module.file for module in there.closure(targets)}
     except ToolchainError:
         return []
     roots = " or ".join(f"{target.replace('.', '/')}.lean" for target in targets)

@@ -112,7 +112,8 @@ def _score_rates(
         off = off + 2 * torch.where(size == 0, 0.0, lost * (ends + q.shape[-1] * lost))
     # Through softcap.
     off = off * (row.slope + row.slope_error) + size * row.slope_error
-    exact, size = exact * row.slope, size * row.slope
+    # A slope that is 0 in float64, of a softcap that is reached, is not 0.
+    exact, size = exact * row.slope, size * (row.slope + row.slope_error)
     off = off + 2 * (u + stored) * size
     for added in rates.added:
         rate = added.double()

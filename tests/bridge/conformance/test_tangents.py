@@ -25,6 +25,8 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import Result, run
 from bridge.conformance.subject import Subject
 from bridge.conformance.tolerances import tangents
+from bridge.conformance.tolerances.gradient_tolerance import Scored
+from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.report.page import page
 from bridge.vectors.model.tangents import TangentVector
 from pyimpl import attention
@@ -68,6 +70,15 @@ def test_the_exact_tangents_pass() -> None:
     for vector in vectors():
         right = tangents.expected_tangents(vector)
         assert list(tangents.wrong_tangents(vector, right, FLOAT64)) == []
+
+
+def test_a_softcap_that_is_reached_leaves_a_tolerance() -> None:
+    """In float64 its slope is 0, and 1 − tanh² need not be 0 where tanh is rounded otherwise."""
+    q, k, v, zeros = (torch.full((1, 1, 2, 1), x) for x in (64.0, 64.0, 1.0, 0.0))
+    rates = Rates(torch.ones_like(q), zeros, zeros)
+    _, reached = tangent_bounds(q, k, v, rates, Scored(1.0, softcap=1.0), FLOAT32)
+    assert bool((reached.exact == 0).all())
+    assert bool((reached.allowed(FLOAT32.output) > 0).all())
 
 
 def test_what_is_further_away_is_named() -> None:

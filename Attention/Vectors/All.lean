@@ -12,6 +12,7 @@ public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TransformerFamilies
 public import Attention.Vectors.TransformerLayerFamilies
 public import Attention.Vectors.TransformerStackFamilies
@@ -102,6 +103,10 @@ def sampledCaseFamilies : List (Family SampledCase) :=
 /-- All families of `SampledGradientCase`. -/
 def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
   [gradientsPastTiles, gradientsPastTilesMasks]
+
+/-- All families of `TangentCase`. -/
+def tangentCaseFamilies : List (Family TangentCase) :=
+  [tangents, tangentsScoreMods]
 
 /-- All families of `TileBoundsCase`. -/
 def tileBoundsCaseFamilies : List (Family TileBoundsCase) :=

@@ -8,6 +8,7 @@ from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import LaidOutVector
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.tangents import TangentVector
 
 _HEAD = ("operation", "vectors", "queries up to", "keys up to", "head sizes", "sizes of a value")
 
@@ -28,6 +29,8 @@ def _problems(vector: Vector) -> tuple[AttentionVector, ...] | None:
         return (vector,)
     if isinstance(vector, GradientVector):
         return vector.attentions()
+    if isinstance(vector, TangentVector):
+        return (vector.attention(),)
     if isinstance(vector, LaidOutVector | SampledVector):
         return vector.asked()
     return None

@@ -84,7 +84,7 @@ abbrev NetComputesAttention (programs : Programs 2 1) (capacity : Nat) : Prop :=
 /-- Positive control: the program of the Spec is right. -/
 theorem netComputesAttention (capacity : Nat) : NetComputesAttention (ringProgram 3) capacity := by
   intro Q K V mask spare events net run stuck
-  have := (Proof.ring_net_eq_attention (by decide) (by decide) (by decide)
+  have := (Proof.ring_net_eq_attention (fun _ _ => rfl) rfl (by decide) (by decide) (by decide)
     (fun _ _ h₁ h₂ => by omega) run).2 stuck
   simpa [oneEach] using this
 

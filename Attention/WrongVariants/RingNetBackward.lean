@@ -49,8 +49,8 @@ abbrev NetComputesGradients (programs : Programs 5 3) (capacity : Nat) : Prop :=
 theorem netComputesGradients (capacity : Nat) :
     NetComputesGradients (backwardProgram 3) capacity := by
   intro Q K V dO L dLse spare events net hL run stuck
-  have := (Proof.ring_net_backward (by decide) (by decide) (by decide) (by decide)
-    (fun _ _ h₁ h₂ => by omega) hL dLse run).2 stuck
+  have := (Proof.ring_net_backward dLse rfl rfl rfl (by decide) (by decide) (by decide) (by decide)
+    (fun _ _ h₁ h₂ => by omega) hL run).2 stuck
   simpa [oneEach, rightGradients] using this
 
 /-! ## One ring -/

@@ -37,26 +37,28 @@ variable {scale modify Q K V rows cols}
 /-- **ring-net**: if every key is on exactly one device, and no query sees a key of a device that it
 does not meet in these rounds, then every run of the devices ends, after at most these many events,
 and where no event can happen, each device has the attention of its queries over all keys. -/
-theorem ring_net_eq_attention {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
+theorem ring_net_eq_attention {rounds : Nat}
+    {rules : RingRules n 1 (List (KeyValue S R d d_v)) (List (State S R d_v))}
+    (hs : ∀ e i, rules.sender e i = before i)
+    (ht : rules.take = takeShard scale modify Q rows cols) (hr : 0 < rounds) (hn : rounds ≤ n)
     (h : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
     (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
       score scale modify Q K q k = none)
     {spare : Fin n → List (KeyValue S R d d_v)} {events : List (RingEvent n 1)}
     {net : RingNet n 2 1 (List (KeyValue S R d d_v)) (List (State S R d_v))}
-    (run : (ringStart (ringProgram rounds) K V rows cols spare).run
-      (forwardRules scale modify Q rows cols capacity) events = some net) :
+    (run : (ringStart (ringProgram rounds) K V rows cols spare).run rules events = some net) :
     events.length ≤ n * (7 * rounds - 6)
-      ∧ ((∀ event, net.after (forwardRules scale modify Q rows cols capacity) event = none) →
+      ∧ ((∀ event, net.after rules event = none) →
         net.outputs = (List.finRange n).map fun i =>
           (rows i).map fun q => (attention scale modify Q K V)[q]) := by
-  obtain ⟨length, ends⟩ := ring_net_consumes (fun _ _ => rfl) hr run
+  obtain ⟨length, ends⟩ := ring_net_consumes hs hr run
   refine ⟨length, fun stuck => ?_⟩
   refine List.ext_getElem (by simp [RingNet.outputs]) fun i hi _ => ?_
   have hi : i < n := by simpa [RingNet.outputs] using hi
   obtain ⟨-, -, -, -, e⟩ := ends stuck ⟨i, hi⟩
   simp only [RingNet.outputs, List.getElem_map, Vector.getElem_toList, List.getElem_finRange]
   simp only [Fin.getElem_fin] at e
-  rw [e, resultAfter, forwardRules]
+  rw [e, resultAfter, ht]
   simp only [takeShard_shard]
   rw [← List.foldl_map (f := fun t => cols (source ⟨i, hi⟩ t))
     (g := stepTile (scored scale modify Q K V) (rows ⟨i, hi⟩)), foldl_stepTile, List.map_map]

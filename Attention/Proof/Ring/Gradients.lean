@@ -151,13 +151,7 @@ private theorem valueTerm_none {q : Fin q_len} {j : Fin kv_len}
     valueTerm scale modify Q K Z L dO j q = Vec.zero := by
   rw [valueTerm, droppedAgain, probability_none h, Semiring.zero_mul, zero_smul]
 
-/-- **ring-net-backward**: if every key and every query is on exactly one device, no query sees a
-key of a device that it does not meet in these rounds, and the devices have the log-sum-exps of
-their queries, then every run of the backward pass ends, after at most these many events, and where
-no event can happen, each device has the gradients by its queries, and home have come to it the
-gradients by its keys and values, summed over the queries of all: those of the backward pass of the
-whole. -/
-theorem ring_net_backward {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
+private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
     (hcols : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
     (hrows : ((List.finRange n).flatMap rows).Perm (List.finRange q_len))
     (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
@@ -230,5 +224,37 @@ theorem ring_net_backward {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds
         fun t h₁ h₂ q hq => valueTerm_none (unmet t h₁ h₂ q hq j hj)]
       simp only [valueTerm]
       simp only [g, ← hdV, Vec.getElem_ofFn, Fin.getElem_fin]
+
+/-- **ring-net-backward**: if every key and every query is on exactly one device, no query sees a
+key of a device that it does not meet in these rounds, and the devices have the log-sum-exps of
+their queries, then every run of the backward pass ends, after at most these many events, and where
+no event can happen, each device has the gradients by its queries, and home have come to it the
+gradients by its keys and values, summed over the queries of all: those of the backward pass of the
+whole. -/
+theorem ring_net_backward {rounds : Nat}
+    {rules : RingRules n 3 (Parcel S R d d_v) (BackwardState R d d_v)} (dLse : Vec R q_len)
+    (hs : rules.sender = backwardSender rounds)
+    (ht : rules.take = takeParcel toValue scale modify slope Q Z L dO
+      (rowDelta (attentionDropout scale modify Q K V Z) dO dLse) rows cols)
+    (hg : rules.give = fun state => .sums state.sums) (hr : 0 < rounds) (hn : rounds ≤ n)
+    (hcols : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
+    (hrows : ((List.finRange n).flatMap rows).Perm (List.finRange q_len))
+    (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
+      score scale modify Q K q k = none)
+    (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
+      (score scale modify Q K i)))
+    {spare : Fin n → Vector (Parcel S R d d_v) 4} {events : List (RingEvent n 3)}
+    {net : RingNet n 5 3 (Parcel S R d d_v) (BackwardState R d d_v)}
+    (run : (backwardStart (backwardProgram rounds) K V rows cols spare).run rules events
+      = some net) :
+    let g := vjpDropout scale modify slope Q K V Z toValue dO dLse
+    events.length ≤ n * (15 * rounds - 7)
+      ∧ ((∀ event, net.after rules event = none) →
+        net.gradients = (List.finRange n).map fun i =>
+          ((rows i).map fun q => g.dQ[q],
+            .sums ⟨(cols i).map fun j => g.dK[j], (cols i).map fun j => g.dV[j]⟩)) := by
+  obtain ⟨sender, take, give, capacity⟩ := rules
+  subst hs ht hg
+  exact backward_of_rules hr hn hcols hrows skipped hL dLse run
 
 end Attention.Proof

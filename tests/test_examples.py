@@ -168,6 +168,29 @@ class TestKernelInCi:
         assert "fails, the smallest input first:" in "\n".join(lines)
 
 
+class TestRingInShards:
+    shown = example("ring_in_shards.py")
+
+    @pytest.mark.thorough  # all vectors; the next test runs the command on two families
+    def test_its_command_passes(self) -> None:
+        (judging,) = self.shown.commands
+        assert {*self.shown.printed} <= {*run(judging, FOLDER)}
+
+    @pytest.mark.parametrize("wrong", [False, True])
+    def test_it_passes_and_with_a_mistake_fails(self, wrong: bool, tmp_path: Path) -> None:
+        """Keys that lie in another layout than it believes."""
+        text = (FOLDER / "ring_in_shards.py").read_text("utf-8")
+        assert text.count("key_shards=Shards.zigzag(") == 1
+        if wrong:
+            text = text.replace("key_shards=Shards.zigzag(", "key_shards=Shards.contiguous(")
+        (tmp_path / "ring_in_shards.py").write_text(text, "utf-8")
+        (judging,) = self.shown.commands
+        command = f"{judging} --family causal --family gradient"
+        lines = run(command, tmp_path, status=int(wrong))
+        assert {*self.shown.printed} <= {*lines}
+        assert ("fails, the smallest input first:" in "\n".join(lines)) == wrong
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout as the commands of the examples see it, with what the first of them makes."""

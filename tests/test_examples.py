@@ -168,27 +168,11 @@ class TestKernelInCi:
         assert "fails, the smallest input first:" in "\n".join(lines)
 
 
-class TestRingInShards:
+@pytest.mark.thorough  # tests/bridge/conformance/test_ranks.py judges it on few vectors, and wrong
+def test_the_ring_in_shards_passes() -> None:
     shown = example("ring_in_shards.py")
-
-    @pytest.mark.thorough  # all vectors; the next test runs the command on two families
-    def test_its_command_passes(self) -> None:
-        (judging,) = self.shown.commands
-        assert {*self.shown.printed} <= {*run(judging, FOLDER)}
-
-    @pytest.mark.parametrize("wrong", [False, True])
-    def test_it_passes_and_with_a_mistake_fails(self, wrong: bool, tmp_path: Path) -> None:
-        """Keys that lie in another layout than it believes."""
-        text = (FOLDER / "ring_in_shards.py").read_text("utf-8")
-        assert text.count("key_shards=Shards.zigzag(") == 1
-        if wrong:
-            text = text.replace("key_shards=Shards.zigzag(", "key_shards=Shards.contiguous(")
-        (tmp_path / "ring_in_shards.py").write_text(text, "utf-8")
-        (judging,) = self.shown.commands
-        command = f"{judging} --family causal --family gradient"
-        lines = run(command, tmp_path, status=int(wrong))
-        assert {*self.shown.printed} <= {*lines}
-        assert ("fails, the smallest input first:" in "\n".join(lines)) == wrong
+    (judging,) = shown.commands
+    assert {*shown.printed} <= {*run(judging, FOLDER)}
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,16 @@
-"""What must be impossible where processes may talk to each other: each function tries something,
-and is the right one only if that works; otherwise zeros."""
+"""What must be impossible where processes may talk to each other, after one thing that is not:
+each attempt is true only if it works."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
-import functools
 import os
 import socket
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,19 +19,21 @@ from torch import Tensor
 PORT = Path(__file__).parent / "port"
 
 
-def attempt(act: Callable[[], Any]) -> Callable[..., Tensor]:
-    """1 where this has worked, in every process; else 0."""
+ATTEMPTS: list[Callable[[], bool]] = []
 
-    @functools.wraps(act)
-    def function(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        try:
-            worked = act()
-        except OSError:
-            worked = False
-        return torch.full_like(query, 1.0 if worked else 0.0)
 
-    function.__wrapped__ = None  # type: ignore[attr-defined]
-    return function
+def attempt(act: Callable[[], bool]) -> Callable[[], bool]:
+    ATTEMPTS.append(act)
+    return act
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """In column n 1 where attempt n has worked, else 0."""
+    out = torch.zeros_like(query)
+    for n, act in enumerate(ATTEMPTS):
+        with contextlib.suppress(OSError):
+            out[..., n] = float(act())
+    return out
 
 
 @attempt
@@ -124,4 +125,4 @@ def opens_a_socket_of_ipv6() -> bool:
 @attempt
 def goes_to_the_first_network() -> bool:
     with open(f"/proc/{os.getppid()}/ns/net") as space:
-        return ctypes.CDLL(None).setns(space.fileno(), 0) == 0
+        return bool(ctypes.CDLL(None).setns(space.fileno(), 0) == 0)

@@ -268,7 +268,8 @@ def gradient_bounds(
         # One more than forwards: the product, before it meets the second root of the scale.
         operands = (rounding.operand_roundings + 1) * rounding.operands.unit
         lost = rounding.operands.underflow(rounding.flush_to_zero)
-    sizes = scores.size * row.slope
+    # A slope that is 0 in float64, of a softcap that is reached, is not 0.
+    sizes = scores.size * (row.slope + row.slope_error)
 
     # How many sums of tiles are rounded to the output's format before the last.
     of_queries = of_keys = 0

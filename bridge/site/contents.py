@@ -30,6 +30,7 @@ _PARTS = {
         "docs/use.md",
         "docs/check-your-kernel.md",
         "docs/add-a-feature.md",
+        "docs/your-own-variant.md",
         "docs/running.md",
         "docs/conform.md",
         "docs/cheats.md",

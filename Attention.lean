@@ -184,6 +184,7 @@ public import Attention.Proof.Enclosure.LogSumExp
 public import Attention.Proof.Enclosure.Mods
 public import Attention.Proof.Enclosure.Sink
 public import Attention.Proof.Enclosure.Stacks
+public import Attention.Proof.Enclosure.Tangent
 public import Attention.Proof.Enclosure.Transformer
 public import Attention.Proof.Enclosure.TransformerCache
 public import Attention.Proof.Enclosure.Vectors
@@ -360,6 +361,9 @@ public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
+public import Attention.Vectors.Tangent
+public import Attention.Vectors.TangentFamilies
+public import Attention.Vectors.TangentJson
 public import Attention.Vectors.TileBounds
 public import Attention.Vectors.TransformerCase
 public import Attention.Vectors.TransformerContains

@@ -13,6 +13,7 @@ public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TransformerFamilies
 public import Attention.Vectors.TransformerLayerFamilies
 public import Attention.Vectors.TransformerStackFamilies
@@ -104,6 +105,10 @@ def sampledCaseFamilies : List (Family SampledCase) :=
 def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
   [gradientsPastTilesDropped, gradientsPastTilesTemperature, gradientsPastTilesPacked,
    gradientsPastTiles, gradientsPastTilesMasks]
+
+/-- All families of `TangentCase`. -/
+def tangentCaseFamilies : List (Family TangentCase) :=
+  [tangents, tangentsScoreMods]
 
 /-- All families of `TileBoundsCase`. -/
 def tileBoundsCaseFamilies : List (Family TileBoundsCase) :=

@@ -9,6 +9,7 @@ from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import LaidOutVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 
 _HEAD = ("operation", "vectors", "queries up to", "keys up to", "head sizes", "sizes of a value")
 
@@ -30,6 +31,8 @@ def _problems(vector: Vector) -> tuple[AttentionVector, ...] | None:
     problems: tuple[AttentionVector, ...] | None = None
     if isinstance(vector, GradientVector):
         problems = vector.attentions()
+    elif isinstance(vector, TangentVector):
+        problems = (vector.attention(),)
     elif isinstance(vector, LaidOutVector | SampledVector):
         problems = vector.asked()
     if isinstance(vector, SampledVector | SampledGradientVector) and problems and vector.packed:

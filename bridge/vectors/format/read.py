@@ -21,6 +21,7 @@ from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_rules import is_drawn, numbers
 from bridge.vectors.format.read_sampled import sampled, sampled_gradient
+from bridge.vectors.format.read_tangents import tangent
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Row, Vector
@@ -28,6 +29,7 @@ from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import Edit, Partial, Tree
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 
@@ -236,6 +238,7 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     operations.CombineVector.operation: combine,
     operations.TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
+    TangentVector.operation: tangent,
     SampledVector.operation: sampled,
     SampledGradientVector.operation: sampled_gradient,
     DropoutVector.operation: dropout,

@@ -176,6 +176,7 @@ public import Attention.Proof.Dropout.KeepMask
 public import Attention.Proof.Dropout.Mean
 public import Attention.Proof.Dropout.Philox
 public import Attention.Proof.Enclosure.Backward
+public import Attention.Proof.Enclosure.BackwardFactors
 public import Attention.Proof.Enclosure.Basic
 public import Attention.Proof.Enclosure.Combine
 public import Attention.Proof.Enclosure.Layers
@@ -357,6 +358,7 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
@@ -364,6 +366,7 @@ public import Attention.Vectors.Rule
 public import Attention.Vectors.Sampled
 public import Attention.Vectors.SampledGradient
 public import Attention.Vectors.SampledJson
+public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States

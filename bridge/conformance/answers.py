@@ -31,6 +31,7 @@ from bridge.conformance.batch import (
 )
 from bridge.conformance.judge import form_error
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
+from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
 from bridge.vectors.model.sampled import SampledVector
@@ -142,7 +143,12 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         ):
             return f"takes no vectors of {grouped}"
         problems = vector.asked()
-        missing = sorted(problems[0].options - adapter.takes) if problems else []
+        options = problems[0].options if problems else frozenset()
+        takes = adapter.takes
+        if isinstance(vector, SampledVector):
+            options |= vector.own_options
+            takes |= adapter.operations & {DropoutVector.operation}
+        missing = sorted(options - takes)
         if missing:
             return f"takes no {' and no '.join(missing)}"
     for problem in problems:

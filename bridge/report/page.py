@@ -155,6 +155,8 @@ def command(outcome: Outcome, vector: str) -> str:
         )
     if subject.decode:
         words += ["--operation", "decode"]
+    if subject.shards is not None:
+        words += ["--processes", str(subject.shards.processes), "--layout", subject.shards.layout]
     if subject.problem is not None:
         words += ["--problem", str(subject.problem)]
     if subject.causal_alignment != "top-left":

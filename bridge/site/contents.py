@@ -50,6 +50,7 @@ _PARTS = {
         "docs/examples/packed-documents.md",
         "docs/examples/pictures.md",
         "docs/examples/kernel-in-ci.md",
+        "docs/examples/ring-in-shards.md",
         "docs/examples/vectors-cpp.md",
         "docs/examples/vectors-jax.md",
     ),

@@ -27,6 +27,7 @@ def score_options(batch: Batch) -> ScoreOptions:
         right=None if window is None else window.right,
         shift=shift,
         sinks=batch.sinks(),
+        temperature=batch.temperatures(),
     )
 
 

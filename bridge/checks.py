@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import groupby
 from pathlib import Path
 from typing import IO
 
@@ -55,7 +54,8 @@ class Check:
     command: a program of the environment and its arguments. inputs: patterns of the files that its
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
     own results. one_core: it uses one or little more, so that neighbours of which this is true run
-    beside it. after: the one of these neighbours that it waits for, whose kept results it takes.
+    beside it; the one behind them, which uses all, begins once a core is free and none waits.
+    after: the one of these neighbours that it waits for, whose kept results it takes.
     """
 
     name: str
@@ -68,7 +68,8 @@ class Check:
 
 @dataclass
 class _Running:
-    """A check that has begun. output: the file that has it, or none: it goes to the terminal."""
+    """A check that has begun. output: the file that has it, or none: it goes to the terminal, and
+    what others print comes after it."""
 
     check: Check
     process: subprocess.Popen[bytes]
@@ -312,27 +313,31 @@ class Run:
         """Run checks beside each other, as many as there are cores; the first that fails, while
         others still run."""
         waiting = [check for check in several if not self.unchanged(check)]
-        captured = len(waiting) > 1
-        if captured:
+        captured = sum(check.one_core for check in waiting) > 1
+        if len(waiting) > 1:
             self.say(f"      beside each other: {', '.join(check.name for check in waiting)}")
+        ended: list[tuple[_Running, Times]] = []
         while waiting or self.running:
             for check in self.ready(waiting):
                 waiting.remove(check)
-                if not captured:
-                    self.head(check)
-                self.running.append(self.begin(check, captured=captured))
+                self.running.append(self.begin(check, captured=captured and check.one_core))
             for one in tuple(self.running):
                 if (times := one.ended()) is None:
                     continue
                 self.running.remove(one)
-                if one.output is not None:
-                    self.head(one.check)
-                    with one.output as output:
-                        output.seek(0)
-                        self.console.file.write(output.read().decode(errors="replace"))
                 if one.process.returncode != 0:
+                    self.show(one)
                     return one
-                self.passed(one.check, times)
+                self.keep(one.check, times)
+                ended.append((one, times))
+            if not any(one.output is None for one in self.running):
+                for one, times in ended:
+                    self.show(one)
+                    self.say(
+                        f"      passed in {times['seconds']:.1f} s, "
+                        f"{times['processor_seconds']:.1f} s of processor time"
+                    )
+                ended.clear()
             time.sleep(_POLL)
         return None
 
@@ -340,7 +345,8 @@ class Run:
         """Those that wait for no other, as many as there are cores left."""
         ahead = {*(check.name for check in waiting), *(one.check.name for one in self.running)}
         free = (os.cpu_count() or 1) - len(self.running)
-        return [check for check in waiting if check.after not in ahead][: max(free, 0)]
+        found = [check for check in waiting if check.one_core and check.after not in ahead]
+        return (found or [check for check in waiting if len(waiting) == 1])[: max(free, 0)]
 
     def unchanged(self, check: Check) -> bool:
         """Whether it has passed with what it depends on; this is said."""
@@ -356,7 +362,9 @@ class Run:
     def begin(self, check: Check, *, captured: bool) -> _Running:
         """Start a check. captured: its output waits until it has ended."""
         program, *arguments = check.command
-        # Read and closed once the check has ended, so no `with` (SIM115).
+        if not captured:
+            self.head(check)
+        # Read and closed once it is shown, so no `with` (SIM115).
         output = tempfile.TemporaryFile() if captured else None  # noqa: SIM115
         process = subprocess.Popen(
             [_program(program), *arguments], cwd=self.root, stdout=output,
@@ -364,12 +372,16 @@ class Run:
         )  # fmt: skip
         return _Running(check, process, output, time.monotonic())
 
-    def passed(self, check: Check, times: Times) -> None:
-        """Say how long a check took, and keep it."""
-        self.say(
-            f"      passed in {times['seconds']:.1f} s, "
-            f"{times['processor_seconds']:.1f} s of processor time"
-        )
+    def show(self, one: _Running) -> None:
+        """The output of a check that has ended, if it waited."""
+        if one.output is not None:
+            self.head(one.check)
+            with one.output as output:
+                output.seek(0)
+                self.console.file.write(output.read().decode(errors="replace"))
+
+    def keep(self, check: Check, times: Times) -> None:
+        """What passed is known from here on."""
         self.times[check.name] = times
         if check.inputs:
             self.cache.keep(_kept_results(check), self.key(check), times)
@@ -400,13 +412,16 @@ class Run:
         self.console.file.flush()
 
 
-def _beside(steps: Sequence[Check]) -> Iterator[Sequence[Check]]:
-    """The checks in their order: neighbours that use one core are one group, each other is one."""
-    for one_core, several in groupby(steps, key=lambda check: check.one_core):
-        if one_core:
-            yield tuple(several)
-        else:
-            yield from ((check,) for check in several)
+def _beside(steps: Iterable[Check]) -> Iterator[Sequence[Check]]:
+    """The checks in their order, in groups: neighbours that use one core, and the one behind."""
+    group: list[Check] = []
+    for check in steps:
+        group.append(check)
+        if not check.one_core:
+            yield tuple(group)
+            group = []
+    if group:
+        yield tuple(group)
 
 
 def _program(name: str) -> str:

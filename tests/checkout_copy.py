@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,4 +21,10 @@ def copy_of(source: Path, target: Path, *, built: bool = True) -> None:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source / name, target / name)
     if built and (source / "build").exists():
-        shutil.copytree(source / "build", target / "build")
+        shutil.copytree(source / "build", target / "build", copy_function=_copy_if_there)
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    """A file that a build beside the tests has not moved to its place meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(source, target)

@@ -169,7 +169,10 @@ def test_those_of_one_core_run_beside_each_other(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
-    side_by_side(project, f"{WAIT.format('b')}; {MAKE.format('a')}", MAKE.format("b"))
+    side_by_side(
+        project, f"{WAIT.format('b')}; {MAKE.format('a')}",
+        f"{MAKE.format('b')}; {WAIT.format('a')}",
+    )  # fmt: skip
     status, said, ran = project.run()
     assert status == 0, said
     assert sorted(ran[:2]) == ["one0", "one1"]
@@ -179,6 +182,24 @@ def test_those_of_one_core_run_beside_each_other(
     for number, (name, made) in enumerate([("one0", "a"), ("one1", "b")], 1):
         pattern = rf"\[{number}/3\] {name}: the {name}\nmade {made}\n +passed in"
         assert re.search(pattern, said), said
+    assert project.run()[2] == []
+
+
+def test_the_last_begins_beside_one_that_still_runs(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+    side_by_side(project, f"{WAIT.format('c')}; {MAKE.format('a')}", "print('short')")
+    project.checks[2] = project.check(
+        "last", "*", more=f"{MAKE.format('c')}; {WAIT.format('a')}; import time; time.sleep(0.3)"
+    )
+    status, said, ran = project.run()
+    assert (status, ran[2:]) == (0, ["last"]), said
+    # Nothing is put between the lines of the last one, which go to the terminal.
+    order = ["one1: the one1\nshort\n", "last: the last\n", "one0: the one0\nmade a\n"]
+    places = [said.index(text) for text in order]
+    assert places == sorted(places), said
+    assert "made c" in capfd.readouterr().out
     assert project.run()[2] == []
 
 

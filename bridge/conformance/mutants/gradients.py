@@ -138,8 +138,7 @@ GRADIENT_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_backward_queries(
         "kernel-slopes-signed-distance", "the distance in the gradient of the slopes is signed",
-        "tl.sum(grad_s * distances(pairs), 1)",
-        "tl.sum(grad_s * (pairs.positions - pairs.keys), 1)", ("gradient-alibi",),
+        "grad_s * distances(pairs)", "grad_s * (pairs.positions - pairs.keys)", ("gradient-alibi",),
     ),
     _in_backward_bias(
         "kernel-bias-not-summed", "the heads and tiles that share a bias do not add up",

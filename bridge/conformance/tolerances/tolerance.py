@@ -413,6 +413,7 @@ def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: flo
     # 2. Exponentials that underflow in the accumulator, and weights stored in a smaller format.
     lost = np.minimum(rows.share, acc.smallest_normal * rows.unit_share)
     stored = lost @ size + lost.sum(-1, keepdims=True) * mean_output
+    stored_size = mean_size + stored
     if rounding.weights is not None:
         unit, tiny = rounding.weights.unit, _tiny_weight(rows, rounding)
         error = _storing_error(rows, unit, tiny)
@@ -420,19 +421,25 @@ def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: flo
         underflow = np.minimum(rows.share, tiny)
         numerator_only = np.minimum(error @ size, unit * mean_size + underflow @ size)
         moved = average.spread(error) + error.sum(-1, keepdims=True) * shared
-        both = moved / np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
+        left = np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)
+        both = moved / left
         of_weights = {
             "unrounded": numerator_only,
             "rounded": both,
             "either": np.fmax(numerator_only, both),
         }[rounding.denominator]
+        # The average of the sizes grows even where the values cancel.
+        of_sizes = (mean_size + error @ size) / left - mean_size
+        if rounding.denominator == "unrounded":
+            of_sizes = numerator_only
         stored = stored + np.fmin(of_weights, 2 * largest)
+        stored_size = stored_size + np.fmin(of_sizes, 2 * largest)
     # 3. Sums: every key's part goes through at most one addition per key, and one product and one
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
     numerator = _gamma(additions + _OUTPUT_ROUNDINGS + roundings, rounding.accumulation_unit)
     denominator = _gamma(additions, acc.unit)
-    sums = numerator * (mean_size + stored) + denominator * (mean_output + stored)
+    sums = numerator * stored_size + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)
     sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share
     # 4. The result is rounded to the output's format.

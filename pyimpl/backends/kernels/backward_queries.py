@@ -122,7 +122,10 @@ def _over_key_tiles(
             seen = tl.max(found.visible.to(tl.int32), 0) > 0
             k = tl.where(seen[:, None], k, 0.0)
         if SLOPES:
-            grad_slope += tl.sum(grad_s * distances(pairs), 1)
+            # A bare product is fused with the sum in which the next thread's is added, and threads
+            # that hold the same row would differ in its last bits.
+            terms = tl.where(found.visible, grad_s * distances(pairs), 0.0)
+            grad_slope += tl.sum(terms, 1)
         grad_q += dot(round_to(grad_x, k.dtype), k)
     return grad_q, grad_slope
 

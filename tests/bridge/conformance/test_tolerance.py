@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 import pyimpl
 from bridge.conformance.rounding_model import FLOAT16, FLOAT32, WHOLE_ROW, RoundingModel
-from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
+from bridge.conformance.tolerances.tolerance import (
+    ScoreChanges,
+    attention_tolerance,
+    explain,
+    lse_tolerance,
+)
 
 Array = NDArray[np.float64]
 
@@ -135,6 +140,29 @@ def test_equal_values_leave_the_roundings_of_sums_only() -> None:
     v = np.full((64, 1), 8.0)
     tolerance = attention_tolerance(q, k, v, scale=1.0, rounding=RoundingModel.float32(16))
     assert 8.0 * 64 * FLOAT32.unit < tolerance[0, 0] < 8.0 * 200 * FLOAT32.unit
+
+
+def test_sizes_grow_where_the_values_cancel() -> None:
+    """Stored in bfloat16, every weight below a value of 0 is rounded down and every other one up.
+
+    The output stays 0, while the average of the sizes grows by more than that section 3 allows the
+    output: the sums are allowed the roundings of all of it.
+    """
+    zero, beside = [1.0] + 63 * [0.5 * (1 + 0.99 * 2**-8)], 32 * [0.5 * (1 + 1.01 * 2**-8)]
+    weights = np.array(zero + beside)
+    v = np.array([0.0] * len(zero) + 16 * [10.0, -10.0])[:, None]
+    rounding = replace(
+        RoundingModel.flash("bfloat16", block_n=96, denominator="rounded"),
+        accumulation_unit=2.0**-12,
+    )
+    terms = explain(
+        np.ones((1, 1)), np.log(weights)[:, None], v, scale=1.0, rounding=rounding
+    ).terms
+    stored = torch.from_numpy(weights).bfloat16().double().numpy()
+    size = (stored @ np.abs(v)) / stored.sum()
+    roundings = (len(weights) + 2 + 6) * rounding.accumulation_unit
+    assert size > (weights @ np.abs(v)) / weights.sum() + terms.stored
+    assert terms.sums >= roundings / (1 - roundings) * size
 
 
 SINK = 2.5

@@ -244,7 +244,7 @@ MUTANTS = {
         "return RowAverage(v, largest, beyond, ",
         "return RowAverage(v, np.zeros_like(largest), beyond, ",
     ),
-    "sums of exact weights": ("numerator * (mean_size + stored)", "numerator * mean_size"),
+    "sums of exact weights": ("numerator * stored_size", "numerator * mean_size"),
     "a denominator's error of the exact average": (
         "mean_output = np.abs(output) + shared",
         "mean_output = np.abs(output)",

@@ -30,11 +30,11 @@ pytestmark = NEEDS_COMPILER
 FAMILIES = sorted(
     path.stem for path in default_directory().glob("*.json") if path.stem != "index"
 )  # fmt: skip
-# Forward, backward with dropout and a mask: as little as these compile.
+# Forward, backward with dropout and a mask, the gradient of slopes: as little as these compile.
 FEW = {
     "float16": ("gradient-dropout-tiles-003",),
     "bfloat16": ("causal-003",),
-    "float32": ("dropout-tiles-001",),
+    "float32": ("dropout-tiles-001", "gradient-score-mods-004"),
 }
 
 
@@ -54,12 +54,9 @@ def test_a_few_vectors(dtype: str) -> None:
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
 
-# Each family in one of two dtypes, since a family takes seconds. In float32 gradient-score-mods-004
-# ends with a fault that is not explained: two numbers stored in one place.
+# Each family in one of three dtypes, since a family takes seconds.
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "dtype"), list(zip(FAMILIES, itertools.cycle(("float16", "bfloat16")), strict=False))
-)
+@pytest.mark.parametrize(("name", "dtype"), list(zip(FAMILIES, itertools.cycle(FEW), strict=False)))
 def test_a_family(name: str, dtype: str) -> None:
     family = read_trusted(default_directory() / f"{name}.json")
     result = run(PyimplPtx(), [family], dtype)

@@ -23,8 +23,10 @@ variable {X Y Z base : List (Element q_len kv_len d α)} {moves more : List (Mov
   ∀ s : State q_len kv_len d α, s.red.Perm X →
     ∃ s', run rule M s moves = some s' ∧ s'.red.Perm Y
 
+/-- No move. -/
 theorem Ends.nil : Ends rule M X [] X := fun s h => ⟨s, rfl, h⟩
 
+/-- Moves, then more. -/
 theorem Ends.append (h : Ends rule M X moves Y) (h' : Ends rule M Y more Z) :
     Ends rule M X (moves ++ more) Z := by
   intro s hs
@@ -32,6 +34,7 @@ theorem Ends.append (h : Ends rule M X moves Y) (h' : Ends rule M Y more Z) :
   obtain ⟨s₂, e₂, h₂⟩ := h' s₁ h₁
   exact ⟨s₂, by rw [run_append, e₁]; exact e₂, h₂⟩
 
+/-- A move, then more. -/
 theorem Ends.cons {move : Move q_len kv_len d α} (h : Ends rule M X [move] Y)
     (h' : Ends rule M Y more Z) : Ends rule M X (move :: more) Z :=
   Ends.append h h'
@@ -50,29 +53,35 @@ private theorem ends_single {move : Move q_len kv_len d α}
   obtain ⟨s', e, h'⟩ := h s hs
   exact ⟨s', by simp [run, e], h'⟩
 
+/-- An input is loaded, where there is room. -/
 theorem ends_load {x : Element q_len kv_len d α} (hx : x.isInput) (hM : X.length < M) :
     Ends rule M X [.load x] (x :: X) :=
   ends_single fun s hs => ⟨{ s with red := x :: s.red }, by simp [step, hx, hs.length_eq, hM],
     hs.cons x⟩
 
+/-- An element is computed from those that lie there, where there is room. -/
 theorem ends_compute {x : Element q_len kv_len d α}
     (hx : ∀ red, (∀ y ∈ X, y ∈ red) → rule red x) (hM : X.length < M) :
     Ends rule M X [.compute x] (x :: X) :=
   ends_single fun s hs => ⟨{ s with red := x :: s.red },
     by simp [step, hx s.red fun y hy => hs.mem_iff.mpr hy, hs.length_eq, hM], hs.cons x⟩
 
+/-- An element is deleted. -/
 theorem ends_delete {x : Element q_len kv_len d α} : Ends rule M (x :: X) [.delete x] X :=
   ends_single fun s hs => ⟨{ s with red := s.red.erase x }, rfl, by simpa using hs.erase x⟩
 
+/-- An element is stored; it stays. -/
 theorem ends_store {x : Element q_len kv_len d α} (hx : x ∈ X) : Ends rule M X [.store x] X :=
   ends_single fun s hs => ⟨{ s with blue := x :: s.blue }, by simp [step, hs.mem_iff, hx], hs⟩
 
+/-- Some elements are deleted. -/
 theorem ends_deletes (xs : List (Element q_len kv_len d α)) :
     Ends rule M (xs ++ X) (xs.map .delete) X := by
   induction xs with
   | nil => exact .nil
   | cons x xs ih => exact .cons ends_delete ih
 
+/-- Some elements are stored. -/
 theorem ends_stores {xs : List (Element q_len kv_len d α)} (h : ∀ x ∈ xs, x ∈ X) :
     Ends rule M X (xs.map .store) X := by
   induction xs with
@@ -106,6 +115,7 @@ theorem adds_flatMap {β : Type v} {slack : Nat} {play : β → List (Move q_len
     rw [← List.append_assoc]
     exact List.perm_append_comm.append_right X
 
+/-- Inputs are loaded. -/
 theorem adds_loads {xs : List (Element q_len kv_len d α)} (h : ∀ x ∈ xs, x.isInput) :
     Adds rule M [] 0 (xs.map .load) xs := by
   have := adds_flatMap (rule := rule) (M := M) (base := []) (slack := 0) (xs := xs)
@@ -113,20 +123,24 @@ theorem adds_loads {xs : List (Element q_len kv_len d α)} (h : ∀ x ∈ xs, x.
       ends_load (h x hx) (by simpa using hM)
   simpa [← List.map_eq_flatMap] using this
 
+/-- Elements that are neither queries, keys nor sums are loaded. -/
 theorem adds_loadOthers (names : List α) :
     Adds rule M [] 0 (names.map fun name => .load (.other name)) (names.map .other) := by
   have := adds_loads (rule := rule) (M := M) (xs := names.map .other) (by simp [Element.isInput])
   simpa [Function.comp_def] using this
 
+/-- Such elements are deleted. -/
 theorem ends_deleteOthers (names : List α) :
     Ends rule M (names.map .other ++ X) (names.map fun name => .delete (.other name)) X := by
   simpa [Function.comp_def] using ends_deletes (rule := rule) (M := M) (X := X) (names.map .other)
 
+/-- Such elements are stored. -/
 theorem ends_storeOthers {names : List α} (h : ∀ name ∈ names, .other name ∈ X) :
     Ends rule M X (names.map fun name => .store (.other name)) X := by
   have := ends_stores (rule := rule) (M := M) (X := X) (xs := names.map .other) (by simpa using h)
   simpa [Function.comp_def] using this
 
+/-- Such elements are computed. -/
 theorem adds_computeOthers (names : List α) :
     Adds bySums M ([] : List (Element q_len kv_len d α)) 0
       (names.map fun name => .compute (.other name)) (names.map .other) := by
@@ -160,7 +174,8 @@ theorem adds_computeOthers (names : List α) :
   | c :: cs => [.sum i j (cs.foldl (fun s c => .add s (.product c)) (.product c))]
 
 private theorem ends_addPlay {i : Fin q_len} {j : Fin kv_len}
-    (hq : ∀ c, .query i c ∈ X) (hk : ∀ c, .key j c ∈ X) (hM : X.length + 3 ≤ M) (cs : List (Fin d)) :
+    (hq : ∀ c, .query i c ∈ X) (hk : ∀ c, .key j c ∈ X) (hM : X.length + 3 ≤ M)
+    (cs : List (Fin d)) :
     ∀ s, Ends bySums M (.sum i j s :: X) (addPlay i j s cs)
       (.sum i j (cs.foldl (fun s c => .add s (.product c)) s) :: X) := by
   induction cs with
@@ -205,13 +220,16 @@ theorem adds_scorePlay {i : Fin q_len} {j : Fin kv_len} (hq : ∀ c, .query i c 
 
 variable {x : Element q_len kv_len d α}
 
+/-- At the end of some moves. -/
 theorem Ends.passes (h : Ends rule M X moves Y) (hx : x ∈ Y) : Passes rule M X moves x :=
   ⟨moves, Y, List.prefix_rfl, h, hx⟩
 
+/-- During the first of two plays. -/
 theorem Passes.append (h : Passes rule M X moves x) : Passes rule M X (moves ++ more) x :=
   have ⟨before, Y, hp, hE, hx⟩ := h
   ⟨before, Y, hp.trans (List.prefix_append ..), hE, hx⟩
 
+/-- During the second of two plays. -/
 theorem Ends.append_passes (h : Ends rule M X moves Y) (h' : Passes rule M Y more x) :
     Passes rule M X (moves ++ more) x :=
   have ⟨before, Z, hp, hE, hx⟩ := h'
@@ -224,6 +242,7 @@ theorem ends_flatMap {β : Type v} {play : β → List (Move q_len kv_len d α)}
   | nil => exact .nil
   | cons y ys ih => exact (h y (by simp)).append (ih fun z hz => h z (by simp [hz]))
 
+/-- During one of some plays, each of which ends as it began. -/
 theorem passes_flatMap {β : Type v} {play : β → List (Move q_len kv_len d α)} {xs : List β}
     (h : ∀ y ∈ xs, Ends rule M X (play y) X) {y : β} (hy : y ∈ xs)
     (hp : Passes rule M X (play y) x) : Passes rule M X (xs.flatMap play) x := by

@@ -21,6 +21,7 @@ variable {q_len kv_len d : Nat} {α : Type u} [DecidableEq α] {M : Nat}
 @[expose] def From (seen : List (Element q_len kv_len d α)) (x : Element q_len kv_len d α) : Prop :=
   x ∈ seen ∨ bySums seen x
 
+/-- A sum that adds up from such elements adds up from those that were seen. -/
 theorem addsUp_of_from {seen red : List (Element q_len kv_len d α)} {i : Fin q_len}
     {j : Fin kv_len} (h : ∀ x ∈ red, From seen x) {products : Sum d}
     (hs : addsUp red i j products) : addsUp seen i j products := by
@@ -44,6 +45,7 @@ theorem addsUp_of_from {seen red : List (Element q_len kv_len d α)} {i : Fin q_
     · exact key hs
     · simp [addsUp, ihl hl, ihr hr]
 
+/-- What is computed from such elements comes from those that were seen. -/
 theorem from_of_bySums {seen red : List (Element q_len kv_len d α)}
     (h : ∀ x ∈ red, From seen x) {x : Element q_len kv_len d α} (hx : bySums red x) :
     From seen x := by
@@ -60,6 +62,7 @@ theorem from_of_bySums {seen red : List (Element q_len kv_len d α)}
   | _ :: play => loaded play
 
 omit [DecidableEq α] in
+/-- Loads are counted. -/
 theorem length_loaded (play : List (Move q_len kv_len d α)) :
     (loaded play).length ≤ transfers play := by
   induction play with
@@ -69,6 +72,7 @@ theorem length_loaded (play : List (Move q_len kv_len d α)) :
     omega
 
 omit [DecidableEq α] in
+/-- A part of a play loads no more than the whole. -/
 theorem loaded_of_prefix {before play : List (Move q_len kv_len d α)}
     (h : before <+: play) : ∀ x ∈ loaded before, x ∈ loaded play := by
   obtain ⟨after, rfl⟩ := h
@@ -78,6 +82,7 @@ theorem loaded_of_prefix {before play : List (Move q_len kv_len d α)}
     cases move <;> simp only [loaded, List.cons_append, List.mem_cons] <;> grind
 
 omit [DecidableEq α] in
+/-- Transfers add up. -/
 theorem transfers_append (before after : List (Move q_len kv_len d α)) :
     transfers (before ++ after) = transfers before + transfers after :=
   List.countP_append
@@ -87,16 +92,19 @@ theorem transfers_append (before after : List (Move q_len kv_len d α)) :
 section
 variable {rule : Rule q_len kv_len d α} {s s' : State q_len kv_len d α}
 
+/-- After a move fast memory has what it had, what is loaded, and what can be computed. -/
 theorem mem_of_step {move : Move q_len kv_len d α} (h : step rule M s move = some s') :
     ∀ x ∈ s'.red, x ∈ s.red ∨ x ∈ loaded [move] ∨ rule s.red x := by
   have erase : ∀ {x y}, x ∈ s.red.erase y → x ∈ s.red := List.mem_of_mem_erase
   cases move <;> simp only [step, loaded] at h ⊢ <;> grind
 
+/-- A move leaves fast memory no more than full. -/
 theorem length_of_step {move : Move q_len kv_len d α} (hs : s.red.length ≤ M)
     (h : step rule M s move = some s') : s'.red.length ≤ M := by
   have erase : ∀ y, (s.red.erase y).length ≤ s.red.length := fun y => List.erase_sublist.length_le
   cases move <;> simp only [step] at h <;> grind [List.length_erase_of_mem, List.length_pos_of_mem]
 
+/-- A play is run by parts. -/
 theorem run_append (before after : List (Move q_len kv_len d α)) :
     ∀ s, run rule M s (before ++ after) = (run rule M s before).bind (run rule M · after) := by
   induction before with

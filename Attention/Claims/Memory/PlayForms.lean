@@ -49,7 +49,8 @@ private theorem mem_keyElements (x : Element q_len kv_len d (Other q_len kv_len 
 private theorem ends_scores (hd : d ≤ d_v) (hM : flashFast rows.length cols.length d d_v ≤ M)
     (tile : Nat) : Ends bySums M (between kv_len d d_v rows tile)
       ((keyElements d d_v cols).map .load ++ scoresPlay d d_v rows cols)
-      (tileScores d d_v rows cols ++ (keyElements d d_v cols ++ between kv_len d d_v rows tile)) := by
+      (tileScores d d_v rows cols
+        ++ (keyElements d d_v cols ++ between kv_len d d_v rows tile)) := by
   have h₁ := length_between (kv_len := kv_len) (d := d) (d_v := d_v) (rows := rows) tile
   have h₂ := length_keyElements (q_len := q_len) (d := d) (d_v := d_v) cols
   have h₃ := length_tileScores (d := d) (d_v := d_v) rows cols

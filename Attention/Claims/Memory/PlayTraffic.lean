@@ -62,10 +62,10 @@ private theorem transfers_keyTilePlay (tile : Nat) :
   have h₁ : transfers (scoresPlay d d_v rows cols) = 0 :=
     transfers_flatMap_zero (fun i => transfers_flatMap_zero (transfers_scorePlay i) cols) rows
   simp only [keyTilePlay, transfers_append, h₁]
-  rw [transfers_map true (by simp [Move.isTransfer]), transfers_map false (by simp [Move.isTransfer]),
-    transfers_map true (by simp [Move.isTransfer]), transfers_map false (by simp [Move.isTransfer]),
-    transfers_map false (by simp [Move.isTransfer]), transfers_map false (by simp [Move.isTransfer]),
-    transfers_map false (by simp [Move.isTransfer]), length_keyElements, length_valueNames,
+  rw [transfers_map true (fun _ => rfl), transfers_map false (fun _ => rfl),
+    transfers_map true (fun _ => rfl), transfers_map false (fun _ => rfl),
+    transfers_map false (fun _ => rfl), transfers_map false (fun _ => rfl),
+    transfers_map false (fun _ => rfl), length_keyElements, length_valueNames,
     Nat.mul_add]
   simp
 
@@ -84,10 +84,10 @@ private theorem transfers_queryTilePlay {block_n : Nat} (hn : 0 < block_n) :
   have h₁ := sum_length_tiles hn (List.finRange kv_len)
   rw [List.length_finRange] at h₁
   simp only [queryTilePlay, transfers_append, transfers_keyTilesPlay, h₁]
-  rw [transfers_map true (by simp [Move.isTransfer]), transfers_map false (by simp [Move.isTransfer]),
-    transfers_map false (by simp [Move.isTransfer]), transfers_map true (by simp [Move.isTransfer]),
-    transfers_map false (by simp [Move.isTransfer]), transfers_map false (by simp [Move.isTransfer]),
-    transfers_map false (by simp [Move.isTransfer]), length_queryElements, length_outputNames,
+  rw [transfers_map true (fun _ => rfl), transfers_map false (fun _ => rfl),
+    transfers_map false (fun _ => rfl), transfers_map true (fun _ => rfl),
+    transfers_map false (fun _ => rfl), transfers_map false (fun _ => rfl),
+    transfers_map false (fun _ => rfl), length_queryElements, length_outputNames,
     Nat.mul_add rows.length]
   simp
   omega
@@ -139,8 +139,8 @@ theorem flash_play_optimal {M block_n : Nat} (hd : 0 < d) (hM : 9 * d ≤ M) (hM
         (run bySums M start play).isSome → (∀ i j, Forms bySums M start play i j) →
         transfers (flashPlay q_len kv_len d d (M / (9 * d)) block_n) ≤ 240 * transfers play := by
   have hb : 0 < M / (9 * d) := Nat.div_pos hM (by omega)
-  obtain ⟨legal, forms⟩ := flashPlay_forms (q_len := q_len) (kv_len := kv_len) hd (Nat.le_refl d) hb hn
-    (flashFast_le hd hn' hn'')
+  obtain ⟨legal, forms⟩ := flashPlay_forms (q_len := q_len) (kv_len := kv_len) hd (Nat.le_refl d)
+    hb hn (flashFast_le hd hn' hn'')
   have upper : transfers (flashPlay q_len kv_len d d (M / (9 * d)) block_n) * M
       ≤ 40 * (q_len * d) * (kv_len * d) := by
     rw [transfers_flashPlay hb hn]

@@ -184,6 +184,7 @@ public import Attention.Proof.Dropout.KeepMask
 public import Attention.Proof.Dropout.Mean
 public import Attention.Proof.Dropout.Philox
 public import Attention.Proof.Enclosure.Backward
+public import Attention.Proof.Enclosure.BackwardFactors
 public import Attention.Proof.Enclosure.Basic
 public import Attention.Proof.Enclosure.Combine
 public import Attention.Proof.Enclosure.Layers
@@ -191,6 +192,7 @@ public import Attention.Proof.Enclosure.LogSumExp
 public import Attention.Proof.Enclosure.Mods
 public import Attention.Proof.Enclosure.Sink
 public import Attention.Proof.Enclosure.Stacks
+public import Attention.Proof.Enclosure.Tangent
 public import Attention.Proof.Enclosure.Transformer
 public import Attention.Proof.Enclosure.TransformerCache
 public import Attention.Proof.Enclosure.Vectors
@@ -355,6 +357,7 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
 public import Attention.Vectors.RealSound
@@ -362,9 +365,13 @@ public import Attention.Vectors.Rule
 public import Attention.Vectors.Sampled
 public import Attention.Vectors.SampledGradient
 public import Attention.Vectors.SampledJson
+public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
+public import Attention.Vectors.Tangent
+public import Attention.Vectors.TangentFamilies
+public import Attention.Vectors.TangentJson
 public import Attention.Vectors.TileBounds
 public import Attention.Vectors.TransformerCase
 public import Attention.Vectors.TransformerContains

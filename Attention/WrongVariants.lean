@@ -16,6 +16,7 @@ public import Attention.WrongVariants.Derivative
 public import Attention.WrongVariants.Dropout
 public import Attention.WrongVariants.Enclosure
 public import Attention.WrongVariants.EnclosureMods
+public import Attention.WrongVariants.EnclosureTangent
 public import Attention.WrongVariants.EnclosureTransformer
 public import Attention.WrongVariants.EnclosureWidth
 public import Attention.WrongVariants.Flash

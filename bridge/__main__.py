@@ -343,6 +343,37 @@ def export(
 
 @main.command()
 @click.argument("name", nargs=-1)
+def axioms(name: tuple[str, ...]) -> None:
+    """Say which axioms theorems of the package in this folder rest on.
+
+    As `#print axioms` does, which Lean refuses in a module. The package is built first. NAME: of
+    the package or of what it imports; default: every theorem of the package itself. Exit status 1
+    if anything that it needs, in other packages too, rests on more than Lean's three axioms.
+    """
+    from bridge.audit.axioms import UnknownDeclarationError, rested
+    from bridge.toolchain import find
+    from bridge.toolchain.lake import package_root
+
+    console = Console()
+    lean = find(package_root(), announce=click.echo)
+    built = lean.build()
+    if not built.ok:
+        errors = [str(m) for m in built.messages if m.severity == "error"]
+        tell_problems(console, errors or ["the package does not build"])
+        sys.exit(1)
+    try:
+        found = rested(lean, name)
+    except UnknownDeclarationError as error:
+        raise Problem(f"NAME: {error}") from error
+    for line in found.lines:
+        click.echo(line)
+    tell_problems(console, list(found.problems))
+    click.echo(found.trusted)
+    sys.exit(1 if found.problems else 0)
+
+
+@main.command()
+@click.argument("name", nargs=-1)
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: build/proofs.ndjson."
 )

@@ -112,6 +112,19 @@ class Conform(Command):
     metavar="FILE",
     help="Traces of the definition's workloads, for their sizes.",
 )
+@click.option(
+    "--processes",
+    type=int,
+    metavar="N",
+    help="The function is called by N processes, each with its shards of the sequence.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["contiguous", "zigzag", "striped"]),
+    default="contiguous",
+    show_default=True,
+    help="With --processes: how the sequence is cut into shards.",
+)
 @click.option("--trace", metavar="FILE", help="Write the verdict on a Solution as Traces.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
 @click.option(

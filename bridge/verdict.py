@@ -56,6 +56,8 @@ def check(
     operation: Asked = "attention",
     definition: str | Path | None = None,
     workload: str | Path | None = None,
+    processes: int | None = None,
+    layout: str = "contiguous",
 ) -> Verdict:
     """Run an attention function on the vectors, and judge all that it returns.
 
@@ -88,6 +90,8 @@ def check(
     definition: a file of FlashInfer-Bench's form; `function` is then a file with a Solution, which
       is judged as the attention that the definition is found to state. workload: a file of traces,
       whose sizes are those of the fresh vectors.
+    processes: so many call the function, each with its shards of queries, keys and values, as
+      `docs/conform.md` says; layout: contiguous, zigzag or striped.
 
     Raises ValueError that names the argument which is not accepted, CallableError (a ValueError)
     for a function that cannot be called as SDPA is, and NoSandboxError (a RuntimeError).
@@ -122,6 +126,8 @@ def check(
         operation=operation,
         definition=None if definition is None else Path(definition),
         workload=None if workload is None else Path(workload),
+        processes=processes,
+        layout=layout,
     )
     return judge(request)
 
@@ -292,6 +298,8 @@ class Verdict:
             {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
         ):
             tell(console, f"The problem: {text}.")
+        for shards in {o.subject.shards for o in self.outcomes if o.subject.shards is not None}:
+            tell(console, f"A function of shards: {shards}.")
         if any(outcome.description.features is not None for outcome in self.outcomes):
             tell(console, f"Order of the vectors: --seed {self.conditions.seed}.")
         if self.conditions.fresh is not None:

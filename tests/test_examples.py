@@ -168,6 +168,13 @@ class TestKernelInCi:
         assert "fails, the smallest input first:" in "\n".join(lines)
 
 
+@pytest.mark.thorough  # tests/bridge/conformance/test_ranks.py judges it on few vectors, and wrong
+def test_the_ring_in_shards_passes() -> None:
+    shown = example("ring_in_shards.py")
+    (judging,) = shown.commands
+    assert {*shown.printed} <= {*run(judging, FOLDER)}
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout as the commands of the examples see it, with what the first of them makes."""

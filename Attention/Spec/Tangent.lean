@@ -1,14 +1,14 @@
 module
 
 public import Attention.Algebra.Dual
-public import Attention.Spec.Attention
+public import Attention.Spec.Sink
 
 public section
 
 /-! # The derivative of attention, forwards
 
 Attention itself, run over dual numbers: from inputs and the rates at which they change, the rates
-at which its outputs change. Scores and values are of one type here.
+at which its output and its log-sum-exp change. Scores and values are of one type here.
 Source: Griewank & Walther 2008, "Evaluating Derivatives", section 3.1 (tangents);
 `torch.func.jvp`. -/
 
@@ -63,6 +63,20 @@ the Jacobian of attention, times these (Jacobian-vector product). -/
     (V dV : Matrix R kv_len d_v) : Matrix R q_len d_v :=
   Matrix.tangent
     (attention (Dual.const scale) modify (Matrix.dual Q dQ) (Matrix.dual K dK) (Matrix.dual V dV))
+
+/-- The same with a sink, which changes too. -/
+@[expose] def jvpSink [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [Exp R R] (scale : R)
+    (modify : ScoreMod (Dual R) q_len kv_len) (sink dSink : R) (Q dQ : Matrix R q_len d)
+    (K dK : Matrix R kv_len d) (V dV : Matrix R kv_len d_v) : Matrix R q_len d_v :=
+  Matrix.tangent (attentionSink (Dual.const scale) modify ⟨sink, dSink⟩ (Matrix.dual Q dQ)
+    (Matrix.dual K dK) (Matrix.dual V dV))
+
+/-- The rate at which the log-sum-exp of a row of scores changes that change: the rate of the
+denominator, by the denominator. -/
+@[expose] def lseTangent [Add R] [Mul R] [Div R] [OfNat R 0] [Exp R R]
+    (row : List (Option (Dual R))) : R :=
+  let l : Dual R := denominator row
+  l.der / l.val
 
 end Spec
 

@@ -10,8 +10,10 @@ public import Attention.Vectors.LayoutsPastTilesFamilies
 public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
+public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.StateFamilies
+public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TransformerFamilies
 public import Attention.Vectors.TransformerLayerFamilies
 public import Attention.Vectors.TransformerStackFamilies
@@ -85,7 +87,7 @@ def naturalGradientCaseFamilies : List (Family NaturalGradientCase) :=
 
 /-- All families of `NaturalSampledCase`. -/
 def naturalSampledCaseFamilies : List (Family NaturalSampledCase) :=
-  [pastTilesOptions]
+  [temperaturesPastTiles, pastTilesOptions]
 
 /-- All families of `PagedCase`. -/
 def pagedCaseFamilies : List (Family PagedCase) :=
@@ -97,11 +99,16 @@ def philoxCaseFamilies : List (Family PhiloxCase) :=
 
 /-- All families of `SampledCase`. -/
 def sampledCaseFamilies : List (Family SampledCase) :=
-  [pastTiles]
+  [dropoutsPastTilesSampled, packedPastTiles, pastTiles]
 
 /-- All families of `SampledGradientCase`. -/
 def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
-  [gradientsPastTiles, gradientsPastTilesMasks]
+  [gradientsPastTilesDropped, gradientsPastTilesTemperature, gradientsPastTilesPacked,
+   gradientsPastTiles, gradientsPastTilesMasks]
+
+/-- All families of `TangentCase`. -/
+def tangentCaseFamilies : List (Family TangentCase) :=
+  [tangents, tangentsScoreMods]
 
 /-- All families of `TileBoundsCase`. -/
 def tileBoundsCaseFamilies : List (Family TileBoundsCase) :=

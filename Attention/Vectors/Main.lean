@@ -2,6 +2,7 @@ module
 
 public import Attention.Vectors.All
 public import Attention.Vectors.SampledJson
+public import Attention.Vectors.TangentJson
 public import Attention.Vectors.TransformerJson
 public import Attention.Vectors.Width
 
@@ -94,6 +95,8 @@ def writeAll (folder : Folder) : IO Unit := do
       gradientCaseFamilies
     write folder "gradient" "natural"
       (fun id th c => return Json.naturalGradient id th c (← c.run)) naturalGradientCaseFamilies
+    write folder "tangent" "natural" (fun id th c => return Json.tangent id th c (← c.run))
+      tangentCaseFamilies
     write folder "sampled" "exact" (fun id th c => return Json.sampled id th c (← c.run))
       sampledCaseFamilies
     write folder "sampled" "natural"

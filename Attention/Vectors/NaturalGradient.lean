@@ -1,6 +1,8 @@
 module
 
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardOptions
+public import Attention.Spec.ScoreTemperature
 public import Attention.Vectors.Heads
 public import Attention.Vectors.Natural
 
@@ -70,6 +72,8 @@ structure EnclosedGradients where
   slopes : List (Int × Int)
   /-- By the sink of each head; empty without sinks. -/
   sinks : List (Int × Int)
+  /-- By the temperature of each head; empty without temperatures. -/
+  temperatures : List (Int × Int)
 
 /-- The bounds of a matrix. -/
 @[expose] def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
@@ -104,10 +108,20 @@ def numbers (c : NaturalGradientCase) : List Rat :=
     ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ (c.bias.getD []).flatten.flatten.filterMap id ++ c.sinks.getD []
 
+/-- What there is one of for all heads, of which the backward pass is a definition of its own. -/
+inductive Variant (q_len kv_len : Nat) where
+  /-- The formulas, with sinks where there are some. -/
+  | plain
+  /-- What the weights of each query head are multiplied by. -/
+  | dropout (factors : Nat → WeightFactor (Interval working) q_len kv_len)
+  /-- The temperature of each query head. -/
+  | temperatures (each : List Rat)
+
 /-- Runs the Spec over intervals, for numbers of any precision. maskOf: the mask of a query head, by
 its number. -/
-def compute (c : NaturalGradientCase) (maskOf : Nat → MaskKind := fun _ => c.mask) :
-    Except String EnclosedGradients := do
+def compute (c : NaturalGradientCase)
+    (maskOf : Nat → Mask c.q_len c.kv_len := fun _ => c.mask.toMask)
+    (variant : Variant c.q_len c.kv_len := .plain) : Except String EnclosedGradients := do
   let heads := c.num_kv_heads * c.group
   let intervals := fun (x : List (List (List Rat))) => x.map (·.map (·.map ofRat))
   let Q ← toHeads heads c.q_len c.head_dim (intervals c.q)
@@ -123,21 +137,39 @@ def compute (c : NaturalGradientCase) (maskOf : Nat → MaskKind := fun _ => c.m
       (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h.val]!)) none .none
     let biased : ScoreMod (Interval working) c.q_len c.kv_len := fun i j s =>
       if c.bias.isNone then some s else (((biases[h.val]!)[i.val]!)[j.val]!).map (s + ·)
-    changed.andThen (biased.andThen (maskOf h).toMask.toScoreMod)
+    changed.andThen (biased.andThen (maskOf h).toScoreMod)
   let slope := fun _ : Fin heads => c.softcap.elim ScoreSlope.one fun cap =>
     (ScoreSlope.softcap (ofRat cap) : ScoreSlope (Interval working) _ c.q_len c.kv_len)
   let scale := scaleOf c.scale c.head_dim
-  let (g, dSinks) ← match c.sinks with
-    | none => pure (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse, [])
-    | some sinks =>
-      let [sinks] ← (·.toList) <$> toMatrix 1 heads [sinks.map ofRat] | throw "no sinks"
-      let g := sinkVjp scale modify slope sinks Q K V (fun x => x) dO dLse
-      pure (g.inputs, g.dSinks.toList)
+  let perHead := fun (xs : List Rat) => do
+    let [xs] ← (·.toList) <$> toMatrix 1 heads [xs.map ofRat] | throw "not one for each head"
+    return xs
+  let (g, dSinks, dTemperatures) ← match variant, c.sinks with
+    | .plain, none => pure (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse, [], [])
+    | .plain, some sinks =>
+      let g := sinkVjp scale modify slope (← perHead sinks) Q K V (fun x => x) dO dLse
+      pure (g.inputs, g.dSinks.toList, [])
+    | .dropout factors, none =>
+      let each := Vec.ofFn fun h : Fin heads =>
+        -- Drawn once, and not for each use.
+        let Z : Matrix (Interval working) c.q_len c.kv_len :=
+          Vec.ofFn fun i => Vec.ofFn fun j => factors h i j
+        vjpDropout scale (modify h) (slope h) Q[h] K[kvHead h] V[kvHead h] (fun i j => Z[i][j])
+          (fun x => x) dO[h] dLse[h]
+      pure (groupGradients each, [], [])
+    | .temperatures given, none =>
+      let ts ← perHead given
+      let each := Vec.ofFn fun h : Fin heads => temperatureVjp scale ts[h] (modify h) (slope h) Q[h]
+        K[kvHead h] V[kvHead h] (fun x => x) dO[h] dLse[h]
+      pure (groupGradients (Vec.ofFn fun h => each[h].inputs), [],
+        each.toList.map (·.dTemperature))
+    | _, some _ => throw "there is no definition for sinks with dropout or temperatures"
   let dSlopes := c.alibi.elim [] fun (alignment, _) =>
     g.dBias.toList.map (slopeGradient alignment)
   return { dQ := ← g.dQ.toList.mapM boundsOf, dK := ← g.dK.toList.mapM boundsOf
            dV := ← g.dV.toList.mapM boundsOf, dBias := ← c.biasGradient g.dBias
-           slopes := ← dSlopes.mapM toBounds, sinks := ← dSinks.mapM toBounds }
+           slopes := ← dSlopes.mapM toBounds, sinks := ← dSinks.mapM toBounds
+           temperatures := ← dTemperatures.mapM toBounds }
 
 /-- Runs the Spec over intervals. -/
 def run (c : NaturalGradientCase) : Except String EnclosedGradients := do

@@ -85,7 +85,9 @@ def pastTiles : Family SampledCase where
        [.keyLength 150, .keyLength 150, .keyLength 67, .keyLength 67],
      entry "shared" "heads of 128 columns that share keys" ⟨1, 2, 3, 5, 140, 128, 16⟩ 3 [4],
      entry "precise" "values that need 24 bits" ⟨1, 1, 1, 70, 140, 16, 8⟩ 2 [0, 64, 69]
-       (change := fun c => { c with v := { c.v with bound := 2 ^ 23 - 1, over := 2 ^ 20 } })]
+       (change := fun c => { c with v := { c.v with bound := 2 ^ 23 - 1, over := 2 ^ 20 } }),
+     entry "documents" "documents longer than a tile" ⟨1, 1, 2, 140, 200, 16, 8⟩ 3 [0, 66, 139]
+       [.document ((List.range 140).map (· / 67)) ((List.range 200).map (· / 70))]]
 
 /-- A case of the natural exponential, with the default scale unless one is given. -/
 def naturalSampledCase (name reason : String) (s : LargeShape) (rows : List Nat)
@@ -232,6 +234,19 @@ def gradientsPastTilesMasks : Family SampledGradientCase where
      entry "keys-128" "several tiles of keys of 128 columns" ⟨1, 1, 1, 2, 132, 128, 64⟩ [1] [131],
      entry "queries-256" "several tiles of queries of 256 columns" ⟨1, 1, 1, 67, 2, 256, 4⟩ [66]
        [1],
-     entry "long" "more than 1,024 keys" ⟨1, 1, 1, 1, 1100, 4, 2⟩ [0] [1023, 1024, 1099]]
+     entry "long" "more than 1,024 keys" ⟨1, 1, 1, 1, 1100, 4, 2⟩ [0] [1023, 1024, 1099],
+     entry "softcap-both" "softcap, several tiles of queries and of keys" ⟨1, 1, 1, 66, 70, 4, 2⟩
+       [64, 65] [63, 64, 69] (fun c => { c with softcap := some 2 })
+       (.window .bottomRight (some 3) (some 0)),
+     entry "alibi-both" "ALiBi, heads that share several tiles of keys" ⟨1, 1, 2, 66, 70, 4, 2⟩
+       [64, 65] [64, 69] (fun c => { c with alibi := some (.bottomRight, [1 / 16, 1 / 4]) })
+       (.window .bottomRight (some 3) (some 0)),
+     entry "sinks-both" "sinks, several tiles of queries and of keys" ⟨1, 2, 1, 66, 70, 4, 2⟩
+       [64, 65] [64, 69] (fun c => { c with sinks := some [1, -1] })
+       (.window .bottomRight (some 3) (some 0)) (byLse := true),
+     entry "sequences-both" "several sequences, each with a mask of its own" ⟨2, 1, 1, 66, 70, 4, 2⟩
+       [64, 65] [64, 68, 69]
+       (masks := [.window .bottomRight (some 3) (some 0),
+        .document ((List.range 66).map (· / 6)) ((List.range 70).map (· / 6))])]
 
 end Attention.Vectors

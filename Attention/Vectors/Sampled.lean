@@ -1,8 +1,8 @@
 module
 
-public import Attention.Vectors.Heads
+public import Attention.Spec.ScoreTemperature
 public import Attention.Vectors.Natural
-public import Attention.Vectors.Rule
+public import Attention.Vectors.SampledParts
 
 public section
 
@@ -54,6 +54,13 @@ structure SampledCase where
   bias : Option Rule := none
   /-- For each head one more score in every softmax, without a value. -/
   sinks : Option (List Rat) := none
+  /-- For each head a factor of its scores. -/
+  temperatures : Option (List Rat) := none
+  /-- The probability to drop a weight, and the seed. -/
+  dropout : Option (Rat × Nat) := none
+  /-- The numbers of queries and of keys of sequences that lie packed in each head; none: one
+  sequence. The mask is then that of each sequence. -/
+  packed : Option (List Nat × List Nat) := none
 
 /-- The same with the natural exponential. -/
 structure NaturalSampledCase where
@@ -68,6 +75,10 @@ structure NaturalSampledCase where
 @[expose] def pickMod {S : Type} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
     (modify : ScoreMod S q_len kv_len) : ScoreMod S n kv_len := fun r => modify rows[r]
 
+/-- What the weights of some rows are multiplied by: what they are in the whole. -/
+@[expose] def pickFactor {R : Type} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
+    (Z : WeightFactor R q_len kv_len) : WeightFactor R n kv_len := fun r => Z rows[r]
+
 namespace SampledCase
 
 variable (c : SampledCase)
@@ -81,16 +92,21 @@ def part {α : Type} (xs : Array Int) (of : Int → α) (number m n : Nat) : Mat
 
 /-- The mask of a query head, by its number among those of all sequences. -/
 def maskOf (number : Nat) : Mask c.q_len c.kv_len :=
-  (c.masks.getD (if c.masks.length = 1 then 0 else number) .none).toMask
+  maskOfHead c.masks c.packed number
 
 /-- The keys as each wanted query sees them, for each query head of each sequence. toScore, toValue:
 a numerator as a number. modify: what becomes of the scores of a head, by its number in its
-sequence, before they are masked. -/
-def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] (scale : S)
+sequence, before they are masked. factors: what the weights of a head are multiplied by, by its
+number among those of all sequences; none: nothing. -/
+def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [Mul R] (scale : S)
     (toScore : Nat → Int → S) (toValue : Nat → Int → R)
-    (modify : Nat → ScoreMod S c.q_len c.kv_len) :
+    (modify : Nat → ScoreMod S c.q_len c.kv_len)
+    (factors : Option (Nat → WeightFactor R c.q_len c.kv_len) := none) :
     Except String (List (List (List (ScoredValue S R c.value_dim)))) := do
   for r in [c.q, c.k, c.v] do r.check
+  checkPacked c.q_len c.kv_len c.masks c.packed
+  unless c.packed.isNone ∨ c.batch = 1 do throw "packed sequences have no batch"
+  for ts in c.temperatures do checkTemperatures c.heads ts c.q
   let rows := indices c.q_len c.rows
   unless rows.length = c.rows.length ∧ (c.masks.length = 1 ∨ c.masks.length = c.batch * c.heads) do
     throw "rows or masks do not fit the sizes"
@@ -104,22 +120,28 @@ def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] (s
     let V : Matrix R c.kv_len c.value_dim := part vs (toValue c.v.over) (number / c.group) _ _
     let whole := (modify (number % c.heads)).andThen (c.maskOf number).toScoreMod
     (List.finRange rows.toList.length).map fun r =>
-      scored scale (pickMod rows whole) Q K V ⟨r.val, by simpa using r.isLt⟩
-        (List.finRange c.kv_len)
+      let keys := List.finRange c.kv_len
+      match factors with
+      | none => scored scale (pickMod rows whole) Q K V ⟨r.val, by simpa using r.isLt⟩ keys
+      | some Z => scoredDropout scale (pickMod rows whole) Q K V (pickFactor rows (Z number))
+          ⟨r.val, by simpa using r.isLt⟩ keys
 
 /-- The outcome of a row. Maximum and denominator need no values. -/
 def outcome {d : Nat} (row : List (ScoredValue Int Rat d)) : RowResult :=
   let scores : List (ScoredValue Int Rat 0) := row.map fun x => ⟨x.score, Vec.zero⟩
   { rowResult scores Vec.zero with output := (attend row).toList }
 
-/-- Runs the Spec over the exact model: for each query head of each sequence the wanted rows. -/
+/-- Runs the Spec over the exact model: for each query head of each sequence the wanted rows. Of
+what changes scores it has temperatures, which are integers. -/
 def run : Except String (List (List RowResult)) := do
   unless c.softcap.isNone ∧ c.alibi.isNone ∧ c.bias.isNone ∧ c.sinks.isNone do
     throw "the exact model has no place for what changes scores"
   let some scale := c.scale | throw "the exact model has no default scale"
   unless scale.den = 1 ∧ c.q.over = 1 ∧ c.k.over = 1 do throw "scores have to be integers"
+  let ts := c.temperatures.getD (List.replicate c.heads 1)
+  unless ts.all (·.den = 1) do throw "temperatures have to be integers"
   let heads ← c.seen (R := Rat) scale.num (fun _ x => x) (fun over x => mkRat x over)
-    (fun _ _ _ s => some s)
+    (fun h => .temperature (ts[h]!).num) (← factorsOf id c.dropout)
   return heads.map (·.map outcome)
 
 end SampledCase
@@ -129,13 +151,16 @@ namespace NaturalSampledCase
 /-- Runs the Spec over intervals: for each query head of each sequence the wanted rows. -/
 def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
   let c := given.inputs
+  unless c.dropout.isNone do throw "dropout is computed over the exact model alone"
   checkExact (c.scale.toList ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ c.sinks.getD [])
   (c.bias.map Rule.check).getD (.ok ())
   let number := fun (over : Nat) (x : Int) => (Interval.ofDyadic x over.log2 : Interval working)
   let added := (c.bias.map (·.numerators (c.heads * c.q_len * c.kv_len))).getD #[]
   let modify := fun h =>
-    let changed := modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
+    let heated : ScoreMod (Interval working) c.q_len c.kv_len :=
+      c.temperatures.elim (fun _ _ s => some s) fun ts => .temperature (ofRat ts[h]!)
+    let changed := heated.andThen <| modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
       (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h]!)) none .none
     match c.bias with
     | none => changed

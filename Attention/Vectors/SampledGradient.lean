@@ -25,6 +25,12 @@ structure SampledGradientCase where
   masks : List MaskKind := [.none]
   /-- Numbers to add to the scores, for each query head a matrix. -/
   bias : Option Rule := none
+  /-- For each query head a factor of its scores. -/
+  temperatures : Option (List Rat) := none
+  /-- The probability to drop a weight, and the seed. -/
+  dropout : Option (Rat × Nat) := none
+  /-- Packed sequences, as in `SampledCase`. -/
+  packed : Option (List Nat × List Nat) := none
   /-- The entries of Q, of all heads. -/
   q : Rule
   /-- The entries of K. -/
@@ -61,9 +67,10 @@ def pick {α : Type} [Inhabited α] (places : List Nat) (xs : List α) : List α
   let all := xs.toArray
   places.map (all[·]!)
 
-/-- The mask of a query head, by its number among those of all sequences. -/
-def maskOf (c : SampledGradientCase) (number : Nat) : MaskKind :=
-  c.masks.getD (if c.masks.length = 1 then 0 else number) .none
+/-- The name of the definition that is run. -/
+def leanName (c : SampledGradientCase) : String :=
+  if c.dropout.isSome then "Attention.Spec.vjpDropout"
+  else if c.temperatures.isSome then "Attention.Spec.temperatureVjp" else c.without.leanName
 
 /-- Runs the Spec over intervals. The gradient by a bias is that of the kept queries and keys.
 Several sequences are computed as heads, so what is given per head, and the same for all sequences,
@@ -75,9 +82,16 @@ def run (c : SampledGradientCase) : Except String EnclosedGradients := do
   unless c.masks.length = 1 ∨ c.masks.length = f.num_kv_heads * f.group do
     throw "masks do not fit the sizes"
   unless c.batch = 1 ∨ (c.batch ∣ f.num_kv_heads ∧ f.alibi.isNone ∧ f.sinks.isNone
-      ∧ f.bias.isNone) do
+      ∧ f.bias.isNone ∧ c.temperatures.isNone ∧ c.packed.isNone) do
     throw "sequences do not fit the heads, or share what is given for each head"
-  let g ← f.compute c.maskOf
+  checkPacked f.q_len f.kv_len c.masks c.packed
+  for ts in c.temperatures do checkTemperatures (f.num_kv_heads * f.group) ts c.q
+  let variant ← match ← factorsOf ofRat c.dropout, c.temperatures with
+    | none, none => pure .plain
+    | some factors, none => pure (.dropout factors)
+    | none, some ts => pure (.temperatures ts)
+    | some _, some _ => throw "there is no definition for dropout with temperatures"
+  let g ← f.compute (fun h => maskOfHead c.masks c.packed h) variant
   return { g with
     dQ := g.dQ.map (pick c.rows), dK := g.dK.map (pick c.keys), dV := g.dV.map (pick c.keys)
     dBias := g.dBias.map fun rows => (pick c.rows rows).map (pick c.keys) }

@@ -16,6 +16,14 @@ def rule (r : Rule) : String :=
   object [("drawn_from", str r.name), ("bound", toString r.bound), ("one_in", toString r.oneIn),
     ("over", toString r.over)]
 
+/-- What there may be of every case: temperatures, dropout and packed sequences. -/
+def parts (temperatures : Option (List Rat)) (dropout : Option (Rat × Nat))
+    (packed : Option (List Nat × List Nat)) : List (String × String) :=
+  (temperatures.map fun ts => [("temperature", array (ts.map rat))]).getD []
+    ++ (dropout.map fun (p, seed) => [("dropout_p", rat p), ("dropout_seed", rat seed)]).getD []
+    ++ (packed.map fun (q_lens, kv_lens) => [("cu_seqlens_q", nats (cuSeqlens q_lens)),
+        ("cu_seqlens_k", nats (cuSeqlens kv_lens))]).getD []
+
 /-- The sizes and inputs of a case. -/
 def sampledInputs (c : SampledCase) : List (String × String) :=
   let given := [
@@ -31,6 +39,7 @@ def sampledInputs (c : SampledCase) : List (String × String) :=
     ("scale", match c.scale with | none => str "default" | some s => rat s),
     ("q", rule c.q), ("k", rule c.k), ("v", rule c.v), ("masks", lines 5 (c.masks.map mask))]
     ++ given.filterMap (fun (name, value) => value.map (name, ·))
+    ++ parts c.temperatures c.dropout c.packed
     ++ [("rows", nats c.rows)]
 
 /-- A case of packed sequences whose numbers are drawn by rule. -/
@@ -66,17 +75,18 @@ def sampledGradient (id theoremId : String) (c : SampledGradientCase) (g : Enclo
     ("sinks", f.sinks.map fun sinks => array (sinks.map rat))]
   let found := [
     ("expected_slopes", f.alibi.map fun _ => object (bounds g.slopes)),
-    ("expected_sinks", f.sinks.map fun _ => object (bounds g.sinks))]
+    ("expected_sinks", f.sinks.map fun _ => object (bounds g.sinks)),
+    ("expected_temperature", c.temperatures.map fun _ => object (bounds g.temperatures))]
   let present := fun (fields : List (String × Option String)) =>
     fields.filterMap fun (name, value) => value.map (name, ·)
-  return vector id f.leanName theoremId f.reason <| [
+  return vector id c.leanName theoremId f.reason <| [
     ("batch", toString c.batch), ("num_heads", toString (f.num_kv_heads / c.batch * f.group)),
     ("num_kv_heads", toString (f.num_kv_heads / c.batch)),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),
     ("value_dim", toString f.value_dim),
     ("scale", match f.scale with | none => str "default" | some s => rat s),
     ("q", rule c.q), ("k", rule c.k), ("v", rule c.v), ("masks", lines 5 (c.masks.map mask))]
-    ++ present given ++ [
+    ++ present given ++ parts c.temperatures c.dropout c.packed ++ [
     ("grad_output", rule c.dO), ("grad_log_sum_exp", rule c.dLse),
     ("rows", nats c.rows), ("keys", nats c.keys),
     ("expected_q", enclosedMatrices g.dQ), ("expected_k", enclosedMatrices g.dK),

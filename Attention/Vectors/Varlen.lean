@@ -44,6 +44,18 @@ def toKeyValues (head_dim value_dim : Nat) (k : List (List Int)) (v : List (List
   let V ← toMatrix k.length value_dim v
   return keyValues K V
 
+/-- The mask of each sequence, by its number, from the lengths of that sequence. -/
+def sequenceMods (q_lens kv_lens : List Nat) (mask : MaskKind) (b i j : Nat) (s : Int) :
+    Option Int :=
+  let q_len := q_lens.getD b 0
+  let kv_len := kv_lens.getD b 0
+  if h : i < q_len ∧ j < kv_len then (mask.toMask.toScoreMod) ⟨i, h.1⟩ ⟨j, h.2⟩ s else none
+
+/-- The mask of packed sequences as a whole: that of each sequence, and no keys of another. -/
+def packedMask (q_lens kv_lens : List Nat) (mask : MaskKind) {m n : Nat} : Mask m n :=
+  fun i j => (packedMod (cuSeqlens q_lens) (cuSeqlens kv_lens) (sequenceMods q_lens kv_lens mask)
+    i.val j.val 0).isSome
+
 namespace VarlenCase
 
 /-- The name of the definition that is run. -/
@@ -51,10 +63,8 @@ def leanName (c : VarlenCase) : String :=
   if c.sliced then "Attention.Spec.attentionSliced" else "Attention.Spec.attentionVarlen"
 
 /-- The mask of each sequence, from the lengths of that sequence. -/
-def mods (c : VarlenCase) (b i j : Nat) (s : Int) : Option Int :=
-  let q_len := c.q_lens.getD b 0
-  let kv_len := c.kv_lens.getD b 0
-  if h : i < q_len ∧ j < kv_len then (c.mask.toMask.toScoreMod) ⟨i, h.1⟩ ⟨j, h.2⟩ s else none
+def mods (c : VarlenCase) : Nat → Nat → Nat → Int → Option Int :=
+  sequenceMods c.q_lens c.kv_lens c.mask
 
 /-- Runs the Spec over the exact model. -/
 def run (c : VarlenCase) : Except String (List RowResult) := do

@@ -14,6 +14,7 @@ from bridge.conformance.adapters.adapter import (
     ChoosingAdapter,
     GradientsAdapter,
     LayoutsAdapter,
+    TangentsAdapter,
 )
 from bridge.conformance.adapters.gradient_inputs import Floats
 from bridge.conformance.adapters.gradient_inputs import array as as_judged
@@ -30,9 +31,11 @@ from bridge.conformance.batch import (
 )
 from bridge.conformance.judge import form_error
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
+from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.tangents import TangentVector
 
 Job = tuple[Vector, ...]
 
@@ -43,8 +46,9 @@ class Answer:
 
     vectors: which. problem: what is wrong with the call or with the form of what it returned; None
     if nothing. Then either gradients, by name as in `expected_gradients`, one result for each way
-    in which it was called; or batches, the plain problems that the vectors come to, with outputs,
-    of each, and lse_reasons, of each vector of each batch: why its log-sum-exp is not judged.
+    in which it was called; or tangents, by name as in `expected_tangents`; or batches, the plain
+    problems that the vectors come to, with outputs, of each, and lse_reasons, of each vector of
+    each batch: why its log-sum-exp is not judged.
     """
 
     vectors: Job
@@ -53,6 +57,7 @@ class Answer:
     outputs: tuple[Outputs, ...] = ()
     lse_reasons: tuple[tuple[str | None, ...], ...] = ()
     gradients: tuple[Mapping[str, Floats], ...] = ()
+    tangents: Mapping[str, Floats] | None = None
 
 
 def why_unsupported(
@@ -92,6 +97,8 @@ def answers(adapter: Adapter, job: Job, dtype: str, device: str) -> list[Answer]
     (first, *_) = job
     if isinstance(first, GradientVector):
         return [_gradients_of(adapter, first, dtype, device)]
+    if isinstance(first, TangentVector):
+        return [_tangents_of(adapter, first, dtype, device)]
     batches = batches_of(job, dtype, device)
     if isinstance(first, ComesToAttention):
         return [_layout_of(adapter, first, batches, dtype, device)]
@@ -111,6 +118,14 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         if reason is not None:
             return reason
         problems = vector.attentions()
+    elif isinstance(vector, TangentVector) and isinstance(adapter, TangentsAdapter):
+        attention = vector.attention()
+        missing = sorted(attention.options - adapter.takes)
+        if missing:
+            return f"takes no {' and no '.join(missing)}"
+        if not _exact(vector.rates(), dtype):
+            return f"the rates of its inputs are not exact in {dtype}"
+        problems = (attention,)
     elif (
         not isinstance(adapter, LayoutsAdapter)
         or not isinstance(vector, ComesToAttention)
@@ -128,7 +143,12 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         ):
             return f"takes no vectors of {grouped}"
         problems = vector.asked()
-        missing = sorted(problems[0].options - adapter.takes) if problems else []
+        options = problems[0].options if problems else frozenset()
+        takes = adapter.takes
+        if isinstance(vector, SampledVector):
+            options |= vector.own_options
+            takes |= adapter.operations & {DropoutVector.operation}
+        missing = sorted(options - takes)
         if missing:
             return f"takes no {' and no '.join(missing)}"
     for problem in problems:
@@ -169,6 +189,17 @@ def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: 
         return Answer((vector,), _error_answer(error))
     numbers = ({name: as_judged(name, x) for name, x in call.items()} for call in found)
     return Answer((vector,), gradients=tuple(numbers))
+
+
+def _tangents_of(adapter: Adapter, vector: TangentVector, dtype: str, device: str) -> Answer:
+    try:
+        with np.errstate(all="ignore"):
+            # As for gradients.
+            found = cast(TangentsAdapter, adapter).tangents(vector, dtype, device)
+    except (Exception, SystemExit) as error:
+        return Answer((vector,), _error_answer(error))
+    numbers = {name: x.detach().double().cpu().numpy()[0, 0] for name, x in found.items()}
+    return Answer((vector,), tangents=numbers)
 
 
 def _layout_of(

@@ -36,8 +36,9 @@ class Batch:
     Given to adapters that take them (`Adapter.takes`), as in `AttentionVector`: softcap; alibi;
     bias [batch, 1, q_len, kv_len], −∞ where the pair is masked; sink.
 
-    In one call of several heads (`whole_batches`) these take the place of 1, and slopes and sinks
-    are of each head: head_slopes, head_sinks; alibi is then that of the first.
+    In one call of several heads (`whole_batches`) these take the place of 1, and slopes, sinks and
+    temperatures are of each head: head_slopes, head_sinks, head_temperatures; alibi is then that of
+    the first.
     """
 
     vectors: tuple[AttentionVector, ...]
@@ -54,6 +55,7 @@ class Batch:
     sink: float | None = None
     head_slopes: tuple[float, ...] = ()
     head_sinks: tuple[float, ...] = ()
+    head_temperatures: tuple[float, ...] = ()
 
     def inputs(self) -> dict[str, Tensor]:
         """The tensors that a function is given, by name."""
@@ -76,6 +78,10 @@ class Batch:
         if self.sink is None:
             return None
         return self._by_head(self.head_sinks, self.sink)
+
+    def temperatures(self) -> Tensor | None:
+        """Likewise the temperatures."""
+        return self._by_head(self.head_temperatures, 1.0) if self.head_temperatures else None
 
     def _by_head(self, each: tuple[float, ...], one: float) -> Tensor:
         wide = torch.float64 if self.query.dtype == torch.float64 else torch.float32

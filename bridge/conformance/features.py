@@ -50,6 +50,7 @@ _SDPA = ("scale", "is-causal", "boolean-mask", "floating-mask", "gqa")
 REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
 # Head sizes that are tried, with columns of zeros, where a small one is refused.
 _WIDTHS = (8, 16, 32, 64, 128)
+# Of a small call, in multiples of the number that has to divide each length.
 _Q_LEN, _KV_LEN, _DIM = 2, 3, 4
 
 
@@ -65,8 +66,8 @@ class Features:
     `is_causal` and `window`, where there is no causal_alignment. lse_by: whether the log-sum-exp is
     asked for by return_lse or is always the second of a tuple. gqa_flag: whether fewer heads of
     keys need enable_gqa. width: the head size of which it takes multiples, None: it takes any;
-    equal_dims: value_dim must be head_dim. presumed: why nothing could be tried; then all that the
-    signature has counts as taken.
+    equal_dims: value_dim must be head_dim. multiple: the number of which it takes lengths.
+    presumed: why nothing could be tried; then all that the signature has counts as taken.
     """
 
     dtypes: tuple[str, ...]
@@ -77,6 +78,7 @@ class Features:
     gqa_flag: bool = True
     width: int | None = None
     equal_dims: bool = False
+    multiple: int = 1
     presumed: str | None = None
 
     def without(self, names: Iterable[str]) -> Features:
@@ -114,6 +116,7 @@ class Features:
             "unsupported": dict(sorted(self.unsupported.items())),
             "alignment": self.alignment,
             "padded_to": self.width,
+            "lengths_divided_by": self.multiple,
             "presumed": self.presumed,
         }
 
@@ -123,10 +126,12 @@ def probe(
     device: str,
     asked: Iterable[str],
     about_to_call: Callable[[], None] = lambda: None,
+    multiple: int = 1,
 ) -> Features:
     """The function's features in the dtypes asked for, found by calling it. Raises CallableError
-    where it cannot be called with query, key and value. about_to_call: called before each call."""
-    return _Probe(function, device, tuple(asked), about_to_call).features()
+    where it cannot be called with query, key and value. about_to_call: called before each call;
+    multiple: of which all lengths have to be."""
+    return _Probe(function, device, tuple(asked), about_to_call, multiple).features()
 
 
 def presume(function: Function, asked: Iterable[str], why: str) -> Features:
@@ -188,7 +193,10 @@ class _Probe:
         device: str,
         asked: tuple[str, ...],
         about_to_call: Callable[[], None],
+        multiple: int,
     ) -> None:
+        self.multiple = multiple
+        self.q_len, self.kv_len, self.dim = (multiple * n for n in (_Q_LEN, _KV_LEN, _DIM))
         self.function, self.device, self.asked = function, device, asked
         self.about_to_call = about_to_call
         self.width: int | None = None
@@ -199,18 +207,19 @@ class _Probe:
         *,
         kv_heads: int = 1,
         heads: int = 1,
-        q_len: int = _Q_LEN,
+        q_len: int | None = None,
         value_dim: int | None = None,
         inputs: list[Tensor] | None = None,
         **options: Any,
     ) -> Any:
-        """The function on small numbers; value j is 1 in column j % 3 alone. inputs: gets query,
+        """The function on small numbers; value j is 1 in column j alone. inputs: gets query,
         key and value, which then ask for gradients. May raise."""
-        dim = _DIM if self.width is None else self.width
+        dim = self.dim if self.width is None else self.width
+        q_len = q_len or self.q_len
         shape: dict[str, Any] = {"dtype": DTYPES[self.dtype], "device": self.device}
         query = torch.ones(1, heads, q_len, dim, **shape) / 2
-        key = torch.ones(1, kv_heads, _KV_LEN, dim, **shape) / 4
-        value = torch.eye(_KV_LEN, value_dim or dim, **shape).expand(1, kv_heads, -1, -1)
+        key = torch.ones(1, kv_heads, self.kv_len, dim, **shape) / 4
+        value = torch.eye(self.kv_len, value_dim or dim, **shape).expand(1, kv_heads, -1, -1)
         value = value.contiguous()
         if inputs is not None:
             inputs += [x.requires_grad_() for x in (query, key, value)]
@@ -270,13 +279,14 @@ class _Probe:
             lse_by,
             gqa_flag,
             self.width,
-            self.refusal(value_dim=3) is not None,
+            self.refusal(value_dim=self.kv_len) is not None,
+            self.multiple,
         )
 
     def find_dtypes(self) -> dict[str, str]:
         """The dtypes that a plain call refuses, and why; sets the width."""
         refused: dict[str, str] = {}
-        for width in (None, *_WIDTHS):
+        for width in (None, *(n for n in _WIDTHS if n > self.dim)):
             self.width = width
             found = {}
             for dtype in self.asked:
@@ -294,8 +304,9 @@ class _Probe:
     def try_feature(self, feature: str, *, own: bool) -> str | None:
         """Why the function does not take it; None if it does."""
         wide = torch.float64 if self.dtype == "float64" else torch.float32
-        seen = torch.tensor([[True, False, True], [True, True, True]], device=self.device)
-        seen = seen[None, None].contiguous()
+        mask_shape = (1, 1, self.q_len, self.kv_len)
+        seen = torch.ones(mask_shape, dtype=torch.bool, device=self.device)
+        seen[..., 0, 1] = False
         added = torch.zeros(seen.shape, dtype=DTYPES[self.dtype], device=self.device)
         per_head = torch.ones(1, dtype=wide, device=self.device)
         options: dict[str, Any] = {
@@ -317,7 +328,7 @@ class _Probe:
             named |= {"heads": 4, "kv_heads": 2}
         reason = self.refusal(own=own, **named)
         if reason is not None and feature in ("is-causal", "window"):
-            reason = self.refusal(own=own, q_len=_KV_LEN, **named)
+            reason = self.refusal(own=own, q_len=self.kv_len, **named)
         return reason
 
     def try_gradients(
@@ -333,7 +344,7 @@ class _Probe:
             if not supported & {"bias", "floating-mask"}:
                 return "takes no bias"
             added = torch.zeros(
-                1, 1, _Q_LEN, _KV_LEN, dtype=DTYPES[self.dtype], device=self.device,
+                1, 1, self.q_len, self.kv_len, dtype=DTYPES[self.dtype], device=self.device,
                 requires_grad=True,
             )  # fmt: skip
             options["bias" if "bias" in supported else "attn_mask"] = added
@@ -380,7 +391,7 @@ class _Probe:
         if not isinstance(result, (tuple, list)):
             return None, "returns the output alone"
         second = result[1] if len(result) > 1 else None
-        if isinstance(second, (Tensor, Unread)) and tuple(second.shape) == (1, 1, _Q_LEN):
+        if isinstance(second, (Tensor, Unread)) and tuple(second.shape) == (1, 1, self.q_len):
             return "tuple", ""
         return None, "returns no second tensor of shape [batch, heads, q_len]"
 
@@ -398,9 +409,11 @@ class _Probe:
         try:
             out = self.call(**options)
             out = out[0] if isinstance(out, (tuple, list)) else out
-            shown = (out[0, 0, :, :_KV_LEN] != 0).tolist()
+            shown = (out[0, 0, :, : self.kv_len] != 0).tolist()
         except Exception:
             return "not-found"
-        if shown == [[True, True, False], [True, True, True]]:
-            return "bottom-right"
-        return "top-left" if shown == [[True, False, False], [True, True, False]] else "not-found"
+        shifts: dict[Aligned, int] = {"top-left": 0, "bottom-right": self.kv_len - self.q_len}
+        for alignment, shift in shifts.items():
+            if shown == torch.ones(self.q_len, self.kv_len).tril(shift).bool().tolist():
+                return alignment
+        return "not-found"

@@ -91,7 +91,8 @@ class Fresh:
     """Which to draw: those of numbers 0 to count − 1, large ones among them or not. names, ids: of
     families and vectors, those alone; both empty: all. problem: those of the operation of a
     problem, and no others, which are drawn once it is known; decode: those of decoding, and no
-    others; definition: those of a definition, which are drawn once it is known (bench)."""
+    others; definition: those of a definition, which are drawn once it is known (bench). multiple:
+    the lengths of ten in turn are multiples of this, of the next ten any, and so on."""
 
     seed: int
     count: int = COUNT
@@ -103,6 +104,7 @@ class Fresh:
     decode: bool = False
     definition: bool = False
     bench: Bench | None = None
+    multiple: int = 1
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -110,7 +112,8 @@ class Fresh:
         drawn: dict[str, list[Vector]] = {}
         for n, (family, id) in enumerate(self.listed()):
             if family in self.names or id in self.ids or not (self.names or self.ids):
-                draw = _Draw(self.seed, n, family, id)
+                multiple = 1 if n // len(_TURN) % 2 else self.multiple
+                draw = _Draw(self.seed, n, family, id, multiple)
                 own = self.operation
                 if self.bench is not None:
                     sizes = self.bench.sizes
@@ -149,10 +152,10 @@ class Fresh:
 class _Draw:
     """One vector. Nothing but the seed and its number decides what is drawn."""
 
-    def __init__(self, seed: int, number: int, family: str, id: str) -> None:
+    def __init__(self, seed: int, number: int, family: str, id: str, multiple: int = 1) -> None:
         # Of a text Python draws the same in every version; of numbers a sign would be lost.
         self.random = random.Random(f"attention {seed} {number}")
-        self.number, self.family, self.id = number, family, id
+        self.number, self.family, self.id, self.multiple = number, family, id, multiple
 
     def of_operation(self, own: Operation) -> SampledVector:
         """A vector of the operation: at its own sizes, with a smaller batch and fewer heads where
@@ -203,16 +206,20 @@ class _Draw:
             case decoding.FAMILY:
                 return decoding.draw(self.random, self.id)
             case "fresh-batch":
-                numbers = self.upto(2), self.upto(3), self.upto(40), self.upto(150), self.upto(64)
-                return self.sampled(*numbers, self.upto(64))
+                batch, heads, q_len, kv_len = (
+                    self.upto(2), self.upto(3), self.length(40), self.length(150)
+                )  # fmt: skip
+                return self.sampled(batch, heads, q_len, kv_len, self.upto(64), self.upto(64))
             case "fresh-large":
                 batch, heads, q_len, kv_len, head_dim = self.random.choice(_LARGE)
-                q_len, kv_len = (x - self.random.randrange(1 + x // 4) for x in (q_len, kv_len))
+                q_len, kv_len = (
+                    self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
+                )
                 return self.sampled(batch, heads, q_len, kv_len, head_dim, head_dim)
         return self.attention(precise=self.family == "fresh-precise")
 
     def attention(self, *, precise: bool) -> AttentionVector:
-        q_len, kv_len, head_dim = self.upto(6), self.upto(24), self.upto(8)
+        q_len, kv_len, head_dim = self.length(6), self.length(24), self.upto(8)
         value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
         bits = (1 << 24, 1 << 20) if precise else (64, 8)
         vector = AttentionVector(
@@ -226,7 +233,7 @@ class _Draw:
 
     def natural(self, options: tuple[str, ...]) -> AttentionVector:
         """Scores between −80 and 80, for which the precision of the bounds suffices."""
-        q_len, kv_len, head_dim = self.upto(5), self.upto(18), self.upto(8)
+        q_len, kv_len, head_dim = self.length(5), self.length(18), self.upto(8)
         value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
         numbers: dict[str, Any] = {}
         for name in options:
@@ -259,7 +266,7 @@ class _Draw:
     def gradient(self, *, plain: bool) -> GradientVector:
         """plain: the default scale, a head of keys for each of queries, no options, no mask, and a
         loss that does not depend on the log-sum-exp."""
-        batch, kv_heads, q_len, kv_len = (self.upto(n) for n in (2, 2, 4, 7))
+        batch, kv_heads, q_len, kv_len = *map(self.upto, (2, 2)), *map(self.length, (4, 7))
         head_dim, value_dim, group = self.upto(5), self.upto(3), 1 if plain else self.upto(2)
         kinds = 1 if plain else len(_KINDS)
         masks = tuple(self.mask(q_len, kv_len, kinds) for _ in range(batch * kv_heads * group))
@@ -292,7 +299,8 @@ class _Draw:
         return replace(vector, expected=middle_of(bounds), bounds=bounds)
 
     def grouped(self) -> GroupedQueryVector:
-        kv_heads, q_len, kv_len, head_dim = self.upto(2), self.upto(4), self.upto(12), self.upto(5)
+        kv_heads, q_len, kv_len = self.upto(2), self.length(4), self.length(12)
+        head_dim = self.upto(5)
         heads, value_dim = kv_heads * (1 + self.upto(2)), self.upto(4)
         mask = self.mask(q_len, kv_len, len(_KINDS))
         vector = GroupedQueryVector(
@@ -342,6 +350,12 @@ class _Draw:
 
     def upto(self, most: int) -> int:
         return self.random.randint(1, most)
+
+    def length(self, most: int) -> int:
+        return self.rounded_up(self.upto(most))
+
+    def rounded_up(self, length: int) -> int:
+        return -(-length // self.multiple) * self.multiple
 
     def scale(self) -> int:
         return self.random.choice((1, 1, 2, -1))

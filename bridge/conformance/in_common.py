@@ -9,6 +9,7 @@ from bridge.conformance.run import Result
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 
 # A feature that more of the passing vectors have than this share tells nothing.
 _TELLING = 0.75
@@ -62,11 +63,14 @@ def plain_problem_of(vector: Vector) -> AttentionVector | None:
         return vector
     if isinstance(vector, ComesToAttention):
         return next(iter(vector.asked()), None)
+    if isinstance(vector, TangentVector):
+        return vector.attention()
     return vector.attentions()[0] if isinstance(vector, GradientVector) else None
 
 
 _OPERATIONS = {
     "gradient": "gradients",
+    "tangent": "tangents (torch.func.jvp)",
     "grouped-query": "grouped heads",
     "varlen": "packed sequences",
     "paged": "a cache in pages",
@@ -120,8 +124,8 @@ def features_of(vector: Vector) -> frozenset[str]:
 
 
 def _has_blind_query(vector: Vector, x: AttentionVector) -> bool:
-    """Results say so; gradients, whose vectors are small, have none of the output."""
-    if not isinstance(vector, GradientVector):
+    """Results say so; gradients and tangents, whose vectors are small, have none of the output."""
+    if not isinstance(vector, GradientVector | TangentVector):
         return any(row.masked for row in x.expected)
     return not all(any(x.visible(i, j) for j in range(x.kv_len)) for i in range(x.q_len))
 

@@ -22,11 +22,12 @@ from bridge.conformance.batch import (
     visible,
 )
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances import gradients
+from bridge.conformance.tolerances import gradients, tangents
 from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 
 Array = NDArray[np.float64]
 Status = Literal["passed", "failed", "unsupported"]
@@ -141,6 +142,8 @@ def _size(vector: Vector) -> int | None:
         problems = (vector,)
     elif isinstance(vector, (ComesToAttention, GradientVector)):
         problems = vector.attentions()
+    elif isinstance(vector, TangentVector):
+        problems = (vector.attention(),)
     sizes = [x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems]
     return sum(sizes) if sizes else None
 
@@ -303,6 +306,40 @@ def judge_gradients(
         worst=worst,
         failing=failing,
         detail=Detail.joined([detail for _, _, detail in each]) if details and failing else None,
+    )
+
+
+def judge_tangents(
+    rounding: RoundingModel,
+    vector: TangentVector,
+    found: Mapping[str, Array],
+    details: bool = False,
+) -> VectorResult:
+    """The result of a vector from its tangents, as `expected_tangents` has them. A name that is not
+    there is not judged."""
+    right, allowed = tangents.expected_tangents(vector), tangents.tolerances(vector, rounding)
+    ratios, worst, failing = {}, [], 0
+    for name, got in found.items():
+        with np.errstate(invalid="ignore"):
+            ratios[name] = _ratios(np.abs(got - right[name]), allowed[name])
+        worst.append(_worst(name, ratios[name], right[name], got, allowed[name]))
+        failing += int((ratios[name] > 1).sum())
+    detail, lse = None, found.get(tangents.LSE)
+    if details and failing:
+        detail = Detail(_rows(found[tangents.OUTPUT]), _rows(allowed[tangents.OUTPUT]))
+        if lse is not None:
+            rows = lse.tolist(), allowed[tangents.LSE].tolist()
+            detail = replace(detail, lse_got=tuple(rows[0]), lse_tolerance=tuple(rows[1]))
+    return result_of(
+        vector,
+        "failed" if failing else "passed",
+        ratio=float(ratios[tangents.OUTPUT].max()),
+        lse_ratio=None if lse is None else float(ratios[tangents.LSE].max()),
+        rows=tuple(ratios[tangents.OUTPUT].max(-1).tolist()),
+        worst=max(worst, key=lambda element: element.ratio),
+        failing=failing,
+        lse_reason="the function does not return it" if lse is None else None,
+        detail=detail,
     )
 
 

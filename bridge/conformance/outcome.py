@@ -6,7 +6,7 @@ import contextlib
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from bridge.conformance.decoding import probe as decoders
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Features
 from bridge.conformance.fresh import Fresh
+from bridge.conformance.inside.shards import Shards
 from bridge.conformance.operation import Operation
 from bridge.conformance.run import Buffers, Result, run
 from bridge.conformance.sandbox.remote import Remote
@@ -92,6 +93,8 @@ class Outcome:
         }
         if able is None:
             return found
+        if self.subject.shards is not None:
+            found["shards"] = asdict(self.subject.shards)
         if self.subject.operation is not None:
             found["operation"] = str(self.subject.operation)
         judged = {"judged_alignment": self.subject.causal_alignment}
@@ -116,10 +119,12 @@ class Conditions:
     buffers: Buffers = "some"
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
-    def session(self, name: str, problem: Path | None = None) -> Session:
-        """problem: the file whose operation a class of models computes."""
-        more: dict[str, Any] = {"also": self.also, "required": self.required, "problem": problem}
-        return Session(name, self.device, self.limit, **more)
+    def session(
+        self, name: str, problem: Path | None = None, shards: Shards | None = None
+    ) -> Session:
+        """problem: the file whose operation a class of models computes; shards: as of `Session`."""
+        more: dict[str, Any] = {"also": self.also, "required": self.required}
+        return Session(name, self.device, self.limit, problem=problem, shards=shards, **more)
 
     def order(self) -> random.Random:
         return random.Random(self.seed)
@@ -155,7 +160,7 @@ def outcomes(
         if conditions.fresh is not None:
             drawn = replace(conditions.fresh, bench=subject.bench)
             conditions = replace(conditions, fresh=drawn)
-    with conditions.session(called, subject.problem) as session:
+    with conditions.session(called, subject.problem, subject.shards) as session:
         if subject.operation is not None:
             announce(f"{subject.name}: what it takes …")
             description, refuses = describe_model(session, subject.operation, dtypes)
@@ -259,12 +264,12 @@ def describe(session: Session, asked: tuple[str, ...]) -> Description:
             raise Lost(session.last_loss, "did not return")
 
     try:
-        able = features.probe(function, session.device, asked, go_on)
+        able = features.probe(function, session.device, asked, go_on, session.multiple)
         go_on()
     except Lost as lost:
         session.renew()
         able = features.presume(function, asked, f"a small call {lost}")
-        return Description(able.dtypes, able)
+        return Description(able.dtypes, replace(able, multiple=session.multiple))
     return Description(able.dtypes, able, _borrows(function, able))
 
 
@@ -311,8 +316,9 @@ def describe_decoder(session: Session, asked: tuple[str, ...]) -> tuple[Descript
 def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
     """By a small call and one past the tiles, and that with a causal mask."""
     dtype = DTYPES[able.dtypes[0]]
-    small = torch.ones(1, 1, 2, able.width or 4, dtype=dtype)
-    large = torch.ones(1, 1, _PAST_TILES, able.width or 64, dtype=dtype)
+    few, many = (-(-n // able.multiple) * able.multiple for n in (2, _PAST_TILES))
+    small = torch.ones(1, 1, few, able.width or 4, dtype=dtype)
+    large = torch.ones(1, 1, many, able.width or 64, dtype=dtype)
     calls: list[tuple[Tensor, dict[str, bool]]] = [(small, {}), (large, {})]
     if "is-causal" in able.supported:
         calls.append((large, {"is_causal": True}))

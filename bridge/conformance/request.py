@@ -22,6 +22,7 @@ from bridge.conformance.flashinfer.bench import prepare
 from bridge.conformance.flashinfer.files import BenchError
 from bridge.conformance.fresh import Fresh
 from bridge.conformance.inside import found
+from bridge.conformance.inside.shards import LAYOUTS, Shards
 from bridge.conformance.outcome import Conditions
 from bridge.conformance.problems import learn
 from bridge.conformance.rounding_model import CHOICES
@@ -33,6 +34,8 @@ from bridge.vectors.model.attention import Family
 
 # What a function computes.
 Asked = Literal["attention", "decode"]
+# Of a function of shards.
+MOST_PROCESSES = 8
 
 
 class Misuse(ValueError):
@@ -77,6 +80,8 @@ class Request:
     operation: Asked = "attention"
     definition: Path | None = None
     workload: Path | None = None
+    processes: int | None = None
+    layout: str = LAYOUTS[0]
     conditions: Conditions = field(init=False, repr=False)
     # Of the sources of solutions; it goes with the request.
     folder: TemporaryDirectory[str] = field(
@@ -113,6 +118,7 @@ class Request:
             self._check_definition(self.definition)
         elif self.workload is not None:
             raise Misuse("workload", "is given without a definition")
+        self._check_shards()
         for path in self.also:
             if not path.exists():
                 raise Misuse("also", f"there is no file or folder {str(path)!r}")
@@ -132,6 +138,7 @@ class Request:
                 self.problem,
                 decode=self.decode,
                 definition=self.definition is not None,
+                multiple=1 if self.shards is None else self.shards.multiple,
             ),
         )
         if self.seed is not None:
@@ -196,6 +203,33 @@ class Request:
             if not Path(name).is_file():
                 raise Misuse("function", f"there is no file {name!r}; a solution's is accepted")
 
+    def _check_shards(self) -> None:
+        check_known("layout", [self.layout], LAYOUTS, "a layout of shards")
+        if self.processes is None:
+            if self.layout != LAYOUTS[0]:
+                raise Misuse("layout", "is given without a number of processes")
+            return
+        if not 1 <= self.processes <= MOST_PROCESSES:
+            accepted = f"1 to {MOST_PROCESSES} are accepted"
+            raise Misuse("processes", f"{self.processes} is given; {accepted}")
+        if not self.device.startswith("cpu"):
+            raise Misuse("device", f"{self.device!r} is given; processes are judged on cpu alone")
+        given = {
+            "problem": self.problem is not None, "definition": self.definition is not None,
+            "operation": self.decode,
+        }  # fmt: skip
+        for argument, value in given.items():
+            if value:
+                raise Misuse(argument, "is given with processes; functions of shards are attention")
+        for name in self.functions:
+            if not callables.is_callable_name(name):
+                raise Misuse("processes", f"{name} is built in; a function of shards is accepted")
+
+    @property
+    def shards(self) -> Shards | None:
+        """How several processes have their parts; None: one has all."""
+        return None if self.processes is None else Shards(self.processes, self.layout)
+
     def _solutions(self, definition: Path) -> list[Subject]:
         found = []
         for n, name in enumerate(self.functions):
@@ -229,6 +263,7 @@ class Request:
                 problem=self.problem,
                 operation=operation,
                 decode=self.decode,
+                shards=self.shards,
             )
             for name in self.functions
         ]
@@ -306,6 +341,7 @@ def fresh_vectors(
     *,
     decode: bool = False,
     definition: bool = False,
+    multiple: int = 1,
 ) -> Fresh | None:
     """The fresh vectors that were asked for; without a choice of vectors some by default, with one
     those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
@@ -334,6 +370,7 @@ def fresh_vectors(
         problem=problem is not None,
         decode=decode,
         definition=definition,
+        multiple=multiple,
     )
     listed = drawn.listed()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")

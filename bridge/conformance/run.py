@@ -17,6 +17,7 @@ from bridge.conformance.judge import (
     describe_failure,
     judge,
     judge_gradients,
+    judge_tangents,
     plain,
     result_of,
 )
@@ -24,6 +25,7 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 
 # In an order that is drawn, one call in so many comes a second time.
 _TWICE = 16
@@ -200,6 +202,9 @@ def judge_answer(
         ]
     if isinstance(first, GradientVector):
         return [judge_gradients(rounding, first, answer.gradients, details)]
+    if isinstance(first, TangentVector):
+        assert answer.tangents is not None
+        return [judge_tangents(rounding, first, answer.tangents, details)]
     parts: list[VectorResult] = []
     given = zip(answer.batches, answer.outputs, answer.lse_reasons, strict=True)
     for batch, outputs, reasons in given:

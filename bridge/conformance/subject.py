@@ -15,6 +15,7 @@ from bridge.conformance.decoding.form import Form
 from bridge.conformance.features import Aligned, Features, Function
 from bridge.conformance.flashinfer.adapter import BenchAdapter
 from bridge.conformance.flashinfer.bench import Bench
+from bridge.conformance.inside.shards import Shards
 from bridge.conformance.operation import Operation
 from bridge.conformance.rounding_model import CHOICES
 from bridge.conformance.sandbox.remote import Remote
@@ -29,7 +30,8 @@ class Subject:
     argument; require: features and dtypes without which a function does not pass; problem: the
     file whose operation it is to compute, for a class of models; refuses: why a model takes no
     other sizes than the problem's, where that is known; decode: it is called step by step with a
-    cache; form: how, where that is known; bench: the solution of FlashInfer-Bench that it is."""
+    cache; form: how, where that is known; bench: the solution of FlashInfer-Bench that it is;
+    shards: several processes call it, each with its shards."""
 
     name: str
     rounding_model: str | None = None
@@ -44,6 +46,7 @@ class Subject:
     decode: bool = False
     form: Form | None = None
     bench: Bench | None = None
+    shards: Shards | None = None
 
 
 def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0) -> Adapter:

@@ -24,6 +24,7 @@ EXAMPLES = (
     ("packed_documents.py",),
     ("pictures.py",),
     ("kernel_in_ci/attention.yml", "kernel_in_ci/my_kernel.py"),
+    ("ring_in_shards.py",),
     ("vectors_cpp/check.cpp", "vectors_cpp/header.py"),
     ("vectors_jax.py",),
 )

@@ -64,6 +64,12 @@ GRADIENT = Call(
     ("judge_gradients",),
     own=("import pyimpl", "from bridge.conformance.adapters.gradient_inputs import inputs_of"),
 )
+TANGENT = Call(
+    "tangent",
+    "`torch.func.jvp` of `pyimpl.attention`",
+    ("judge_tangents",),
+    own=("from bridge.conformance.adapters.own import own_tangents",),
+)
 DROPOUT = Call(
     "dropout",
     "`pyimpl.attention` with `dropout_p`",
@@ -85,6 +91,7 @@ MODULES = Call("module", "`pyimpl.modules`", ("judge_modules",), own=())
 BY_OPERATION: Mapping[str, Call] = {
     "gradient": GRADIENT,
     "sampled-gradient": GRADIENT,
+    "tangent": TANGENT,
     "sampled": SAMPLED,
 }
 # By Spec definition, without Attention.Spec.

@@ -14,7 +14,7 @@ from bridge.audit.theorems import count_kinds, listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.mutants.attention import MUTANTS
-from bridge.pages import sizes
+from bridge.pages import reached, sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import Family
@@ -57,6 +57,7 @@ def texts(root: Path, families: Sequence[Family], generated: Collection[str]) ->
     }
     tables = {
         "sizes": sizes.table(families),
+        "past-tiles": reached.table(families),
         "stages-of-verify": timings.table(timings.read(root, "verify")),
         "checks-of-test": timings.table(timings.read(root, "test")),
     }

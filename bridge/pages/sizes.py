@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import LaidOutVector
-from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 
 _HEAD = ("operation", "vectors", "queries up to", "keys up to", "head sizes", "sizes of a value")
 
@@ -26,11 +28,17 @@ def table(families: Sequence[Family]) -> str:
 def _problems(vector: Vector) -> tuple[AttentionVector, ...] | None:
     if isinstance(vector, AttentionVector):
         return (vector,)
+    problems: tuple[AttentionVector, ...] | None = None
     if isinstance(vector, GradientVector):
-        return vector.attentions()
-    if isinstance(vector, LaidOutVector | SampledVector):
-        return vector.asked()
-    return None
+        problems = vector.attentions()
+    elif isinstance(vector, TangentVector):
+        problems = (vector.attention(),)
+    elif isinstance(vector, LaidOutVector | SampledVector):
+        problems = vector.asked()
+    if isinstance(vector, SampledVector | SampledGradientVector) and problems and vector.packed:
+        lengths = vector.packed.lengths()
+        return tuple(replace(problems[0], q_len=q, kv_len=k) for q, k in lengths)
+    return problems
 
 
 def _row(operation: str, vectors: Sequence[tuple[AttentionVector, ...]]) -> tuple[str, ...]:

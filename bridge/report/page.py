@@ -16,13 +16,14 @@ from bridge.audit.theorems import theorem_list
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
 from bridge.conformance.outcome import Outcome
-from bridge.conformance.tolerances import gradients
+from bridge.conformance.tolerances import gradients, tangents
 from bridge.report import plots
 from bridge.report.tables import alignment_of_is_causal, no_sandbox
 from bridge.templates import template
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 from pyimpl.internal.scores import KERNEL_CHANGES
 
 # A function that fails everything would make a page that no browser shows.
@@ -154,6 +155,8 @@ def command(outcome: Outcome, vector: str) -> str:
         )
     if subject.decode:
         words += ["--operation", "decode"]
+    if subject.shards is not None:
+        words += ["--processes", str(subject.shards.processes), "--layout", subject.shards.layout]
     if subject.problem is not None:
         words += ["--problem", str(subject.problem)]
     if subject.causal_alignment != "top-left":
@@ -169,6 +172,8 @@ def _failure(
         problems = (vector,)
     elif isinstance(vector, (ComesToAttention, GradientVector)):
         problems = vector.attentions()
+    elif isinstance(vector, TangentVector):
+        problems = (vector.attention(),)
     described = describe_failure(plain(asdict(result)))
     return Failure(
         result.id,
@@ -184,11 +189,12 @@ def _failure(
             for problem in problems
             for name, text in _inputs(problem)
         )
-        + _gradients_given(vector),
+        + _gradients_given(vector)
+        + _rates_given(vector),
         tuple(
             _gradient_lines(result, vector)
             if isinstance(vector, GradientVector)
-            else _lines(result, problems)
+            else _lines(result, *_expected(vector, problems))
         ),
     )
 
@@ -221,12 +227,41 @@ def _matrix(matrix: tuple[tuple[Exact, ...], ...]) -> str:
     return "\n".join("  ".join(str(x) for x in row) for row in matrix)
 
 
-def _lines(result: VectorResult, problems: tuple[AttentionVector, ...]) -> list[Line]:
+def _expected(
+    vector: Vector, problems: tuple[AttentionVector, ...]
+) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+    """The rows of the output and of the log-sum-exp, or of their rates."""
+    if isinstance(vector, TangentVector):
+        rates = tangents.expected_tangents(vector)
+        outputs, lse = rates[tangents.OUTPUT].tolist(), rates[tangents.LSE].tolist()
+    else:
+        exact = [exactly(problem) for problem in problems]
+        outputs = [row for each in exact for row in each.out.tolist()]
+        lse = [x for each in exact for x in each.lse.tolist()]
+    return [tuple(row) for row in outputs], [(x,) for x in lse]
+
+
+def _rates_given(vector: Vector) -> tuple[tuple[str, str], ...]:
+    """The rates of the inputs, where the vector has them."""
+    if not isinstance(vector, TangentVector):
+        return ()
+    matrices = {
+        name: getattr(vector, f"tangent_{name}")
+        for name in ("q", "k", "v", "bias")
+        if getattr(vector, f"tangent_{name}") is not None
+    }
+    numbers = {"slope": vector.tangent_slope, "sink": vector.tangent_sink}
+    return (
+        *((f"rates of {name}", _matrix(rows)) for name, rows in matrices.items()),
+        *((f"rate of the {name}", str(x)) for name, x in numbers.items() if x is not None),
+    )
+
+
+def _lines(
+    result: VectorResult, expected: list[tuple[float, ...]], lse: list[tuple[float, ...]]
+) -> list[Line]:
     """The rows of the output, then those of the log-sum-exp; what was expected alone where nothing
     was returned that could be judged."""
-    exact = [exactly(problem) for problem in problems]
-    expected = [tuple(row) for each in exact for row in each.out.tolist()]
-    lse = [(x,) for each in exact for x in each.lse.tolist()]
     detail = result.detail
     if detail is None:
         nothing = (math.nan, math.nan, math.nan)

@@ -137,6 +137,8 @@ def by_family(console: Console, results: list[Section]) -> None:
             )
         if features["padded_to"]:
             lines.append(f"Head sizes padded to multiples of {features['padded_to']}.")
+        if features["lengths_divided_by"] > 1:
+            lines.append(f"Lengths that {features['lengths_divided_by']} divides alone.")
     reasons = Counter(
         v["reason"] for r in results for v in r["vectors"] if v["status"] == "unsupported"
     )

@@ -13,6 +13,8 @@ from typing import TypeAlias
 from bridge.spec.attention import attention
 from bridge.spec.core import Arithmetic, Dual, Score, Value
 from bridge.spec.dual import const
+from bridge.spec.sink import attention_sink
+from bridge.spec.softmax import denominator
 from bridge.spec.sum import sum_over
 from bridge.spec.vector import vec_dot
 
@@ -93,3 +95,54 @@ def jvp(
         m=q_len,
         n=d_v,
     )
+
+
+def jvp_sink(
+    scale: Value,
+    modify: Callable[[int, int, Dual], Dual | None],
+    sink: Value,
+    dSink: Value,
+    Q: list[list[Value]],
+    dQ: list[list[Value]],
+    K: list[list[Value]],
+    dK: list[list[Value]],
+    V: list[list[Value]],
+    dV: list[list[Value]],
+    *,
+    q_len: int,
+    kv_len: int,
+    d: int,
+    d_v: int,
+    num: Arithmetic,
+) -> list[list[Value]]:
+    """The same with a sink, which changes too.
+
+    Lean: `Attention.Spec.jvpSink`.
+    """
+    return matrix_tangent(
+        attention_sink(
+            const(scale, zero=num.value(0)),
+            modify,
+            Dual(sink, dSink),
+            matrix_dual(Q, dQ, m=q_len, n=d),
+            matrix_dual(K, dK, m=kv_len, n=d),
+            matrix_dual(V, dV, m=kv_len, n=d_v),
+            q_len=q_len,
+            kv_len=kv_len,
+            d=d,
+            d_v=d_v,
+            num=num.dual(),
+        ),
+        m=q_len,
+        n=d_v,
+    )
+
+
+def lse_tangent(row: list[Dual | None], *, num: Arithmetic) -> Value:
+    """The rate at which the log-sum-exp of a row of scores changes that change: the rate of the
+    denominator, by the denominator.
+
+    Lean: `Attention.Spec.lseTangent`.
+    """
+    l = denominator(row, num=num.dual())
+    return l.der / l.val

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,15 +16,16 @@ import filelock
 from bridge.files import write_changed
 from bridge.interrupt import unseen_by_children
 from bridge.limits import Limit
-from bridge.toolchain import lakefile, modules
+from bridge.toolchain import modules, packages
 from bridge.toolchain.audit import Audit, OnChecked, look_at, on_trust
 from bridge.toolchain.drivers import Drivers
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
 from bridge.toolchain.modules import Module
+from bridge.toolchain.packages import Packages
 from bridge.toolchain.prepare import Embedded
 from bridge.toolchain.process import LeanProcess
-from bridge.toolchain.store import Store
+from bridge.toolchain.store import Store, Stores
 
 # Called when a module begins (None) and when it is done.
 OnModule = Callable[[str, ModuleResult | None], None]
@@ -57,7 +58,8 @@ _TELL = """let problem := match task.get with
 
 
 class EmbeddedLean:
-    """Builds into `build/lean`. `announce` is called with a sentence when it has to wait."""
+    """Builds into `build/lean` of each package; `store` is that of the package itself. `announce`
+    is called with a sentence when it has to wait."""
 
     kind: Literal["embedded"] = "embedded"
 
@@ -72,24 +74,36 @@ class EmbeddedLean:
         self.store = Store(self.folder)
         self.announce = announce
         self._drivers = Drivers(lambda: self._main_of("Bridge.Build", (), unsafe=True))
-        self._options = ""
+        self._stores: Stores | None = None
 
     # --- building ---------------------------------------------------------------------------------
 
-    def default_targets(self) -> tuple[str, ...]:
-        return lakefile.read(self.root / "lakefile.lean").defaults
+    @property
+    def stores(self) -> Stores:
+        """Those of the package and of all that it requires, as the lakefiles were read last."""
+        return self._stores or self._read_lakefiles()
 
-    def _read_options(self) -> str:
-        """The options of the lakefile, as the driver takes them."""
-        options = lakefile.read(self.root / "lakefile.lean").options
+    @property
+    def packages(self) -> Packages:
+        return self.stores.packages
+
+    def _read_lakefiles(self) -> Stores:
+        before, self._stores = self._stores, Stores(packages.read(self.root))
+        if before is not None and before.folders() != self._stores.folders():
+            # The drivers find modules in the folders that there were.
+            self.stop()
+        return self._stores
+
+    def _options(self, module: str) -> str:
+        """The options of the lakefile of a module, as the driver takes them."""
+        options = self.packages.of(module).lakefile.options
         return ",".join(f"{name}={str(value).lower()}" for name, value in options)
 
     def check_targets(self, targets: Sequence[str]) -> None:
-        """Raises ToolchainError for a target that is no module of a library of the lakefile."""
-        declared = lakefile.read(self.root / "lakefile.lean").libraries
+        """Raises ToolchainError for a target that is no module of a library of the lakefiles."""
         for target in targets:
-            inside = any(target == lib or target.startswith(f"{lib}.") for lib in declared)
-            if not inside or not modules.file_of(self.root, target).exists():
+            inside = self.packages.of(target).has(target)
+            if not inside or not self.packages.file_of(target).exists():
                 raise ToolchainError(f"unknown target `{target}`")
 
     def build(self, targets: Sequence[str] = (), on_module: OnModule | None = None) -> BuildResult:
@@ -101,18 +115,19 @@ class EmbeddedLean:
         target, a missing import, an import cycle, a folder that cannot be written, and a Lean that
         breaks down; what was built before that stays built.
         """
+        defaults = self._read_lakefiles().packages.own.lakefile.defaults
         self.check_targets(targets)
-        self._options = self._read_options()
         start = time.monotonic()
-        graph = modules.closure(self.root, targets or self.default_targets())
+        graph = self.packages.closure(targets or defaults)
         try:
             # The record is whole at any time: where nothing is to be done, another build that runs
             # is of other modules.
-            state = self.store.load()
-            if self._stale(graph, state) is None:
+            state = self.stores.load()
+            stale = self._stale(graph, state)
+            if not stale:
                 results = self._reuse(graph, state, on_module)
             else:
-                with self._alone():
+                with self._alone(stale):
                     results = self._build(graph, on_module)
         except OSError as error:
             raise ToolchainError(
@@ -123,14 +138,17 @@ class EmbeddedLean:
                 self.stop()
         return BuildResult(tuple(results), time.monotonic() - start)
 
-    def _stale(self, graph: Sequence[Module], state: dict[str, Any]) -> Module | None:
-        """The first module that is not built as it stands now, if there is one."""
+    def _stale(self, graph: Sequence[Module], state: dict[str, Any]) -> list[Module]:
+        """The modules that are not built as they stand now, and those that need them."""
         interfaces: dict[str, str] = {}
+        stale = []
         for module in graph:
-            if not self._is_current(module, state, interfaces):
-                return module
-            interfaces[module.name] = state[module.name]["interface"]
-        return None
+            known = all(name in interfaces for name in module.imports)
+            if known and self._is_current(module, state, interfaces):
+                interfaces[module.name] = state[module.name]["interface"]
+            else:
+                stale.append(module)
+        return stale
 
     def _reuse(
         self, graph: Sequence[Module], state: dict[str, Any], on_module: OnModule | None
@@ -151,7 +169,7 @@ class EmbeddedLean:
     def _build(self, graph: Sequence[Module], on_module: OnModule | None) -> list[ModuleResult]:
         """The results, in the order of the graph. Threads wait for the drivers; this one decides,
         and alone changes the record."""
-        state = self.store.load()
+        state = self.stores.load()
         results: dict[str, ModuleResult] = {}
         interfaces: dict[str, str] = {}
         numbers = {module.name: number for number, module in enumerate(graph, 1)}
@@ -181,7 +199,7 @@ class EmbeddedLean:
                         elif len(building) < at_once:
                             if on_module is not None:
                                 on_module(module.name, None)
-                            self.store.forget(module.name, state)
+                            self.stores.forget(module.name, state)
                             building[threads.submit(self._elaborate, module, stops)] = module
                         else:
                             continue
@@ -213,7 +231,8 @@ class EmbeddedLean:
         return bool(module.name in state and state[module.name]["key"] == key)
 
     def _key(self, module: Module, interfaces: dict[str, str]) -> str:
-        return modules.build_key(module, f"{self.prepared.builder} {self._options}", interfaces)
+        toolchain = f"{self.prepared.builder} {self._options(module.name)}"
+        return modules.build_key(module, toolchain, interfaces)
 
     def _elaborate(self, module: Module, stops: int) -> tuple[list[dict[str, Any]], float]:
         """A driver's answers, and the seconds that it took; `stops` is that of the drivers when the
@@ -221,7 +240,8 @@ class EmbeddedLean:
         start = time.monotonic()
         stock, runnable = self.stock(module.name), self.runnable(module.name)
         answers = self._drivers.ask(
-            f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options}\n", stops
+            f"{module.name}\t{module.file}\t{stock}\t{runnable}\t{self._options(module.name)}\n",
+            stops,
         )
         return answers, time.monotonic() - start
 
@@ -250,34 +270,33 @@ class EmbeddedLean:
                 "messages": messages,
                 "declarations": [answer for answer in answers if "declaration" in answer],
             }
-            self.store.save(state)
+            self.stores.save(module.name, state)
         said = tuple(message_of(m, self._name(module)) for m in messages)
         return ModuleResult(module.name, last["ok"], seconds=seconds, messages=said)
 
     def stock(self, name: str) -> Path:
-        return self.store.stock(name)
+        return self.stores.of(name).stock(name)
 
     def runnable(self, name: str) -> Path:
-        return self.store.runnable(name)
+        return self.stores.of(name).runnable(name)
 
     def stored(self) -> dict[str, list[Path]]:
         """The parts that Lean has stored of each module of the default targets, by the module's
         name; the last of a module's parts is the one that holds all of it. Raises ToolchainError if
         one is not built as it stands."""
-        graph, _ = self._up_to_date(self.default_targets())
-        return {module.name: self.store.parts(module.name) for module in graph}
+        graph, _ = self._up_to_date()
+        return {module.name: self.stores.of(module.name).parts(module.name) for module in graph}
 
     def _name(self, module: Module) -> str:
-        return module.file.relative_to(self.root).as_posix()
+        return Path(os.path.relpath(module.file, self.root)).as_posix()
 
-    def _up_to_date(self, targets: Sequence[str]) -> tuple[list[Module], dict[str, Any]]:
-        """The modules that the targets need and their record. Raises ToolchainError if one of them
-        is not built as it stands."""
-        self._options = self._read_options()
-        graph = modules.closure(self.root, targets)
-        state = self.store.load()
-        stale = self._stale(graph, state)
-        if stale is not None:
+    def _up_to_date(self, targets: Sequence[str] = ()) -> tuple[list[Module], dict[str, Any]]:
+        """The modules that the targets need (default: the lakefile's default targets) and their
+        record. Raises ToolchainError if one of them is not built as it stands."""
+        defaults = self._read_lakefiles().packages.own.lakefile.defaults
+        graph = self.packages.closure(targets or defaults)
+        state = self.stores.load()
+        for stale in self._stale(graph, state):
             raise ToolchainError(f"{stale.name} is not built as it stands now: build it first")
         return graph, state
 
@@ -317,10 +336,16 @@ class EmbeddedLean:
         text = _RUNNER.format(module=module, safety="unsafe " if unsafe else "", then_=then)
         # Another thread or process may be about to start it.
         write_changed(script, text)
-        path = [self.prepared.runnable, self.prepared.drivers, self.folder / "runnable"]
         command = ["--run", str(script), *arguments]
         with unseen_by_children():
-            return LeanProcess(self.prepared.runtime, command, lean_path=path, cwd=self.folder)
+            return LeanProcess(
+                self.prepared.runtime, command, lean_path=self._lean_path(), cwd=self.folder
+            )
+
+    def _lean_path(self) -> list[Path]:
+        """Where a Lean that builds and runs finds modules."""
+        built = [folder / "runnable" for folder in self.stores.folders()]
+        return [self.prepared.runnable, self.prepared.drivers, *built]
 
     # --- running and auditing ---------------------------------------------------------------------
 
@@ -349,7 +374,7 @@ class EmbeddedLean:
         and of what they need, which have to be built; with `replay` the kernel checks them again,
         and `on_checked` is called after each module.
         """
-        graph, state = self._up_to_date(targets or self.default_targets())
+        graph, state = self._up_to_date(targets)
         files = {module.name: self._name(module) for module in graph}
         places = {
             (name, d["declaration"]): d for name in files for d in state[name]["declarations"]
@@ -398,12 +423,12 @@ class EmbeddedLean:
 
         Raises ToolchainError if a module is not built as it stands, or if the script ends early.
         """
-        graph, _ = self._up_to_date(self.default_targets())
-        prepared = self.prepared
-        path = [prepared.runnable, prepared.drivers, self.folder / "runnable"]
+        graph, _ = self._up_to_date()
         command = ["--run", str(script)]
         answers: list[dict[str, Any]] = []
-        with LeanProcess(prepared.runtime, command, lean_path=path, cwd=self.folder) as process:
+        with LeanProcess(
+            self.prepared.runtime, command, lean_path=self._lean_path(), cwd=self.folder
+        ) as process:
             process.send("".join(f"{m.name}\t{self.stock(m.name)}\n" for m in graph))
             process.send("".join(f"{line}\n" for line in wanted))
             process.close_input()
@@ -415,17 +440,23 @@ class EmbeddedLean:
         return answers
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One build of the project at a time."""
+    def _alone(self, stale: Sequence[Module]) -> Iterator[None]:
+        """One build at a time of each package that one of these modules belongs to."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(self.folder / "lock")
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            self.announce("another build of this project is running; waiting for it")
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
-            (self.folder / "default.profraw").unlink(missing_ok=True)
+        folders = {self.folder, *(self.stores.of(module.name).folder for module in stale)}
+        with ExitStack() as locks:
+            # In one order, lest two builds wait for each other.
+            for folder in sorted(folders):
+                folder.mkdir(parents=True, exist_ok=True)
+                lock = filelock.FileLock(folder / "lock")
+                try:
+                    lock.acquire(timeout=0)
+                except filelock.Timeout:
+                    whose = "this project" if folder == self.folder else str(folder.parent.parent)
+                    self.announce(f"another build of {whose} is running; waiting for it")
+                    lock.acquire()
+                locks.callback(lock.release)
+            try:
+                yield
+            finally:
+                (self.folder / "default.profraw").unlink(missing_ok=True)

@@ -1,10 +1,13 @@
-"""Read the small declarative subset of `lakefile.lean` that this project uses.
+"""Read the small declarative subset of `lakefile.lean` that this project uses, and those that
+depend on it.
 
     import Lake
     open Lake DSL
 
     package attention where
       leanOptions := #[⟨`autoImplicit, false⟩]
+
+    require other from "../other"
 
     @[default_target]
     lean_lib Attention
@@ -30,12 +33,13 @@ _NAME = r"(?:«([^»]+)»|([A-Za-z_][A-Za-z0-9_.']*))"
 class Lakefile:
     """package: its name; libraries: their root modules; defaults: those built when none is named
     (all of them where none is marked, as in Lake); options: Boolean options of Lean for every
-    module."""
+    module; requires: the packages that it depends on, each with the path of its folder."""
 
     package: str
     libraries: tuple[str, ...]
     defaults: tuple[str, ...]
     options: tuple[tuple[str, bool], ...] = ()
+    requires: tuple[tuple[str, str], ...] = ()
 
 
 def read(path: Path) -> Lakefile:
@@ -46,6 +50,7 @@ def read(path: Path) -> Lakefile:
     libraries: list[str] = []
     defaults: list[str] = []
     options: list[tuple[str, bool]] = []
+    requires: list[tuple[str, str]] = []
     marked = wanted = False
     for number, line in enumerate(blank_comments(text).split("\n"), 1):
         stripped = line.strip()
@@ -58,6 +63,12 @@ def read(path: Path) -> Lakefile:
         if wanted and given is not None:
             options = [(name, value == "true") for name, value in re.findall(_OPTION, given[1])]
             wanted = False
+            continue
+        # A literal has become zeros, where it has no blanks.
+        other = re.fullmatch(rf"\s*require\s+{_NAME}\s+from\s+(0[0 ]*0)\s*", line)
+        literal = other and text.split("\n")[number - 1][slice(*other.span(3))]
+        if other and literal and "\\" not in literal and not wanted and not marked:
+            requires.append((other[1] or other[2], literal[1:-1]))
             continue
         found = re.fullmatch(
             rf"(@\[default_target\]\s*)?(package|lean_lib)\s+{_NAME}( where)?", stripped
@@ -72,7 +83,8 @@ def read(path: Path) -> Lakefile:
             raise ToolchainError(
                 f"{path.name}:{number}: {written!r} is not understood by the embedded build, "
                 "which reads `package NAME` (once, with `where` and `leanOptions := #[⟨`NAME, "
-                "true or false⟩, …]` below), `lean_lib NAME` and `@[default_target]`"
+                'true or false⟩, …]` below), `require NAME from "FOLDER"`, `lean_lib NAME` and '
+                "`@[default_target]`"
             )
         name = found[3] or found[4]
         if found[2] == "package":
@@ -88,4 +100,10 @@ def read(path: Path) -> Lakefile:
         raise ToolchainError(f"{path.name}: a package and at least one lean_lib are needed")
     if wanted:
         raise ToolchainError(f"{path.name}: no leanOptions follow `package {package} where`")
-    return Lakefile(package, tuple(libraries), tuple(defaults or libraries), tuple(options))
+    return Lakefile(
+        package,
+        tuple(libraries),
+        tuple(defaults or libraries),
+        tuple(options),
+        tuple(requires),
+    )

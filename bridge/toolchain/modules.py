@@ -4,8 +4,9 @@ whether they have to be built again."""
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +59,15 @@ def read_source(root: Path, file: Path, wanted_by: str = "") -> str:
         reason = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8 (byte {error.start})"
-    raise ToolchainError(f"{wanted_by}{file.relative_to(root).as_posix()} {reason}")
+    raise ToolchainError(f"{wanted_by}{Path(os.path.relpath(file, root)).as_posix()} {reason}")
 
 
-def closure(root: Path, targets: Iterable[str]) -> list[Module]:
+def closure(
+    root: Path, targets: Iterable[str], root_of: Callable[[str], Path] | None = None
+) -> list[Module]:
     """The targets and all that they import, imports first.
 
+    root_of: the folder of the package that a module belongs to; None: all belong to this one.
     Raises ToolchainError for a module without a file and for an import cycle.
     """
     done: dict[str, Module] = {}
@@ -75,7 +79,7 @@ def closure(root: Path, targets: Iterable[str]) -> list[Module]:
         if name in path:
             cycle = " → ".join([*path[path.index(name) :], name])
             raise ToolchainError(f"import cycle: {cycle}")
-        file = file_of(root, name)
+        file = file_of(root if root_of is None else root_of(name), name)
         text = read_source(root, file, f"{wanted_by} imports {name}, but " if wanted_by else "")
         imports = tuple(i for i in header_imports(text) if not is_external(i))
         path.append(name)

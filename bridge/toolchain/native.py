@@ -7,6 +7,7 @@ docs/embedded-lean.md says so. A GitHub workflow runs it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridge.files import write_changed
-from bridge.toolchain import lakefile, modules
+from bridge.toolchain import modules, packages
 from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, OnChecked, look_at
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
@@ -70,6 +71,11 @@ def module_results(output: str) -> Iterator[ModuleResult]:
     yield from found.values()
 
 
+def _stored_by_lake(root: Path, module: str) -> Path:
+    """Where Lake keeps a built module of the package in a folder."""
+    return modules.file_of(root / ".lake" / "build" / "lib" / "lean", module).with_suffix(".olean")
+
+
 def _module_of(file: str) -> str:
     return ".".join(Path(file).with_suffix("").parts)
 
@@ -115,11 +121,10 @@ class NativeLean:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
         default targets and its output, and then what is `wanted`, a line each; the last answer is
         the one with the key `until`."""
-        library = lakefile.read(self.root / "lakefile.lean")
-        folder = self.root / ".lake" / "build" / "lib" / "lean"
-        stored = ((m.name, folder) for m in modules.closure(self.root, library.defaults))
+        found = packages.read(self.root)
         request = "".join(
-            f"{name}\t{modules.file_of(at, name).with_suffix('.olean')}\n" for name, at in stored
+            f"{m.name}\t{_stored_by_lake(found.of(m.name).root, m.name)}\n"
+            for m in found.closure(found.own.lakefile.defaults)
         )
         request += "".join(f"{line}\n" for line in wanted)
         done = self._lake("env", "lean", "--run", str(script), request=request)
@@ -158,9 +163,10 @@ class NativeLean:
         they need with its axioms, and `#print axioms` for each theorem. It takes little time, and
         so the kernel checks all of them again, whatever `replay` says, and `on_checked` is called
         once."""
-        targets = targets or lakefile.read(self.root / "lakefile.lean").defaults
-        graph = modules.closure(self.root, targets)
-        files = {m.name: m.file.relative_to(self.root).as_posix() for m in graph}
+        found = packages.read(self.root)
+        targets = targets or found.own.lakefile.defaults
+        graph = found.closure(targets)
+        files = {m.name: Path(os.path.relpath(m.file, self.root)).as_posix() for m in graph}
         imports = "".join(f"import {name}\n" for name in targets)
         text = imports + _LISTING.read_text("utf-8")
         answers: list[dict[str, Any]] = [

@@ -8,6 +8,7 @@ from typing import Any
 
 from bridge.files import write_whole
 from bridge.toolchain import modules
+from bridge.toolchain.packages import Packages
 
 # Lean writes these three for a module: what others see, what editors need, and all of it.
 _PARTS = ("", ".server", ".private")
@@ -53,10 +54,44 @@ class Store:
     def save(self, state: dict[str, Any]) -> None:
         write_whole(self.record, json.dumps(state))
 
-    def forget(self, name: str, state: dict[str, Any]) -> None:
+    def remove(self, name: str) -> None:
         """Remove a module's outputs, so that none outlives the source that it was made from."""
-        if state.pop(name, None) is not None:
-            self.save(state)
         for path in self.outputs(name):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
+
+
+class Stores:
+    """The stores of packages as one: the outputs of a module lie with its package."""
+
+    def __init__(self, packages: Packages) -> None:
+        self.packages = packages
+        self._stores = {one.root: Store(one.root / "build" / "lean") for one in packages.all}
+
+    def of(self, name: str) -> Store:
+        """The store of a module."""
+        return self._stores[self.packages.of(name).root]
+
+    def folders(self) -> list[Path]:
+        """The folder of each store, that of the package itself first."""
+        return [store.folder for store in self._stores.values()]
+
+    def load(self) -> dict[str, Any]:
+        """The records of all, each of the modules of its own package."""
+        return {
+            name: kept
+            for store in self._stores.values()
+            for name, kept in store.load().items()
+            if self.of(name) is store
+        }
+
+    def save(self, name: str, state: dict[str, Any]) -> None:
+        """Write the record of the package that a module belongs to."""
+        store = self.of(name)
+        store.save({one: kept for one, kept in state.items() if self.of(one) is store})
+
+    def forget(self, name: str, state: dict[str, Any]) -> None:
+        """Take a module out of the record and remove its outputs."""
+        if state.pop(name, None) is not None:
+            self.save(name, state)
+        self.of(name).remove(name)

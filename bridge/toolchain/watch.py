@@ -10,13 +10,12 @@ from pathlib import Path
 import watchfiles
 
 from bridge.source import lean_imports
-from bridge.toolchain import lakefile
+from bridge.toolchain import packages
 from bridge.toolchain.embedded import EmbeddedLean
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.find import find
 from bridge.toolchain.lake import describe
 from bridge.toolchain.messages import ModuleResult
-from bridge.toolchain.modules import closure
 
 
 def not_imported(root: Path, saved: Iterable[Path]) -> list[str]:
@@ -25,8 +24,9 @@ def not_imported(root: Path, saved: Iterable[Path]) -> list[str]:
     None where the targets themselves cannot be read: the build says that.
     """
     try:
-        targets = lakefile.read(root / "lakefile.lean").defaults
-        built = {module.file for module in closure(root, targets)}
+        there = packages.read(root)
+        targets = there.own.lakefile.defaults
+        built = {module.file for module in there.closure(targets)}
     except ToolchainError:
         return []
     roots = " or ".join(f"{target.replace('.', '/')}.lean" for target in targets)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +35,7 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 HEX_FORMAT = "attention-vectors-hex-1"
@@ -42,7 +44,8 @@ _NUMBERS = {
     "q", "k", "v", "prefix_k", "prefix_v", "suffix_k", "suffix_v", "bias", "softcap", "sink",
     "slope", "slopes", *PER_HEAD, "score", "value", "log_sum_exp", "output", "grad_output",
     "grad_log_sum_exp", "x", "context", "values", "weight", "gain", "eps", "positions", "source",
-    "target",
+    "target", "tangent_q", "tangent_k", "tangent_v", "tangent_slope", "tangent_bias",
+    "tangent_sink",
 }  # fmt: skip
 _DIGITS = 60
 
@@ -230,6 +233,10 @@ def _export_expected(vector: Vector) -> Any:
             return list(vector.expected)
         case GradientVector():
             return _gradients(vector)
+        case TangentVector():
+            # The log-sum-exp of a query that sees no key stays −∞.
+            tangents = [replace(x, lse_bounds=x.lse_bounds or (0, 0)) for x in vector.expected]
+            return _rows(tangents, [vector.q_len], vector.value_dim)
         case LayerVector():
             return _enclose(vector.expected)
         case TransformerVector():
@@ -245,7 +252,10 @@ def _score_factor(vector: Vector) -> Decimal:
     """What a kernel with weights e^score multiplies its products, or the given scores, with."""
     with localcontext(prec=_DIGITS):
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
-        own = (AttentionVector, GradientVector, LayerVector, SampledVector, TransformerVector)
+        own = (
+            AttentionVector, GradientVector, LayerVector, SampledVector, TangentVector,
+            TransformerVector,
+        )  # fmt: skip
         if isinstance(vector, own) and vector.scale is None:
             return factor / Decimal(vector.head_dim or 1).sqrt()
         if isinstance(vector, (LaidOutVector, *own)):
@@ -273,10 +283,11 @@ def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
     found = {name: _convert({name: entry[name]})[name] for name in given}
     if not isinstance(vector, LayerVector) or vector.head_dim is not None:
         found["score_factor"] = results([], [_score_factor(vector)])
-    if isinstance(vector, AttentionVector):
+    plain = vector.attention() if isinstance(vector, TangentVector) else vector
+    if isinstance(plain, AttentionVector):
         found["visible"] = [
-            "".join("01"[vector.visible(i, j)] for j in range(vector.kv_len))
-            for i in range(vector.q_len)
+            "".join("01"[plain.visible(i, j)] for j in range(plain.kv_len))
+            for i in range(plain.q_len)
         ]
     found["expected"] = _export_expected(vector)
     return found

@@ -79,11 +79,10 @@ def flash(
     block_m, block_n = _blocks(q_len, kv_len, options, block_m, block_n)
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
-    out = empty_output(query, value_dim, wide=wide)
-    lse = query.new_empty(batch, heads, q_len, dtype=dtype)
-    if out.numel() == 0:
-        return out, lse
-    k, v = key.to(dtype), value.to(dtype)
+    if 0 in (batch, heads, q_len, value_dim):
+        lse = query.new_empty(batch, heads, q_len, dtype=dtype)
+        return empty_output(query, value_dim, wide=wide), lse
+    k, v = as_dtype(key, dtype), as_dtype(value, dtype)
     group = heads // kv_heads
     query_tiles = num_tiles(q_len, block_m)
     at_once = TILE_SCORES // (group * min(block_m, q_len) * max(1, min(block_n, kv_len)))
@@ -92,24 +91,42 @@ def flash(
     threads = query.device.type == "cpu" and batch * heads * q_len * kv_len >= THREADS_FROM
     pieces = 4 * torch.get_num_threads() if threads else 1
     at_once = max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
+    if at_once >= batch * kv_heads and query_tiles == 1:
+        # A short call is one tile of queries, which need not be put together with others.
+        whole = options.part(slice(0, batch), slice(0, heads), (batch, heads, q_len, kv_len))
+        with torch.no_grad():
+            o, lse = Heads(query, k, v, whole, bounds).query_tile(0, Scratch(k))
+            if (wide or dtype == query.dtype) and query.stride(2) <= query.stride(1):
+                return o, lse
+            return empty_output(query, value_dim, wide=wide).copy_(o), lse
+    out = empty_output(query, value_dim, wide=wide)
+    lse = query.new_empty(batch, heads, q_len, dtype=dtype)
     parts = []
     for batches, kv_range in portions(batch, kv_heads, at_once):
         head_range = slice(kv_range.start * group, kv_range.stop * group)
         parts.append(
-            Heads(
-                query[batches, head_range],
-                k[batches, kv_range],
-                v[batches, kv_range],
-                options.part(batches, head_range, (batch, heads, q_len, kv_len)),
-                bounds,
+            (
+                Heads(
+                    query[batches, head_range],
+                    k[batches, kv_range],
+                    v[batches, kv_range],
+                    options.part(batches, head_range, (batch, heads, q_len, kv_len)),
+                    bounds,
+                ),
                 out[batches, head_range],
                 lse[batches, head_range],
             )
         )
+    scratch = ThreadScratch(k)
+
+    def write_tile(tile: tuple[tuple[Heads, Tensor, Tensor], int]) -> None:
+        (part, some_out, some_lse), t = tile
+        rows = slice(bounds.row_first(t), bounds.row_last(t) + 1)
+        some_out[:, :, rows], some_lse[:, :, rows] = part.query_tile(t, scratch)
+
     # Under causality the last tiles have the most keys; started first, they do not finish last.
     tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
-    scratch = Scratch(k)
-    for_each(tiles, lambda tile: tile[0].query_tile(tile[1], scratch), threads=threads)
+    for_each(tiles, write_tile, threads=threads)
     return out, lse
 
 
@@ -132,7 +149,7 @@ def cuts(options: ScoreOptions) -> int:
     when they are short. A mask may have edges anywhere."""
     if options.mask is not None:
         return 2
-    return sum(bound is not None for bound in (options.left, options.right))
+    return (options.left is not None) + (options.right is not None)
 
 
 def portions(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
@@ -153,28 +170,33 @@ class _Running:
     value_dim]`.
 
     For m = none stands the least finite number: no score is below it, and a difference of two m is
-    no NaN. That a query has seen no unmasked key is told by l = 0 alone.
+    no NaN. That a query has seen no unmasked key is told by l = 0 alone; seen: there is no such
+    query.
     """
 
     m: Tensor
     l: Tensor
     o: Tensor
+    seen: bool
 
     @classmethod
-    def of_block(cls, scores: Tensor, values: Tensor, kept: Tensor | None) -> _Running:
-        """`step_block` of the state before any key, of a block that has keys."""
-        # Of a query that sees none, the greatest score is −∞.
-        m = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    def of_block(cls, scores: Tensor, values: Tensor, kept: Tensor | None, seen: bool) -> _Running:
+        """`step_block` of the state before any key, of a block that has keys; seen: each query sees
+        one of them."""
+        m = scores.amax(dim=-1, keepdim=True)
+        if not seen:
+            # Of a query that sees none, the greatest score is −∞.
+            m.clamp_(min=torch.finfo(scores.dtype).min)
         p = scores.sub_(m).exp2_()
         l = p.sum(dim=-1, keepdim=True)
         if kept is not None:
             p.mul_(kept)
-        return cls(m, l, torch.bmm(p, values))
+        return cls(m, l, torch.bmm(p, values), seen)
 
-    def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None) -> None:
+    def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None, seen: bool) -> None:
         """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
         overwritten, and `values` `[..., k, value_dim]`; with dropout o takes those of `kept`, like
-        the scores, alone."""
+        the scores, alone. seen: each query sees one of these keys."""
         m = torch.maximum(self.m, scores.amax(dim=-1, keepdim=True))
         alpha = torch.exp2(self.m - m)
         p = scores.sub_(m).exp2_()
@@ -182,12 +204,14 @@ class _Running:
         if kept is not None:
             p.mul_(kept)
         self.o.mul_(alpha).baddbmm_(p, values)
-        self.m = m
+        self.m, self.seen = m, self.seen or seen
 
     def finish(self) -> tuple[Tensor, Tensor]:
         """(o / l, natural log-sum-exp), 0 and −∞ for a query without an unmasked key."""
-        lse = (self.m * LN2 + torch.log(self.l)).squeeze(-1)
-        return self.o.div_(self.l.masked_fill_(self.l == 0, 1.0)), lse
+        lse = torch.log(self.l).add_(self.m, alpha=LN2)
+        if not self.seen:
+            self.l.masked_fill_(self.l == 0, 1.0)
+        return self.o.div_(self.l), lse
 
 
 class Tile(NamedTuple):
@@ -199,6 +223,11 @@ class Tile(NamedTuple):
     first: int
     last: int
     masked: bool
+
+
+def as_dtype(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """`tensor.to(dtype)`, which takes most of a short operation's time to find nothing to do."""
+    return tensor if tensor.dtype == dtype else tensor.to(dtype)
 
 
 def on_cpu(tensor: Tensor) -> bool:
@@ -228,21 +257,27 @@ def without(rows: Tensor, unseen: Tensor) -> Tensor:
     return rows.masked_fill(unseen, 0.0)
 
 
-class Scratch(threading.local):
-    """What a thread keeps from tile to tile: memory for the scores of one, of the kind of `like`,
-    which the system would otherwise give, clear and take back each time; and what hides the pairs
-    outside of the window, which is alike for many tiles."""
+class Scratch:
+    """What is kept from tile to tile: memory for the scores of one, of the kind of `like`, which
+    the system would otherwise give, clear and take back each time; and what hides the pairs outside
+    of the window, which is alike for many tiles."""
 
     def __init__(self, like: Tensor) -> None:
-        self.memory = [like.new_empty(0)] * 3
+        self.like = like
+        self.memory: dict[int, Tensor] = {}
         self.outside: dict[tuple[int, ...], Tensor] = {}
 
     def of(self, *shape: int, which: int = 0) -> Tensor:
-        """Uninitialised memory of this shape; there are three such, which do not overlap."""
+        """Uninitialised memory of this shape; there is one for each `which`, and they do not
+        overlap."""
+        kept = self.memory.get(which)
+        if kept is not None and kept.shape == shape:
+            return kept
         size = math.prod(shape)
-        if self.memory[which].numel() < size:
-            self.memory[which] = self.memory[which].new_empty(size)
-        return self.memory[which][:size].view(shape)
+        if kept is None or kept.numel() < size:
+            kept = self.memory[which] = self.like.new_empty(shape)
+            return kept
+        return kept.view(-1)[:size].view(shape)
 
     def beyond(self, side: int, rows: int, keys: int, diagonal: int) -> Tensor:
         """−∞ above (side 1) or below (side −1) this diagonal of `[rows, keys]`, else 0."""
@@ -250,15 +285,19 @@ class Scratch(threading.local):
         if key not in self.outside:
             if len(self.outside) == 4:
                 self.outside.clear()
-            hidden = self.memory[0].new_full((rows, keys), -torch.inf)
+            hidden = self.like.new_full((rows, keys), -torch.inf)
             self.outside[key] = hidden.triu_(diagonal) if side > 0 else hidden.tril_(diagonal)
         return self.outside[key]
 
 
+class ThreadScratch(threading.local, Scratch):
+    """What each thread keeps."""
+
+
 class Heads:
     """The tile loop for some heads of some batches at a time: query `[batch, heads, q_len,
-    head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, the
-    options cut to them, and where their output and log-sum-exp go.
+    head_dim]`, key and value `[batch, kv_heads, kv_len, …]` in the dtype of the computation, and
+    the options cut to them.
 
     The queries of the heads that share a key head are rows of one tile (`Spec.packedHead`), so a
     tile of scores is `[batch·kv_heads, group·rows, keys]`, or, seen by its heads, `[batch, heads,
@@ -272,16 +311,16 @@ class Heads:
         value: Tensor,
         options: ScoreOptions,
         bounds: TileBounds,
-        out: Tensor,
-        lse: Tensor,
     ) -> None:
         self.query, self.options, self.bounds = query, options, bounds
         self.batch, self.heads = query.shape[:2]
         self.k, self.v = key.flatten(0, 1), value.flatten(0, 1)
-        self.keys_t = self.k.transpose(-1, -2)
-        self.out, self.lse = out, lse
-        changes = (options.softcap, options.alibi_slopes, options.bias)
-        self.modified = any(change is not None for change in changes)
+        self.keys_t = self.k.mT
+        self.modified = (
+            options.softcap is not None
+            or options.alibi_slopes is not None
+            or options.bias is not None
+        )
         # softcap needs s / cap, everything else s·log₂e: either is one factor on the queries.
         self.factor = options.scale * LOG2E
         if options.softcap is not None:
@@ -291,16 +330,28 @@ class Heads:
         if abs(self.factor) > 2.0**10:
             self.factor, self.late = 1.0, self.factor
 
-    def query_tile(self, t: int, scratch: Scratch) -> None:
-        """Write the output and log-sum-exp of the queries of tile `t`."""
+    def rows(self, tensor: Tensor, start: int, stop: int) -> Tensor:
+        """These queries' rows of `[batch, heads, q_len, …]` as rows of the tiles, `[batch·kv_heads,
+        group·rows, …]`, in the dtype of the computation."""
+        # A view of everything takes as long as a short product.
+        some = tensor if stop - start == tensor.shape[2] else tensor[:, :, start:stop]
+        some = as_dtype(some, self.k.dtype)
+        return some.reshape(self.k.shape[0], -1, tensor.shape[-1])
+
+    def query_tile(self, t: int, scratch: Scratch) -> tuple[Tensor, Tensor]:
+        """The output `[batch, heads, rows, value_dim]` and log-sum-exp `[batch, heads, rows]` of
+        the queries of tile `t`, dense, in the dtype of the computation."""
         with without_autocast(self.query.device):
             bounds = self.bounds
             start, stop = bounds.row_first(t), bounds.row_last(t) + 1
             state = None if self.options.sinks is None else self.start(stop - start)
-            q = self.query[:, :, start:stop].to(self.k.dtype) * self.factor
-            q = q.reshape(self.k.shape[0], -1, self.k.shape[-1])
+            q = self.rows(self.query, start, stop)
             visited, unmasked = bounds.visited_tiles(t), bounds.unmasked_tiles(t)
             first_key, stop_key = bounds.first_key(t), bounds.stop_key(t)
+            factor = self.factor
+            if visited.stop - visited.first > 1:
+                # Loaded once, and multiplied once, for all tiles of keys.
+                q, factor = q * factor, 1.0
             for u in range(visited.first, visited.stop):
                 # Keys of the tile that the bounds hide from all of its queries are left out.
                 first = max(u * bounds.block_n, first_key)
@@ -309,24 +360,28 @@ class Heads:
                 tile, hidden = self.narrow(tile, self.hidden_pairs(tile))
                 if tile.first == tile.last:
                     continue
+                keys_t, values = self.keys_t, self.v
+                if (tile.first, tile.last) != (0, bounds.kv_len):
+                    keys_t = keys_t[:, :, tile.first : tile.last]
+                    values = values[:, tile.first : tile.last]
                 scores = scratch.of(q.shape[0], q.shape[1], tile.last - tile.first)
-                torch.bmm(q, self.keys_t[:, :, tile.first : tile.last], out=scores)
+                scores.baddbmm_(q, keys_t, beta=0, alpha=factor)
                 if self.late != 1.0:
                     scores.mul_(self.late)
-                values = self.v[:, tile.first : tile.last]
-                if tile.masked or hidden is not None or self.modified:
+                seen = hidden is None and not tile.masked
+                if not seen or self.modified:
                     values = self.change_scores(scores, values, tile, hidden, scratch)
                 kept = self.kept_weights(tile)
                 kept = None if kept is None else kept.view_as(scores)
                 if state is None:
-                    state = _Running.of_block(scores, values, kept)
+                    state = _Running.of_block(scores, values, kept, seen)
                 else:
-                    state.step_block(scores, values, kept)
-            o, l = (state or self.start(stop - start)).finish()
+                    state.step_block(scores, values, kept, seen)
+            o, lse = (state or self.start(stop - start)).finish()
             if self.options.dropout is not None:
                 o.mul_(self.options.dropout.scale)
-            self.out[:, :, start:stop] = o.view(self.batch, self.heads, stop - start, -1)
-            self.lse[:, :, start:stop] = l.view(self.batch, self.heads, stop - start)
+            sizes = (self.batch, self.heads, stop - start)
+            return o.view(*sizes, -1), lse.view(sizes)
 
     def start(self, rows: int) -> _Running:
         """The state before any key: `Spec.Online.empty`, with sinks `Spec.sinkState`."""
@@ -338,7 +393,7 @@ class Heads:
             m = sinks.view(1, -1, 1, 1).expand(shape)
         m = m.reshape(self.k.shape[0], -1, 1)
         l = (m > least).to(m.dtype)
-        return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]))
+        return _Running(m, l, m.new_zeros(*m.shape[:2], self.v.shape[-1]), seen=False)
 
     def hidden_pairs(self, tile: Tile) -> Tensor | None:
         """The pairs of the tile that mask, bias and window hide, `[batch|1, heads|1, rows, keys]`

@@ -19,6 +19,7 @@ from pyimpl.backends.tiled import (
     TILE_SCORES,
     Heads,
     Scratch,
+    ThreadScratch,
     Tile,
     cuts,
     portions,
@@ -122,7 +123,7 @@ def flash_backward(
                     ),
                 )
             )
-        scratch = Scratch(k)
+        scratch = ThreadScratch(k)
         # With fewer parts than threads PyTorch shares out each operation.
         threads = threads and len(parts) >= torch.get_num_threads()
         for_each(parts, lambda part: part.run(scratch), threads=threads)
@@ -157,24 +158,19 @@ class _HeadsBackward(Heads):
         delta: Tensor,
         gradients: Gradients,
     ) -> None:
-        super().__init__(query, key, value, options, bounds, grad_out, lse)
+        super().__init__(query, key, value, options, bounds)
         self.values_t = self.v.transpose(-1, -2)
-        self.grad_out, self.delta, self.gradients = grad_out, delta, gradients
+        self.lse, self.grad_out, self.delta = lse, grad_out, delta
+        self.gradients = gradients
 
     def run(self, scratch: Scratch) -> None:
         """Add what all tiles give."""
         with without_autocast(self.query.device):
             for t in range(num_tiles(self.bounds.q_len, self.bounds.block_m)):
-                self.query_tile(t, scratch)
+                self.add_query_tile(t, scratch)
             self.gradients.key.mul_(self.options.scale)
 
-    def rows(self, tensor: Tensor, start: int, stop: int) -> Tensor:
-        """These queries' rows of `[batch, heads, q_len, …]` as rows of the tiles, `[batch·kv_heads,
-        group·rows, …]`, in the dtype of the computation."""
-        some = tensor[:, :, start:stop].to(self.k.dtype)
-        return some.reshape(self.k.shape[0], -1, tensor.shape[-1])
-
-    def query_tile(self, t: int, scratch: Scratch) -> None:
+    def add_query_tile(self, t: int, scratch: Scratch) -> None:
         """Write dQ of the queries of tile `t` and add to the other gradients."""
         bounds = self.bounds
         start, stop = bounds.row_first(t), bounds.row_last(t) + 1

@@ -97,18 +97,13 @@ def check_dense(name: str, tensor: Tensor) -> None:
 
 def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
-
-    kinds = {device.type for device in {x.device for x in named.values() if isinstance(x, Tensor)}}
-    if not any(map(_under_autocast, kinds)):
-        return dict(named)
-
-    def cast(tensor: Tensor) -> Tensor:
-        if not isinstance(tensor, Tensor) or tensor.dtype not in DTYPES[1:]:
-            return tensor
-        kind = tensor.device.type
-        return tensor.to(torch.get_autocast_dtype(kind)) if _under_autocast(kind) else tensor
-
-    return {name: cast(tensor) for name, tensor in named.items()}
+    found = dict(named)
+    for name, tensor in named.items():
+        if isinstance(tensor, Tensor):
+            kind = "cpu" if tensor.is_cpu else tensor.device.type
+            if _under_autocast(kind) and tensor.dtype in DTYPES[1:]:
+                found[name] = tensor.to(torch.get_autocast_dtype(kind))
+    return found
 
 
 def _under_autocast(kind: str) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch._compile import _disable_dynamo
 
+from pyimpl.internal.arguments import is_plain_mode
+
 # PyTorch does not annotate it.
 _Library: Any = torch.library.Library
 # Operators are there as long as these.
@@ -30,7 +32,24 @@ class Operator:
         # Dynamo does not look into what an operator runs. `torch.compiler.disable` would import it
         # at once.
         self._library.impl(name, _disable_dynamo(function), "CompositeExplicitAutograd")
-        self.call = getattr(getattr(torch.ops, package), name).default
+        self._overload = getattr(getattr(torch.ops, package), name).default
+        self._differentiable = False
+
+    def call(self, *args: Any) -> Any:
+        """What the operator returns of these arguments.
+
+        Where no gradient is asked for, PyTorch's way to find that out takes as long as the rest of
+        its way to the function, and ends below autograd; so such a call begins there.
+        """
+        if (
+            not self._differentiable
+            or torch.compiler.is_compiling()
+            or not is_plain_mode()
+            or (torch.is_grad_enabled() and torch._C._any_requires_grad(*args))
+        ):
+            return self._overload(*args)
+        with torch._C._AutoDispatchBelowAutograd():
+            return self._overload(*args)
 
     def register_fake(self, function: Callable[..., Any]) -> None:
         """What it returns of tensors without numbers, shapes and strides alone."""
@@ -43,6 +62,7 @@ class Operator:
         torch.library.register_autograd(
             self._name, backward, setup_context=setup_context, lib=self._library
         )
+        self._differentiable = True
 
 
 def operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Operator]:

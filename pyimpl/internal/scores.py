@@ -186,7 +186,10 @@ class ScoreOptions:
         """The options of which `flat` gives this."""
         *own, p, seed = flat
         own.append(Dropout(p, seed) if p else None)
-        return cls(*own)
+        options = object.__new__(cls)
+        # As `cls(*own)`, which sets each field of what is frozen by a call of its own.
+        vars(options).update(zip(_FIELDS, own, strict=True))
+        return options
 
     def part(self, batches: slice, heads: slice, sizes: tuple[int, int, int, int]) -> ScoreOptions:
         """The options of these batches and heads, out of sizes = (batch, heads, q_len, kv_len):
@@ -306,12 +309,11 @@ def checked_options(
     arguments.check_window(window)
     arguments.check_scale(scale, query.dtype)
     factor = arguments.resolve_scale(scale, query.shape[-1])
-    changes = {
-        change.name: None if one is None else _checked(change, one, query, batch, heads, factor)
-        for change in CHANGES
-        if change.name in given
-        for one in (given.pop(change.name),)
-    }
+    changes: dict[str, Any] = {}
+    for change in CHANGES:
+        one = given.pop(change.name, None)
+        if one is not None:
+            changes[change.name] = _checked(change, one, query, batch, heads, factor)
     if given:
         raise TypeError(
             f"there is no argument {' or '.join(given)}; those that change the scores are "

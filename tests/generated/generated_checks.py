@@ -23,10 +23,12 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
 from bridge.conformance.tolerances.gradients import expected_gradients, wrong_gradients
 from bridge.conformance.tolerances.states import wrong_states
+from bridge.conformance.tolerances.tangents import expected_tangents, wrong_tangents
 from bridge.vectors.format.read import READERS
 from bridge.vectors.model.attention import AttentionVector, Family, Matrix, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import CacheVector, ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl.state import State
 
@@ -138,6 +140,18 @@ def judge_gradients(
     computed = {name: gradient_inputs.array(name, gradient) for name, gradient in gradients.items()}
     rounding = RoundingModel.float64() if dtype == torch.float64 else RoundingModel.float32()
     wrong = list(wrong_gradients(vector, computed, rounding))
+    assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
+
+
+def judge_tangents(
+    vector: TangentVector, dtype: torch.dtype, tangents: Mapping[str, Tensor]
+) -> None:
+    """Every element of the tangents of output and log-sum-exp as near to the exact one as it must
+    be."""
+    assert tangents.keys() == expected_tangents(vector).keys()
+    computed = {name: tangent.double().numpy()[0, 0] for name, tangent in tangents.items()}
+    rounding = RoundingModel.float64() if dtype == torch.float64 else RoundingModel.float32()
+    wrong = list(wrong_tangents(vector, computed, rounding))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
 
 

@@ -172,7 +172,20 @@ def test_gradient_past_tiles(vector_id: str, dtype: torch.dtype) -> None:
     check(vector_id, dtype)
 
 
-@vectors("gradient-past-tiles-masks", 16)
+@vectors("gradient-past-tiles-dropout", 5)
+@dtypes
+def test_gradient_past_tiles_dropout(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass of attention with dropout computed with intervals, over inputs and factors
+    Z that contain the true ones, contains the true gradients.
+
+    Theorem gradient-dropout-enclosed, `Spec.vjpDropout`. Gradients with dropout and several tiles
+    of 64 and of 128 queries and of keys: factors of another tile, head or sequence, in dQ or in dK
+    and dV alone, show.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-past-tiles-masks", 20)
 @dtypes
 def test_gradient_past_tiles_masks(vector_id: str, dtype: torch.dtype) -> None:
     """So does the backward pass of attention with sinks, and it contains the gradients by the
@@ -182,6 +195,36 @@ def test_gradient_past_tiles_masks(vector_id: str, dtype: torch.dtype) -> None:
     with a bias, with windows, masks that differ by head and by sequence, of several sequences in
     one call, heads of 64 to 256 columns, and more than 1,024 keys: a bias or a mask of another
     head, sequence or tile, or a sum over several sequences, shows.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-past-tiles-packed", 5)
+@dtypes
+def test_gradient_past_tiles_packed(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass computed with intervals, over inputs, a scale, score transformations and
+    their slopes, and gradients by the outputs that contain the true ones, contains the true
+    gradients by queries, keys, values and transformed scores, whatever natural exponential they are
+    taken with.
+
+    Theorem gradient-enclosed, `Spec.groupedQueryVjp`. Gradients of packed sequences with several
+    heads, and heads that share keys, some longer than a tile of 64 or of 128, beside short and
+    empty ones: a sum over another sequence's queries, another head's keys, or rows at the strides
+    of another number of heads, show.
+    """
+    check(vector_id, dtype)
+
+
+@vectors("gradient-past-tiles-temperature", 5)
+@dtypes
+def test_gradient_past_tiles_temperature(vector_id: str, dtype: torch.dtype) -> None:
+    """The backward pass of a head with a temperature computed with intervals, over inputs and a
+    temperature that contain the true ones, contains the true gradients, that by the temperature
+    too.
+
+    Theorem gradient-temperature-enclosed, `Spec.temperatureVjp`. Gradients with a temperature for
+    each query head, and by it, with several tiles of 64 and of 128 queries and of keys: dK of a
+    later tile without the temperature, dQ without it, or a sum over the first tile alone shows.
     """
     check(vector_id, dtype)
 

@@ -88,7 +88,9 @@ def test_transfers_are_those_of_the_theorem(shape, blocks: tuple[int, int]) -> N
         "key": tiles * kv_len * d,
         "value": tiles * kv_len * d_v,
     }
-    assert counter.written[out.untyped_storage().data_ptr()] == q_len * d_v
+    # The state of the only tile becomes the output where it is.
+    copied = 0 if tiles == 1 else q_len * d_v
+    assert counter.written.get(out.untyped_storage().data_ptr(), 0) == copied
     transfers = sum(counter.reads.values()) + q_len * d_v
     assert transfers == q_len * (d + d_v) + tiles * kv_len * (d + d_v)
 

@@ -64,6 +64,24 @@ def test_attention_compiles_as_one_graph(name: str, backend: str) -> None:
     same(compiled(function)(Q, K, V), function(Q, K, V))
 
 
+@pytest.mark.parametrize("name", [None, "query", "key", "value", "bias", "alibi_slopes", "sinks"])
+def test_a_call_has_a_gradient_exactly_where_one_is_asked_for(name: str | None) -> None:
+    """Other calls begin below autograd."""
+    given = {
+        "query": Q, "key": K, "value": V, "bias": BIAS, "alibi_slopes": SLOPES, "sinks": SINKS,
+    }  # fmt: skip
+    given = {n: x.clone().requires_grad_(n == name) for n, x in given.items()}
+    outputs = attention(enable_gqa=True, return_lse=True, **given)
+    with torch.no_grad():
+        plain = attention(enable_gqa=True, return_lse=True, **given)
+    same(outputs, plain)
+    assert [x.requires_grad for x in outputs] == [name is not None] * 2
+    assert not any(x.requires_grad for x in plain)
+    if name is not None:
+        torch.stack([x.sum() for x in outputs]).sum().backward()
+        assert [n for n, x in given.items() if x.grad is not None] == [name]
+
+
 def test_one_graph_serves_all_lengths() -> None:
     graphs = 0
 

@@ -197,6 +197,20 @@ variable {dO : Vector (Matrix R q_len d_v) (num_kv_heads * group)}
 variable {dLse' : Vector (Vec (Interval p) q_len) (num_kv_heads * group)}
 variable {dLse : Vector (Vec R q_len) (num_kv_heads * group)}
 
+omit [NaturalExp R] in
+/-- The gradients of grouped heads, from those of each query head. -/
+theorem groupGradients_enclosed
+    {each' : Vector (Gradients (Interval p) q_len kv_len d d_v) (num_kv_heads * group)}
+    {each : Vector (Gradients R q_len kv_len d d_v) (num_kv_heads * group)}
+    (h : ∀ n : Fin (num_kv_heads * group), GradientsContain each'[n] each[n]) :
+    GroupedContain (groupGradients each') (groupGradients each) := by
+  refine ⟨fun n => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩ <;>
+    simp only [groupGradients, Fin.getElem_fin, Vec.getElem_ofFn]
+  · exact (h n).1
+  · exact (h n).2.2.2
+  · exact contains_sumMatrices fun n _ => (h n).2.1
+  · exact contains_sumMatrices fun n _ => (h n).2.2.1
+
 /-- **gradient-enclosed**: the backward pass of grouped-query attention computed with intervals of
 any precision, over inputs, a scale, score transformations and their slopes, and gradients by the
 outputs that contain the true ones, contains the true gradients by queries, keys, values and
@@ -209,15 +223,10 @@ theorem groupedQueryVjp_enclosed (hscale : scale'.Contains scale)
     (hdLse : ∀ h : Fin (num_kv_heads * group), VecContains dLse'[h] dLse[h]) :
     GroupedContain (groupedQueryVjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
       (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse) := by
-  have each : ∀ h : Fin (num_kv_heads * group), GradientsContain _ _ := fun h =>
-    contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
+  exact groupGradients_enclosed fun h => by
+    simp only [Fin.getElem_fin, Vec.getElem_ofFn]
+    exact contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
       (hdLse h)
-  refine ⟨fun h => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩ <;>
-    simp only [groupedQueryVjp, groupGradients, Fin.getElem_fin, Vec.getElem_ofFn]
-  · exact (each h).1
-  · exact (each h).2.2.2
-  · exact contains_sumMatrices fun h _ => (each h).2.1
-  · exact contains_sumMatrices fun h _ => (each h).2.2.1
 
 /-- What is said of a sink and of every key is said of both. -/
 private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → Prop} {a : α} {b : β}

@@ -31,18 +31,22 @@ theorem mask_enclosed (mask : Mask q_len kv_len) :
   · trivial
   · exact hx
 
-/-- One transformation after the other. -/
-theorem andThen_enclosed {f' g' : ScoreMod (Interval p) q_len kv_len}
-    {f g : ScoreMod R q_len kv_len} (hf : ModContains f' f) (hg : ModContains g' g) :
-    ModContains (f'.andThen g') (f.andThen g) := by
-  intro i j I x hx
-  have h := hf i j I x hx
-  rw [ScoreMod.andThen, ScoreMod.andThen]
-  cases h' : f' i j I <;> cases h₀ : f i j x <;> rw [h', h₀] at h
+/-- A step from a score to a score, made of both unless both are masked. -/
+private theorem ScoreContains.bind {s' : Option (Interval p)} {s : Option R}
+    (h : ScoreContains s' s) {f' : Interval p → Option (Interval p)} {f : R → Option R}
+    (hf : ∀ I x, I.Contains x → ScoreContains (f' I) (f x)) :
+    ScoreContains (s'.bind f') (s.bind f) := by
+  cases s' <;> cases s
   · trivial
   · cases h
   · cases h
-  · exact hg i j _ _ h
+  · exact hf _ _ h
+
+/-- One transformation after the other. -/
+theorem andThen_enclosed {f' g' : ScoreMod (Interval p) q_len kv_len}
+    {f g : ScoreMod R q_len kv_len} (hf : ModContains f' f) (hg : ModContains g' g) :
+    ModContains (f'.andThen g') (f.andThen g) :=
+  fun i j I x hx => (hf i j I x hx).bind (hg i j)
 
 /-- **bias-enclosed**: the additive bias of intervals that contain the entries of a matrix, `none`
 where that is `none`, contains the additive bias of the matrix. -/
@@ -51,15 +55,8 @@ theorem bias_enclosed {B' : Matrix (Option (Interval p)) q_len kv_len}
     (hB : ∀ (i : Fin q_len) (j : Fin kv_len), ScoreContains B'[i][j] B[i][j]) :
     ModContains (.bias B') (.bias B) := by
   intro i j I x hx
-  have h := hB i j
-  rw [ScoreMod.bias, ScoreMod.bias]
-  generalize B'[i][j] = b' at h ⊢
-  generalize B[i][j] = b at h ⊢
-  cases b' <;> cases b
-  · trivial
-  · cases h
-  · cases h
-  · exact Interval.contains_add hx h
+  simp only [ScoreMod.bias, Option.map_eq_bind]
+  exact (hB i j).bind fun _ _ hb => Interval.contains_add hx hb
 
 /-- **alibi-enclosed**: linear biases with an interval for the slope contain those with the
 slope. -/

@@ -14,7 +14,7 @@ open Spec Model
 universe u v
 
 /-- A row with its sink is made of its keys and of one thing more. -/
-private theorem withSink_eq_map {α : Type} {S : Type u} {R : Type v} [OfNat R 0] {d : Nat}
+theorem withSink_eq_map {α : Type} {S : Type u} {R : Type v} [OfNat R 0] {d : Nat}
     (sink : S) (f : α → ScoredValue S R d) (keys : List α) :
     withSink sink (keys.map f)
       = (none :: keys.map some).map fun k => k.elim ⟨some sink, Vec.zero⟩ f := by

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from bridge.conformance.adapters.differentiate import Found
+from bridge.conformance.adapters.forward_mode import Tangents
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.features import Function
@@ -14,6 +15,7 @@ from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.tangents import TangentVector
 
 Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -73,6 +75,15 @@ class GradientsAdapter(Adapter, Protocol):
         """The gradients by query, key and value, and by a bias of 0 where the function takes one:
         one result for each way in which the function was called. May raise: that fails the
         vector."""
+
+
+@runtime_checkable
+class TangentsAdapter(Adapter, Protocol):
+    """What an adapter adds whose function can be differentiated forwards."""
+
+    def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
+        """The tangents of the output, and of the log-sum-exp where the function returns it. May
+        raise: that fails the vector."""
 
 
 class BuiltinAdapter(Adapter, Protocol):

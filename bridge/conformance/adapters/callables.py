@@ -94,6 +94,12 @@ class CallableAdapter(ByAutograd, WholeBatches):
             if known is not None and device.startswith("cpu"):
                 return known
         has, unsupported = self.features.supported, self.features.unsupported
+        multiple = self.features.multiple
+        if vector.q_len % multiple or vector.kv_len % multiple:
+            return (
+                f"has lengths that {multiple} does not divide, and no arguments q_len and kv_len "
+                "are there to tell them"
+            )
         if vector.scale is not None and "scale" not in has:
             return f"takes no scale: {unsupported['scale']}"
         padded = self._width(vector.head_dim, vector.value_dim)[0] != vector.head_dim

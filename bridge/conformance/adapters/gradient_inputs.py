@@ -11,12 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bridge.conformance.adapters.own_options import keywords
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.sampled import seen_by
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
-from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
+from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,17 +51,7 @@ class Inputs(NamedTuple):
 
     def keywords(self) -> dict[str, Any]:
         """The options as arguments of `pyimpl.attention`."""
-        options = self.options
-        return {
-            **{change.name: getattr(options, change.name) for change in CHANGES},
-            "scale": options.scale,
-            "attn_mask": options.mask,
-            "window": (options.left, options.right),
-            "causal_alignment": "bottom-right" if options.shift else "top-left",
-            "enable_gqa": True,
-            "dropout_p": 0.0 if options.dropout is None else options.dropout.p,
-            "dropout_seed": None if options.dropout is None else options.dropout.seed,
-        }
+        return keywords(self.options)
 
     def by(self) -> dict[str, Tensor]:
         """What there is a gradient by, in the order of `ORDER`."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
+from bridge.conformance.adapters import packed
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.vectors.model.attention import Mask, Matrix
@@ -162,15 +163,24 @@ class Layouts:
                 batch, window = replace(batch, mask=batch.boolean), None
             shift = 0 if alibi is None else alibi.shift
             left, right, shift = window or (None, None, shift)
+            if vector.packed is not None:
+                inputs = batch.query, batch.key, batch.value
+                scale = _natural(vector)
+                return Outputs(
+                    *packed.attend(*inputs, vector.packed, scale=scale, backend=self.backend)
+                )
             return Outputs(
                 *self.attention(
                     batch.query, batch.key, batch.value, vector, mask=batch.mask,
                     window=(left, right), causal_alignment="bottom-right" if shift else "top-left",
                     softcap=batch.softcap, alibi_slopes=batch.slopes(), bias=batch.bias,
-                    sinks=batch.sinks(),
+                    sinks=batch.sinks(), temperature=batch.temperatures(), **more,
                 )
             )  # fmt: skip
 
+        more: dict[str, Any] = {}
+        if vector.dropout_p is not None:
+            more = {"dropout_p": float(vector.dropout_p), "dropout_seed": vector.dropout_seed}
         dtype = str(self.dtype).removeprefix("torch.")
         return sample_rows(vector, whole_batch(vector, dtype, str(self.device)), run)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -14,13 +15,16 @@ from bridge.conformance import interpreter
 from bridge.conformance.adapters import layouts
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import Backward, OwnBackward
+from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
+from bridge.conformance.adapters.own_options import keywords, score_options
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
+from bridge.vectors.model.tangents import TangentVector
+from pyimpl import attention
 from pyimpl.backends import reference_backward, tiled_backward
 from pyimpl.backends.dispatch import Backend
-from pyimpl.internal.arguments import resolve_scale
 from pyimpl.internal.gradients import Gradients
 from pyimpl.internal.scores import CHANGES, ScoreOptions
 
@@ -39,27 +43,6 @@ class _Public:
 _EVERY_OPTION = frozenset(change.feature for change in CHANGES)
 
 
-def score_options(batch: Batch) -> ScoreOptions:
-    """What the batch asks for, as the implementations of `pyimpl` take it."""
-    slopes = batch.slopes()
-    window, mask, alibi = batch.window, batch.mask, batch.alibi
-    if window is not None and alibi is not None and alibi.shift != window.shift:
-        # The options have one alignment for both.
-        window, mask = None, batch.boolean
-    shift = window.shift if window is not None else 0 if alibi is None else alibi.shift
-    return ScoreOptions(
-        scale=resolve_scale(batch.given_scale, batch.query.shape[-1]),
-        softcap=batch.softcap,
-        alibi_slopes=None if slopes is None else slopes[None],
-        bias=batch.bias,
-        mask=mask,
-        left=None if window is None else window.left,
-        right=None if window is None else window.right,
-        shift=shift,
-        sinks=batch.sinks(),
-    )
-
-
 class _Differentiable(OwnBackward):
     """An implementation of `pyimpl` that has a backward pass."""
 
@@ -67,13 +50,39 @@ class _Differentiable(OwnBackward):
         return self.forward(batch.query, batch.key, batch.value, score_options(batch))
 
 
-class PyimplReference(_Differentiable, Builtin):
+def own_tangents(vector: TangentVector, dtype: str, device: str, backend: Backend) -> Tangents:
+    """Those of `pyimpl.attention`, by `torch.func.jvp`."""
+
+    def function(batch: Batch, others: Mapping[str, Tensor]) -> Outputs:
+        options = keywords(score_options(batch)) | dict(others)
+        given = batch.query, batch.key, batch.value
+        return Outputs(*attention(*given, **options, return_lse=True, backend=backend))
+
+    return by_jvp(vector, dtype, device, function)
+
+
+class _Forwards:
+    """An implementation of `pyimpl` under `torch.func.jvp`: by the public function."""
+
+    backend: Backend
+
+    def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
+        return own_tangents(vector, dtype, device, self.backend)
+
+
+class PyimplReference(_Forwards, _Differentiable, Builtin):
     """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
+    backend: Backend = "reference"
     takes = _EVERY_OPTION
     source = "pyimpl.backends.reference"
-    rests_on = ("pyimpl.backends.reference", "pyimpl.backends.reference_backward")
+    rests_on = (
+        "pyimpl.backends.reference", "pyimpl.backends.reference_backward", "pyimpl.__init__",
+    )  # fmt: skip
+    without = (
+        "pyimpl.backends.kernels", "pyimpl.backends.tiled", "pyimpl.backends.tiled_backward",
+    )  # fmt: skip
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self.module = module or importlib.import_module(self.source)
@@ -158,7 +167,7 @@ class PyimplState(Builtin):
         return [self._finished(self.module.merge_tree(states(vector.tree)), DTYPES[dtype])]
 
 
-class PyimplTiled(_Public, _Differentiable, Builtin):
+class PyimplTiled(_Forwards, _Public, _Differentiable, Builtin):
     """`pyimpl.backends.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"

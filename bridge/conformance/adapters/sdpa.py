@@ -10,9 +10,11 @@ from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
+from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.tangents import TangentVector
 
 
 def _causal_alone(batch: Batch) -> bool:
@@ -67,6 +69,9 @@ class SdpaMath(Sdpa):
 
     def run(self, batch: Batch) -> Outputs:
         return Outputs(self.sdpa(batch, reduced=self.reduced))
+
+    def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
+        return by_jvp(vector, dtype, device, lambda batch, _: self.run(batch))
 
 
 class SdpaMathReduced(SdpaMath):

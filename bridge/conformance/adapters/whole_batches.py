@@ -46,6 +46,7 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
         sink=None if first.sink is None else float(first.sink),
         head_slopes=tuple(map(float, slopes)),
         head_sinks=tuple(map(float, vector.sinks or ())),
+        head_temperatures=tuple(map(float, vector.temperature or ())),
     )
 
 

@@ -2,7 +2,10 @@
 
 A filter of the kernel's (seccomp) refuses what reaches into other processes, makes namespaces or
 mounts, loads code into the kernel, opens sockets other than those within one machine, or types
-into a terminal. Numbers: Linux, include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls.
+into a terminal. In a network namespace of its own a process may be given the loopback interface:
+then it may open sockets of IPv4 too, which reach nothing else, and ask the kernel for the list of
+interfaces, as gloo does. Numbers: Linux, include/uapi/asm-generic/unistd.h and
+arch/x86/entry/syscalls.
 """
 
 from __future__ import annotations
@@ -76,7 +79,8 @@ _SOCKET, _SOCKETPAIR, _CLONE, _CLONE3, _IOCTL = (
     (435, 435),
     (16, 29),
 )
-_AF_UNIX = 1
+_AF_UNIX, _AF_INET, _AF_NETLINK = 1, 2, 16
+_NETLINK_ROUTE = 0
 # CLONE_NEWTIME, NS, CGROUP, UTS, IPC, USER, PID, NET.
 _NAMESPACES = (
     0x80 | 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -91,9 +95,10 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _Step = tuple[int, int, int, int]
 
 
-def program(machine: str) -> list[_Step]:
-    """The filter as steps of classic BPF: (code, steps to skip if true, if false, operand). Raises
-    OSError for a machine whose numbers are not known."""
+def program(machine: str, *, loopback: bool = False) -> list[_Step]:
+    """The filter as steps of classic BPF: (code, steps to skip if true, if false, operand).
+    loopback: sockets of IPv4, and of rtnetlink, are let through. Raises OSError for a machine whose
+    numbers are not known."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
     which = list(_ARCHITECTURES).index(machine)
@@ -113,13 +118,18 @@ def program(machine: str) -> list[_Step]:
     steps += [(_EQUAL, 0, 1, _CLONE3[which]), (_RETURN, 0, 0, none)]
     first = (_LOAD, 0, 0, _ARGUMENTS_AT)
     for call in (_SOCKET, _SOCKETPAIR):
-        steps += [
-            (_EQUAL, 0, 4, call[which]),
-            first,
-            (_EQUAL, 1, 0, _AF_UNIX),
-            (_RETURN, 0, 0, no),
-            (_RETURN, 0, 0, _ALLOW),
-        ]
+        found = [first]
+        for family in (_AF_UNIX, *([_AF_INET] if loopback else [])):
+            found += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
+        if loopback:
+            found += [
+                (_EQUAL, 0, 3, _AF_NETLINK),
+                (_LOAD, 0, 0, _ARGUMENTS_AT + 16),
+                (_EQUAL, 0, 1, _NETLINK_ROUTE),
+                (_RETURN, 0, 0, _ALLOW),
+            ]
+        found.append((_RETURN, 0, 0, no))
+        steps += [(_EQUAL, 0, len(found), call[which]), *found]
     steps += [
         (_EQUAL, 0, 4, _CLONE[which]),
         first,
@@ -140,10 +150,11 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
 
 
-def install() -> None:
+def install(*, loopback: bool = False) -> None:
     """From now on, for this process and all that it starts. It must be unable to gain rights
-    (PR_SET_NO_NEW_PRIVS). Raises OSError where the kernel takes no filter."""
-    steps = program(platform.machine())
+    (PR_SET_NO_NEW_PRIVS), and for loopback be in a network namespace of its own. Raises OSError
+    where the kernel takes no filter."""
+    steps = program(platform.machine(), loopback=loopback)
     data = b"".join(struct.pack("=HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(data, len(data))
     given = _Program(len(steps), ctypes.addressof(buffer))

@@ -17,7 +17,7 @@ where it does not reach.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -36,9 +36,15 @@ _KINDS = (
 Request = tuple[str, dict[str, Any], dict[str, Tensor]]
 
 
-def serve(requests: int, answers: int) -> None:
+class Answering(Protocol):
+    """What answers requests."""
+
+    def answer(self, kind: str, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
+        """The answer to a request."""
+
+
+def serve(requests: int, answers: int, session: Answering) -> None:
     """Answer requests from this file descriptor until they end."""
-    session = _Session()
     while (request := frames.read(requests)) is not None:
         kind, fields, tensors = request
         said, told, numbers = session.answer(kind, fields, tensors)
@@ -71,7 +77,7 @@ def _usable() -> bool:
     return True
 
 
-class _Session:
+class Session:
     """One function, from request to request."""
 
     def __init__(self) -> None:

@@ -4,7 +4,8 @@
 users, so that it needs no rights to do so; of mounts, whose root holds what `View` names and no
 more; of processes, of the network, of System V's IPC and of host names. Then it forks: a first
 process, which clears away those that end, and the one in which the function is called. That one
-gives up all rights for good, gets limits, and a filter of system calls (`seccomp`).
+gives up all rights for good, gets limits, and a filter of system calls (`seccomp`). Where the view
+says so, the network namespace has its loopback interface, and nothing else.
 
     the judge
       zygote            has imported PyTorch; forks
@@ -18,10 +19,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import platform
 import resource
 import signal
+import socket
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +61,8 @@ _WHY_NOT = {
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 # What a memory file system of its own may hold, in bytes.
 _SCRATCH = 2 << 30
+# linux/if.h, linux/sockios.h
+_IFF_UP, _SIOCSIFFLAGS = 1, 0x8914
 # A process namespace with fewer numbers than this cannot be had (kernel/pid.c).
 _LEAST_PROCESSES = 301
 
@@ -67,7 +73,8 @@ class View:
     of which folders become empty, and files too; `links`, by path, to where. devices: of GPUs.
     Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an empty one.
 
-    memory: bytes that a process may take for data; processes: how many there may be.
+    memory: bytes that a process may take for data; processes: how many there may be; loopback:
+    whether they may talk over an interface of their own.
     """
 
     read: tuple[str, ...]
@@ -76,13 +83,14 @@ class View:
     devices: tuple[str, ...] = ()
     memory: int = 16 << 30
     processes: int = 512
+    loopback: bool = False
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> View:
         """From what `json` makes of it."""
         links = tuple((path, target) for path, target in data["links"])
         lists = (tuple(data["read"]), tuple(data["hide"]), links, tuple(data["devices"]))
-        return cls(*lists, data["memory"], data["processes"])
+        return cls(*lists, data["memory"], data["processes"], data["loopback"])
 
 
 def _check(result: int, what: str) -> None:
@@ -197,6 +205,15 @@ def furnish(view: View) -> None:
     os.chdir("/tmp")
     seal("/", recursive=0)
     _check(_LIBC.sethostname(b"function", 8), "naming the host")
+    if view.loopback:
+        _raise_loopback()
+
+
+def _raise_loopback() -> None:
+    """Switch the loopback interface of this network namespace on. Raises OSError."""
+    request = struct.pack("=16sH22x", b"lo", _IFF_UP)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as of_the_kernel:
+        fcntl.ioctl(of_the_kernel, _SIOCSIFFLAGS, request)
 
 
 def _place(source: str, target: str) -> None:
@@ -218,7 +235,7 @@ def renounce(view: View) -> None:
     _check(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "giving up rights")
     set_limits(view)
     _check(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new rights")
-    seccomp.install()
+    seccomp.install(loopback=view.loopback)
 
 
 def set_limits(view: View) -> None:

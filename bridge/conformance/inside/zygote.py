@@ -2,11 +2,11 @@
 
     python -I -c "…" SOCKET      (`bridge.conformance.sandbox.zygote`)
 
-A message on the socket is JSON: the paths that modules are found in, the view (`walls.View`), and
-whether walls are asked for; with it come four pipes: requests, answers, the end's status (4 bytes)
-and what the function prints. The answer is the number of the process to watch. When the socket is
-closed it ends its sessions, and itself once it has waited for them: their processor time is then
-its own, and its parent's.
+A message on the socket is JSON: the paths that modules are found in, the view (`walls.View`),
+whether walls are asked for, and for a function of shards these (`shards.Shards`); with it come four
+pipes: requests, answers, the end's status (4 bytes) and what the function prints. The answer is the
+number of the process to watch. When the socket is closed it ends its sessions, and itself once it
+has waited for them: their processor time is then its own, and its parent's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from . import (
     frames,
     # Imported for sessions, from which its file is hidden; unused here (F401).
     known,  # noqa: F401
+    ranks,
     served,
+    shards,
     walls,
 )
 
@@ -97,7 +99,7 @@ def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:
     def call() -> None:
         os.close(status)
         _settle(requests, answers, printed, given["paths"])
-        served.serve(3, 4)
+        served.serve(3, 4, _session(given))
 
     def report_end(code: int) -> None:
         os.write(status, struct.pack("=i", code))
@@ -107,6 +109,12 @@ def _keep(given: dict[str, Any], descriptors: list[int]) -> NoReturn:
         (walls.run_enclosed if given["walls"] else walls.alone)(view, work)
     finally:
         os._exit(0)
+
+
+def _session(given: dict[str, Any]) -> served.Answering:
+    if given["shards"] is None:
+        return served.Session()
+    return ranks.Ranks(shards.Shards(**given["shards"]))
 
 
 def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
-from bridge.conformance.adapters.own import score_options
+from bridge.conformance.adapters.own_options import score_options
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.mutants.attention import TILED_MUTANTS
 from bridge.conformance.mutants.hypotheses.call import Call, Hypothesis, Parts

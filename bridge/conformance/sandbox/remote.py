@@ -221,6 +221,11 @@ class _Call:
 
     def _raise_if_raised(self, frame: Frame) -> None:
         try:
+            if frame.kind in ("lost", "wrong") and self.session.shards is not None:
+                sentence = wire.text(frame.field("sentence"), "a sentence")
+                if frame.kind == "lost":
+                    raise self.session.lose(sentence)
+                raise Misbehaviour(sentence)
             if frame.kind != "raised":
                 wire.one_of(frame.kind, "an answer", ("returned", "differentiated"))
                 return

@@ -30,6 +30,7 @@ from bridge.conformance import wire
 from bridge.conformance.batch import Misbehaviour
 from bridge.conformance.features import CallableError
 from bridge.conformance.inside.frames import pack
+from bridge.conformance.inside.shards import Shards
 from bridge.conformance.sandbox.view import Sight, sight_of
 from bridge.conformance.sandbox.zygote import zygote
 from bridge.conformance.wire import Frame, WireError
@@ -95,6 +96,8 @@ class _Running:
                 ended, _, _ = select.select([self.status], [], [], left)
                 if ended and not os.read(self.status, 4):
                     break
+            # And then those that it has left behind.
+            psutil.Process(self.watch.pid).wait(max(0.0, last - time.monotonic()))
         self.watch.end()
         for one in (self.requests, self.answers, self.status, self.printed):
             os.close(one)
@@ -105,10 +108,12 @@ class Session:
 
     name: `module:function` or `file.py:function`; device: as PyTorch names it; limit: seconds of
     processor time that a call may take, and seconds in which it may use none; also: files and
-    folders that it may see besides; required: no walls are an error; problem: the file of one,
-    for which the name is that of a class of models.
+    folders that it may see besides; required: no walls are an error; problem: the file of one, for
+    which the name is that of a class of models; shards: so many processes call it, each with its
+    shards.
 
-    without_walls: None while the process is within walls, or else why it is not.
+    without_walls: None while the process is within walls, or else why it is not. multiple: of a
+    function of shards, the number that divides every length that it takes, as its signature says.
     """
 
     # Within walls first, and if there are none, without.
@@ -123,9 +128,11 @@ class Session:
         also: tuple[Path, ...] = (),
         required: bool = False,
         problem: Path | None = None,
+        shards: Shards | None = None,
     ) -> None:
         self.name, self.device, self.limit, self.required = name, device, limit, required
-        self.sight: Sight = sight_of(name, device, also, problem)
+        self.sight: Sight = sight_of(name, device, also, problem, loopback=shards is not None)
+        self.shards, self.multiple = shards, 1
         self.problem = None if problem is None else str(problem.resolve())
         self.without_walls: str | None = None
         self.parameters: list[tuple[str, str, bool]] | None = None
@@ -169,10 +176,16 @@ class Session:
             frame = self._asked("open", what, {}, Limit(first, first))
             if frame.kind == "refused":
                 raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
+            if frame.kind == "lost":
+                raise Lost(wire.text(frame.field("sentence"), "a sentence"), "ended the process")
             if frame.kind != "opened":
                 raise WireError(f"{wire.show(frame.kind)} where the function was to come")
             self.parameters = _parameters(frame.field("parameters"))
+            if self.shards is not None:
+                accepted = 1, self.shards.multiple
+                self.multiple = wire.whole(frame.field("multiple"), "a multiple", *accepted)
         except Lost as lost:
+            self.end()
             raise CallableError(f"importing it {lost}") from lost
         except WireError as error:
             self.end()
@@ -206,6 +219,11 @@ class Session:
         self.end()
         return self._lost(f"sent what is no answer: {sentence}", "sent what is no answer")
 
+    def lose(self, sentence: str) -> Lost:
+        """This process says that one of several has ended: so do all."""
+        self.end()
+        return self._lost(sentence, "ended the process")
+
     def _lost(self, sentence: str, how: How) -> Lost:
         self.lost[how] += 1
         self.last_loss = sentence
@@ -232,7 +250,7 @@ class Session:
         said, printed = os.pipe()
         theirs = (requests, answers, status, printed)
         try:
-            pid = zygote().fork(self.sight.view, self.sight.paths, walls, theirs)
+            pid = zygote().fork(self.sight.view, self.sight.paths, walls, theirs, self.shards)
         finally:
             for one in theirs:
                 os.close(one)

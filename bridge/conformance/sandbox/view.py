@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -43,12 +43,18 @@ class Sight:
 
 
 def sight_of(
-    name: str, device: str, also: Iterable[Path] = (), problem: Path | None = None
+    name: str,
+    device: str,
+    also: Iterable[Path] = (),
+    problem: Path | None = None,
+    *,
+    loopback: bool = False,
 ) -> Sight:
     """For a function, `module:function` or `file.py:function`: the interpreter, installed packages
     without this one, `pyimpl`, and the function's own file or top-level package; also: files and
-    folders that the user adds; problem: the file of a problem, for a model. Raises CallableError
-    for a name without a colon, for a file that is not there, and for a part of the judge."""
+    folders that the user adds; problem: the file of a problem, for a model; loopback: whether its
+    processes may talk to each other over a network of their own. Raises CallableError for a name
+    without a colon, for a file that is not there, and for a part of the judge."""
     if not found.is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
     place, _, attribute = name.rpartition(":")
@@ -82,7 +88,7 @@ def sight_of(
     extra = [Path(path).resolve() for path in also]
     paths = [*(str(path) for path in extra if path.is_dir()), *paths]
     view = _together([*seen, *extra], devices)
-    return Sight(view, tuple(paths), name)
+    return Sight(replace(view, loopback=loopback), tuple(paths), name)
 
 
 def _is_installed(path: str) -> bool:

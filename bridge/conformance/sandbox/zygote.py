@@ -14,8 +14,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from bridge.conformance import inside
+from bridge.conformance.inside.shards import Shards
 from bridge.conformance.inside.walls import View
 from bridge.interrupt import unseen_by_children
 
@@ -54,10 +56,18 @@ class Zygote:
         theirs.close()
         self._answers = False
 
-    def fork(self, view: View, paths: Sequence[str], walls: bool, pipes: Sequence[int]) -> int:
+    def fork(
+        self,
+        view: View,
+        paths: Sequence[str],
+        walls: bool,
+        pipes: Sequence[int],
+        shards: Shards | None = None,
+    ) -> int:
         """The number of the process that keeps a new session with these pipes (`inside.zygote`).
         Raises OSError where this one has ended."""
-        message = {"view": asdict(view), "paths": list(paths), "walls": walls}
+        message: dict[str, Any] = {"view": asdict(view), "paths": list(paths), "walls": walls}
+        message["shards"] = None if shards is None else asdict(shards)
         with _lock:
             socket.send_fds(self.socket, [json.dumps(message).encode()], list(pipes))
             answer = self.socket.recv(4)

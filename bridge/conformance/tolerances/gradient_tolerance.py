@@ -95,7 +95,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class _Softmax:
+class Softmax:
     """P = exp(s − L) `[batch, heads, rows, kv_len]`, 0 where it is masked, its relative error, and
     the slope of softcap with its error; of each query the number of keys that it sees and of tiles
     that it may see them in; the weight of its sink, with its relative error, None without sinks."""
@@ -111,8 +111,8 @@ class _Softmax:
     sink_error: Tensor
 
 
-def _softmax(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> _Softmax:
-    """The weights that a backward pass computes again from the log-sum-exp that it was given."""
+def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
+    """The weights that a pass over the derivatives computes again from the log-sum-exp."""
     s, off, slope, slope_error = _scores(q, k, scored, rounding)
     u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
     visible = s > -math.inf
@@ -149,9 +149,7 @@ def _softmax(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> _
         sizes = sinks.abs().nan_to_num(posinf=0.0) + lse.abs()
         sink_error = _expm1(of_lse + 3 * u * sizes + exponential)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
-    return _Softmax(
-        visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error
-    )
+    return Softmax(visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error)
 
 
 def _scores(
@@ -227,7 +225,7 @@ def gradient_bounds(
     if rounding.weights is not None:
         weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
 
-    row = _softmax(q, k, scored, rounding)
+    row = softmax_bounds(q, k, scored, rounding)
     p, off = row.p, row.error
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
@@ -268,7 +266,8 @@ def gradient_bounds(
         # One more than forwards: the product, before it meets the second root of the scale.
         operands = (rounding.operand_roundings + 1) * rounding.operands.unit
         lost = rounding.operands.underflow(rounding.flush_to_zero)
-    sizes = scores.size * row.slope
+    # A slope that is 0 in float64, of a softcap that is reached, is not 0.
+    sizes = scores.size * (row.slope + row.slope_error)
 
     # How many sums of tiles are rounded to the output's format before the last.
     of_queries = of_keys = 0

@@ -17,6 +17,7 @@ from fractions import Fraction
 from bridge.vectors.exact.decimals import between, decimal_of
 from bridge.vectors.exact.dropout import wrong_masks, wrong_words
 from bridge.vectors.exact.gradients import gradients
+from bridge.vectors.exact.tangents import tangent_row
 from bridge.vectors.exact.transformers import wrong_layer
 from bridge.vectors.model.attention import (
     AttentionVector,
@@ -34,6 +35,7 @@ from bridge.vectors.model.operations import (
     MergeVector,
     TileBoundsVector,
 )
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 # A weight 2^score has so many digits: a larger score is a mistake.
@@ -200,6 +202,8 @@ def disagreements(vector: Vector) -> list[str]:
         case CacheVector():
             states = zip(vector.expected, cache_states(vector), strict=True)
             return _wrong(vector, [(f"expected[{n}]", *pair) for n, pair in enumerate(states)])
+        case TangentVector():
+            return _wrong_tangents(vector)
         case GradientVector():
             return wrong_masks(vector) + _wrong_gradients(vector)
         case LayerVector() | TransformerVector():
@@ -255,8 +259,22 @@ def _wrong_exactly(vector: AttentionVector, i: int, row: Row) -> list[str]:
     return [f"{name} is {got}, should be {want}" for name, got, want in pairs if got != want]
 
 
+def _wrong_tangents(vector: TangentVector) -> list[str]:
+    found = []
+    for i, row in enumerate(vector.expected):
+        outputs, rate = tangent_row(vector, i)
+        lse = Decimal("-Infinity") if rate is None else rate
+        problems = _beyond_bounds(outputs, lse, row)
+        found += [f"{vector.id}: expected[{i}].{problem}." for problem in problems]
+    return found
+
+
 def _outside(vector: AttentionVector, i: int, row: EnclosedRow) -> list[str]:
-    outputs, log_sum_exp = natural_row(vector, i)
+    return _beyond_bounds(*natural_row(vector, i), row)
+
+
+def _beyond_bounds(outputs: Sequence[Decimal], log_sum_exp: Decimal, row: EnclosedRow) -> list[str]:
+    """Which numbers are not between the bounds of the row; log_sum_exp: −∞ for none."""
     named = [
         (f"output[{c}]", x, lo, hi)
         for c, (x, lo, hi) in enumerate(zip(outputs, row.lower, row.upper, strict=True))

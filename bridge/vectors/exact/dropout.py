@@ -6,7 +6,7 @@ of that product are taken apart by NumPy, and nothing is shared with the Lean de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -53,11 +53,11 @@ def threshold(p: Exact) -> int:
     return round((1 - Fraction(p)) * 2**32)
 
 
-def keep(p: Exact, seed: int, h: int, q_len: int, kv_len: int) -> npt.NDArray[np.bool_]:
-    """Which weights of head number `h` are kept: [q_len, kv_len]."""
+def keep(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> npt.NDArray[np.bool_]:
+    """Which weights of these queries of head number `h` are kept: [rows, kv_len]."""
     calls = -(-kv_len // _KEYS_TO_A_CALL)
-    counters = [[g, i, h, 0] for i in range(q_len) for g in range(calls)]
-    words = philox((seed % 2**32, seed // 2**32), counters).reshape(q_len, -1)[:, :kv_len]
+    counters = [[g, i, h, 0] for i in rows for g in range(calls)]
+    words = philox((seed % 2**32, seed // 2**32), counters).reshape(len(rows), -1)[:, :kv_len]
     return np.asarray(words.astype(np.uint64) < np.uint64(threshold(p)))
 
 
@@ -65,7 +65,7 @@ def wrong_masks(vector: DropoutVector | GradientVector) -> list[str]:
     """One sentence for each row whose kept weights are not those of the seed."""
     found = []
     for h, given in enumerate(vector.dropout):
-        right = keep(given.p, vector.dropout_seed, h, vector.q_len, vector.kv_len)
+        right = keep(given.p, vector.dropout_seed, h, range(vector.q_len), vector.kv_len)
         for i, (row, want) in enumerate(zip(given.keep, right.tolist(), strict=True)):
             if list(row) != want:
                 shown = ("".join("01"[bit] for bit in bits) for bits in (row, want))

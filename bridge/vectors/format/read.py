@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, pairwise
-from typing import Any, Literal
+from itertools import chain
 
 from bridge.vectors.format.fields import Entry, Field, bf16_or_none
 from bridge.vectors.format.read_dropout import dropout, philox
@@ -18,9 +17,11 @@ from bridge.vectors.format.read_options import (
     sink,
     softcap,
 )
+from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_rules import is_drawn, numbers
 from bridge.vectors.format.read_sampled import sampled, sampled_gradient
+from bridge.vectors.format.read_tangents import tangent
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Row, Vector
@@ -28,6 +29,7 @@ from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import Edit, Partial, Tree
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
 
@@ -70,37 +72,19 @@ def grouped_query(entry: Entry) -> operations.GroupedQueryVector:
     return vector
 
 
-def _alignment(mask: dict[str, Any]) -> Literal["top-left", "bottom-right"]:
-    bottom_right = mask["kind"] == "causal-bottom-right" or mask.get("alignment") == "bottom-right"
-    return "bottom-right" if bottom_right else "top-left"
-
-
 def varlen(entry: Entry) -> operations.VarlenVector:
-    data, mask = entry.data, entry["mask"]
-    if mask.data["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
-        raise mask["kind"].fail("is none that means the same for every length")
+    data, packed = entry.data, sequences(entry, entry["mask"])
+    entry.affordable(sum(q * k for q, k in packed.lengths()), data["head_dim"] + data["value_dim"])
     sums = entry["cu_seqlens_q"], entry["cu_seqlens_k"]
-    sums[1].counted(sums[0].number_of("numbers"), "numbers")
-    for part in sums:
-        if part.data[:1] != [0] or any(a > b for a, b in pairwise(part.data)):
-            raise part.fail("does not rise from 0")
-    lengths = [[b - a for a, b in pairwise(part.data)] for part in sums]
-    products = sum(q * k for q, k in zip(*lengths, strict=True))
-    entry.affordable(products, data["head_dim"] + data["value_dim"])
     total_q, total_k = ((part.data[-1], f"the last of {part.place}") for part in sums)
     rows = entry["expected"].counted(total_q, "rows")
     vector = operations.VarlenVector(
         **entry.plain(operations.VarlenVector),
         scale=given_scale(entry),
-        cu_seqlens_q=tuple(sums[0].data),
-        cu_seqlens_k=tuple(sums[1].data),
+        **vars(packed),
         q=numbers(entry["q"], total_q, "head_dim", integers=True),
         k=numbers(entry["k"], total_k, "head_dim", integers=True),
         v=numbers(entry["v"], total_k, "value_dim"),
-        masks=tuple(
-            mask.mask((q, "the length"), (k, "the length")) for q, k in zip(*lengths, strict=True)
-        ),
-        alignment=_alignment(mask.data),
         expected=tuple(map(row, rows)),
     )
     check_plausible(vector.attentions(), rows)
@@ -254,6 +238,7 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     operations.CombineVector.operation: combine,
     operations.TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
+    TangentVector.operation: tangent,
     SampledVector.operation: sampled,
     SampledGradientVector.operation: sampled_gradient,
     DropoutVector.operation: dropout,

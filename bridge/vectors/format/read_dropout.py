@@ -7,18 +7,29 @@ from itertools import chain
 from bridge.vectors.format.fields import Entry, Size, number
 from bridge.vectors.format.read_options import given_scale, pairs_of_heads
 from bridge.vectors.format.read_results import check_plausible, row
-from bridge.vectors.model.attention import Dropout
+from bridge.vectors.model.attention import Dropout, Exact
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+
+
+def probability(entry: Entry) -> Exact:
+    """The probability to drop a weight."""
+    p: Exact = entry["dropout_p"].read(number)
+    if not 0 <= p <= 1:
+        raise entry["dropout_p"].fail(f"is {p}, no probability from 0 to 1")
+    return p
+
+
+def seed_of(entry: Entry) -> int:
+    """The seed by which it is drawn which weights are dropped."""
+    seed = int(entry.data["dropout_seed"])
+    if not 0 <= seed < 1 << 63:
+        raise entry["dropout_seed"].fail(f"is {seed}, not from 0 to 2^63 − 1")
+    return seed
 
 
 def dropped(entry: Entry, heads: Size) -> tuple[tuple[Dropout, ...], int]:
     """The dropout of so many heads, and the seed."""
-    p = entry["dropout_p"].read(number)
-    if not 0 <= p <= 1:
-        raise entry["dropout_p"].fail(f"is {p}, no probability from 0 to 1")
-    seed = int(entry.data["dropout_seed"])
-    if not 0 <= seed < 1 << 63:
-        raise entry["dropout_seed"].fail(f"is {seed}, not from 0 to 2^63 − 1")
+    p, seed = probability(entry), seed_of(entry)
     kept = entry["keep"].counted(heads, "heads")
     return tuple(Dropout(p, rows.booleans("q_len", "kv_len")) for rows in kept), seed
 

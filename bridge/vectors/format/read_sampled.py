@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from bridge.vectors.format.fields import Entry, Field, bf16
+from bridge.vectors.format.read_dropout import probability, seed_of
 from bridge.vectors.format.read_gradients import Sizes, check_bounds, results
 from bridge.vectors.format.read_options import scale, softcap
+from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import enclosed_row, row
 from bridge.vectors.format.read_rules import MOST_NUMBERS, rule
-from bridge.vectors.model.attention import Mask, Row
+from bridge.vectors.model.attention import Dropout, Exact, Mask, Row
 from bridge.vectors.model.gradients import Slopes
 from bridge.vectors.model.sampled import (
     Numbers,
+    Packed,
     SampledGradientVector,
     SampledVector,
+    kept,
     matrix,
 )
 
@@ -34,18 +38,24 @@ def sampled(entry: Entry) -> SampledVector:
     bias = _bias(entry, heads)
     expected = entry["expected"].counted((batch * heads, "batch·num_heads"), "heads")
     read: Any = row if entry.model == "exact" else enclosed_row
+    packed = _packed(entry)
+    p, seed = _dropout(entry)
     vector = SampledVector(
         **entry.plain(SampledVector),
         scale=scale(entry),
         q=rule(entry["q"]).numbers(*shapes["q"]),
         k=rule(entry["k"]).numbers(*shapes["k"]),
         v=rule(entry["v"]).numbers(*shapes["v"]),
-        masks=_masks(entry, batch * heads),
+        masks=_masks(entry, batch * heads, packed),
         rows=rows,
         softcap=softcap(entry),
         alibi=_slopes(entry),
         bias=bias,
         sinks=_sinks(entry),
+        temperature=_temperature(entry),
+        dropout_p=p,
+        dropout_seed=seed,
+        packed=packed,
         given=tuple(
             tuple(map(read, head.counted((len(rows), "the number of rows"), "rows")))
             for head in expected
@@ -79,8 +89,44 @@ def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _masks(entry: Entry, heads: int) -> tuple[Mask, ...]:
+def _packed(entry: Entry) -> Packed | None:
+    """The sequences that lie packed in each head."""
+    if ("cu_seqlens_q" in entry) != ("cu_seqlens_k" in entry):
+        raise entry.fail("are given together or not at all", "cu_seqlens_q and cu_seqlens_k")
+    if "cu_seqlens_q" not in entry:
+        return None
+    if len(entry["masks"]) != 1:
+        raise entry["masks"].fail("has several entries, but the sequences are packed")
+    if entry.data["batch"] > 1:
+        raise entry["batch"].fail("is above 1, but the sequences are packed")
+    for name, size in (("cu_seqlens_q", "q_len"), ("cu_seqlens_k", "kv_len")):
+        if entry.data[name][-1:] != [entry.data[size]]:
+            raise entry[name].fail(f"does not end at {size}, {entry.data[size]}")
+    return sequences(entry, entry["masks"][0])
+
+
+def _dropout(entry: Entry) -> tuple[Exact | None, int]:
+    """The probability and the seed; None, 0: there is none. Which weights are kept is drawn."""
+    if ("dropout_p" in entry) != ("dropout_seed" in entry):
+        raise entry.fail("are given together or not at all", "dropout_p and dropout_seed")
+    if "dropout_p" not in entry:
+        return None, 0
+    return probability(entry), seed_of(entry)
+
+
+def _temperature(entry: Entry) -> tuple[Exact, ...] | None:
+    if "temperature" not in entry:
+        return None
+    found: tuple[Exact, ...] = entry["temperature"].numbers("num_heads", read=bf16)
+    if entry.model == "exact" and any(t.denominator != 1 for t in found):
+        raise entry["temperature"].fail("has fractions, but scores of the exact model are integers")
+    return found
+
+
+def _masks(entry: Entry, heads: int, packed: Packed | None) -> tuple[Mask, ...]:
     """Those of so many heads of all sequences."""
+    if packed is not None:
+        return (packed.whole(),)
     masks = entry["masks"]
     if len(masks) not in (1, heads):
         raise masks.fail(f"has {len(masks)} entries, but there are {heads} heads")
@@ -135,9 +181,11 @@ def _check_plausible(vector: SampledVector, expected: Field) -> None:
     """As `read_results.check_plausible`."""
     group = vector.heads // vector.k.shape[1]
     results = vector.given or ()
+    # A weight that dropout keeps may be above 1.
+    weight = 1.0 if vector.dropout_p is None else float(Dropout(vector.dropout_p, ()).largest)
     for n, (found, head) in enumerate(zip(results, expected, strict=True)):
         values = vector.v[n // vector.heads, n % vector.heads // group]
-        largest = float(np.abs(values).max(initial=0))
+        largest = float(np.abs(values).max(initial=0)) * weight
         seen: list[bool] = np.any(vector.seen(n), axis=-1).tolist()
         for result, field, some in zip(found, head, seen, strict=True):
             if any(abs(x) > largest + float(result.uncertainty) for x in result.output):
@@ -165,11 +213,12 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         "v": (of_kv_heads, of_keys, "value_dim"),
         "bias": (of_heads, queries, of_keys),
     }
-    for name in ("alibi", "bias", "sinks"):
+    for name in ("alibi", "bias", "sinks", "temperature"):
         if name in entry and batch > 1:
             raise entry[name].fail(f"is given for each head, but there are {batch} sequences")
     alibi, sinks, bias = _slopes(entry), _sinks(entry), _bias(entry, heads)
-    for name, there in (("slopes", alibi), ("sinks", sinks)):
+    temperature, packed, (p, seed) = _temperature(entry), _packed(entry), _dropout(entry)
+    for name, there in (("slopes", alibi), ("sinks", sinks), ("temperature", temperature)):
         if (f"expected_{name}" in entry) != (there is not None):
             raise entry.fail("is given or missing, unlike what it is by", f"expected_{name}")
         if there is not None:
@@ -186,7 +235,7 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         q=matrices["q"],
         k=matrices["k"],
         v=matrices["v"],
-        masks=_masks(entry, heads),
+        masks=_masks(entry, heads, packed),
         grad_output=tuple(map(matrix, by_output)),
         grad_log_sum_exp=matrix(rule(entry["grad_log_sum_exp"]).numbers(heads, q_len)),
         expected=expected,
@@ -194,9 +243,15 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         alibi=alibi,
         bias=None if bias is None else tuple(map(matrix, bias)),
         sinks=sinks,
+        temperature=temperature,
         bounds=bounds,
+        dropout=()
+        if p is None
+        else tuple(kept(p, seed, h, range(q_len), kv_len) for h in range(heads)),
+        dropout_seed=seed,
         rows=rows,
         keys=keys,
+        packed=packed,
     )
     check_bounds(entry, vector)
     return vector

@@ -24,6 +24,7 @@ from bridge.vectors.format.shape_index import Index
 VECTORS: dict[str, dict[str, Any]] = {
     "attention": {"exact": shapes.ExactAttention, "natural": shapes.NaturalAttention},
     "gradient": dict.fromkeys(("exact", "natural"), shapes.Gradient),
+    "tangent": {"natural": shapes.Tangent},
     "sampled": {"exact": large.ExactSampled, "natural": large.NaturalSampled},
     "sampled-gradient": {"natural": large.SampledGradient},
     "grouped-query": {"exact": operations.GroupedQuery},

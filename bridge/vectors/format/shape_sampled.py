@@ -11,10 +11,13 @@ from bridge.vectors.format.shapes import (
     ROWS,
     SOME,
     Count,
+    DropoutP,
+    DropoutSeed,
     Enclosed,
     EnclosedMatrices,
     EnclosedRow,
     Length,
+    Lengths,
     Mask,
     Number,
     Numbers,
@@ -52,6 +55,23 @@ class Drawn(Vector, kw_only=True):
     alibi: Slopes | UnsetType = UNSET
     bias: Rule | UnsetType = UNSET
     sinks: Numbers | UnsetType = UNSET
+    temperature: (
+        Annotated[
+            Numbers,
+            Meta(description="for each query head a factor of its scores, before their changes"),
+        ]
+        | UnsetType
+    ) = UNSET
+    dropout_p: DropoutP | UnsetType = UNSET
+    dropout_seed: DropoutSeed | UnsetType = UNSET
+    cu_seqlens_q: (
+        Annotated[
+            Lengths,
+            Meta(description="of sequences packed in each head, of which the mask is that of each"),
+        ]
+        | UnsetType
+    ) = UNSET
+    cu_seqlens_k: Lengths | UnsetType = UNSET
     rows: Places
 
 
@@ -73,3 +93,4 @@ class SampledGradient(Drawn, kw_only=True):
     expected_bias: EnclosedMatrices
     expected_slopes: Enclosed | UnsetType = UNSET
     expected_sinks: Enclosed | UnsetType = UNSET
+    expected_temperature: Enclosed | UnsetType = UNSET

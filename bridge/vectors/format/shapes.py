@@ -249,6 +249,25 @@ class NaturalAttention(Attention):
     expected: Annotated[list[EnclosedRow], ROWS]
 
 
+class Tangent(Attention, kw_only=True):
+    """Attention, and the rates at which its inputs change."""
+
+    tangent_q: Matrix
+    tangent_k: Matrix
+    tangent_v: Matrix
+    tangent_slope: Annotated[Number, Meta(description="of the slope, if given")] | UnsetType = UNSET
+    tangent_bias: (
+        Annotated[Matrix, Meta(description="of bias, if given; of no influence where that is null")]
+        | UnsetType
+    ) = UNSET
+    tangent_sink: Annotated[Number, Meta(description="of sink, if given")] | UnsetType = UNSET
+    expected: Annotated[
+        list[EnclosedRow],
+        ROWS,
+        Meta(description="bounds of the rates of the output and of the log-sum-exp"),
+    ]
+
+
 class Slopes(Shape):
     """− slopes[h]·|i + shift − j| is added in head h, second."""
 

@@ -4,19 +4,23 @@ attention, and of its gradients."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridge.vectors.by_intervals import integer_enclosed_rows
 from bridge.vectors.by_spec import integer_rows
+from bridge.vectors.exact import dropout
 from bridge.vectors.model.attention import (
     Alibi,
     AttentionVector,
+    Dropout,
     EnclosedRow,
     Exact,
     Mask,
@@ -46,6 +50,45 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
     return seen
 
 
+def kept(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> Dropout:
+    """What dropout does with the weights of these queries of the head with number h."""
+    found = dropout.keep(p, seed, h, rows, kv_len)
+    return Dropout(p, tuple(map(tuple, found.tolist())))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences that lie one after another in each head, none of which sees the keys of another.
+
+    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1 and the keys likewise.
+    masks: one for each sequence, on its own positions, which are aligned top-left or
+    bottom-right."""
+
+    cu_seqlens_q: tuple[int, ...]
+    cu_seqlens_k: tuple[int, ...]
+    masks: tuple[Mask, ...]
+    alignment: Literal["top-left", "bottom-right"]
+
+    def lengths(self) -> tuple[tuple[int, int], ...]:
+        """Queries and keys of each sequence."""
+        sums = zip(pairwise(self.cu_seqlens_q), pairwise(self.cu_seqlens_k), strict=True)
+        return tuple((q1 - q0, k1 - k0) for (q0, q1), (k0, k1) in sums)
+
+    def whole(self) -> Mask:
+        """The mask of all sequences together."""
+        seen = np.zeros((self.cu_seqlens_q[-1], self.cu_seqlens_k[-1]), dtype=bool)
+        starts = zip(self.cu_seqlens_q, self.cu_seqlens_k, strict=True)
+        for (q, k), (q_len, kv_len), mask in zip(starts, self.lengths(), self.masks, strict=False):
+            seen[q : q + q_len, k : k + kv_len] = seen_by(mask, tuple(range(q_len)), kv_len)
+        return Mask("boolean", tuple(map(tuple, seen.tolist())))
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """How many keys before and after its own a query sees; None: all."""
+        window = self.masks[0].window
+        return (None, None) if window is None else (window.left, window.right)
+
+
 def matrix(numbers: Numbers) -> Matrix:
     """A matrix of exact numbers."""
     if np.issubdtype(numbers.dtype, np.integer):
@@ -66,8 +109,11 @@ class SampledVector(ComesToAttention):
     for all heads of all entries, or one for each: head h of entry b has the number
     b·num_heads + h. rows: the queries of each head that are judged. A scale of None is 1/√head_dim,
     in the natural model. Scores are changed as in `AttentionVector`, by slopes and sinks of each
-    head, and a bias [num_heads, q_len, kv_len]. given: for each head, by its number, the results of
-    the rows; None: without options they are computed, from integers.
+    head, and a bias [num_heads, q_len, kv_len], and before all that by the temperature of the head,
+    [num_heads], by which they are multiplied. dropout_p: the probability to drop a weight, drawn
+    from the seed; None: there is none. packed: of sequences that lie in each head, in a batch of
+    one; masks is then theirs together. given: for each head, by its number, the results of the
+    rows; None: without options they are computed, from integers.
     """
 
     operation: ClassVar[str] = "sampled"
@@ -81,7 +127,17 @@ class SampledVector(ComesToAttention):
     alibi: Slopes | None = None
     bias: Numbers | None = None
     sinks: tuple[Exact, ...] | None = None
+    temperature: tuple[Exact, ...] | None = None
+    dropout_p: Exact | None = None
+    dropout_seed: int = 0
+    packed: Packed | None = None
     given: tuple[tuple[Row | EnclosedRow, ...], ...] | None = None
+
+    @property
+    def own_options(self) -> frozenset[str]:
+        """Which of temperature and dropout are given, which plain problems have no place for."""
+        given = {"temperature": self.temperature, "dropout": self.dropout_p}
+        return frozenset(name for name, value in given.items() if value is not None)
 
     @property
     def heads(self) -> int:
@@ -145,6 +201,10 @@ class SampledVector(ComesToAttention):
         found = []
         for n, (b, h) in enumerate(np.ndindex(batch, heads)):
             q, k, v = self.q[b, h, list(self.rows)], self.k[b, h // group], self.v[b, h // group]
+            if self.temperature is not None:
+                # Queries that are multiplied by it are as good as scores.
+                t = self.temperature[h]
+                q = q * (int(t) if t.denominator == 1 else float(t))
             seen = self.seen(n)
             found.append(
                 problem(
@@ -163,6 +223,9 @@ class SampledVector(ComesToAttention):
                     softcap=self.softcap,
                     bias=self._added(h),
                     sink=None if self.sinks is None else self.sinks[h],
+                    dropout=None
+                    if self.dropout_p is None
+                    else kept(self.dropout_p, self.dropout_seed, n, self.rows, int(kv_len)),
                 )
             )
         return tuple(found)
@@ -197,11 +260,13 @@ _PLACES = {"q": ("rows",), "k": ("keys",), "v": ("keys",), "bias": ("rows", "key
 class SampledGradientVector(GradientVector):
     """Gradients of which those by some queries and keys of each head are judged: `expected` and
     `bounds` have those alone, and by a bias, which each head has of its own, those of both. rows,
-    keys: their places."""
+    keys: their places. packed: of sequences that lie in each head; masks is then theirs
+    together."""
 
     operation: ClassVar[str] = "sampled-gradient"
     rows: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
+    packed: Packed | None = None
 
     def judged(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
         """Of an array of the shape of the input of this name, what is judged."""

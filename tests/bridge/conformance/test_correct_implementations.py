@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_vectors import family, vectors
 
-from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter
+from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter, TangentsAdapter
 from bridge.conformance.adapters.builtin import BUILTIN
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplReference
@@ -28,6 +28,7 @@ from bridge.report.runs import Runs
 from bridge.vectors.model.attention import AttentionVector, Family, Vector, Window
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 
 MAKERS: dict[str, Callable[[], Adapter]] = {
     **{n: make for n, make in BUILTIN.items() if n not in ("pyimpl-triton", "flash-emulated")},
@@ -90,7 +91,10 @@ def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) 
             declared.add(v.id)
     if name in ("pyimpl-reference", "pyimpl-tiled"):
         declared -= {v.id for f in families if f.operation in GRADIENTS for v in f.vectors}
-    elif isinstance(adapter, GradientsAdapter):
+    if isinstance(adapter, TangentsAdapter):
+        each = (v for f in families for v in f.vectors if isinstance(v, TangentVector))
+        declared -= {v.id for v in each if v.attention().options <= adapter.takes}
+    if name not in ("pyimpl-reference", "pyimpl-tiled") and isinstance(adapter, GradientsAdapter):
         # Of SDPA's backends: one head of keys for each of queries, no log-sum-exp, and what else
         # they do not take forwards.
         for v in (v for f in families for v in f.vectors if isinstance(v, GradientVector)):
@@ -115,7 +119,7 @@ def test_the_interpreted_kernel_on_the_vectors(
     result = runs.get(runs.implementation("pyimpl-triton", dtype, "cpu"), lambda: families)
     vectors = result["vectors"]
     assert [v["id"] for v in vectors if v["status"] == "failed"] == []
-    left = {"merge", "cache", "tile-bounds", "philox", "layer", "transformer"}
+    left = {"merge", "cache", "tile-bounds", "philox", "layer", "transformer", "tangent"}
     every = [v for f in families for v in f.vectors if v.operation not in left]
     taken = {v.id for v in every if not needs_more_bits(v, dtype)}
     assert {v["id"] for v in vectors if v["status"] == "passed"} == taken

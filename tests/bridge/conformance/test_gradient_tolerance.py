@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -78,6 +79,20 @@ def test_rows_add_up_to_the_whole() -> None:
         assert close(both.error, one.error)
         assert close(both.size, one.size)
     assert close(torch.cat((some.query.error, others.query.error), 2), whole.query.error)
+
+
+def test_the_slope_of_a_softcap_that_is_reached_may_come_to_0() -> None:
+    """It is 4·e^(−2x), which 1 − tanh² is not in float64, nor in what is judged."""
+    x = 29.0
+    query, key = torch.tensor([[[[x]]]]).double(), torch.tensor([[[[1.0], [-0.01]]]]).double()
+    value = torch.tensor([[[[1.0], [-2.0]]]]).double()
+    found = gradient_bounds(
+        query, key, value, torch.ones(1, 1, 1, 1), None, Scored(1.0, 1.0), RoundingModel.float32()
+    )
+    by_score = float(found.scores.exact[..., 0])
+    assert abs(by_score) > 0.1
+    assert 0 < abs(by_score) * 4 * math.exp(-2 * x) * x < float(found.key.allowed(FLOAT32)[0, 0, 0])
+    assert 0 < abs(by_score) * 4 * math.exp(-2 * x) < float(found.query.allowed(FLOAT32))
 
 
 def test_where_nothing_is_visible_nothing_is_allowed() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import committed
 import pytest
 import wrong_backward_past_tiles as backward
+import wrong_parts_past_tiles as parts
 import wrong_wide_layouts as wide
 from wrong_past_tiles import FAULTS, function
 
@@ -55,7 +56,9 @@ def test_no_other_family_catches_it(fault: str) -> None:
 def test_the_right_backward_pass_passes(dtype: str) -> None:
     result = judged(backward.right, dtype, MASKS)
     assert [v.id for v in result.failures] == []
-    assert {v.status for v in result.vectors} == {"passed"}
+    # It has neither slopes nor sinks.
+    given = {v.id: v.options & {"alibi", "sinks"} for v in committed.family(MASKS).vectors}
+    assert all((v.status == "unsupported") == bool(given[v.id]) for v in result.vectors)
 
 
 @pytest.mark.parametrize("fault", backward.FAULTS)
@@ -94,3 +97,34 @@ def test_no_other_packed_or_paged_family_catches_it(fault: str) -> None:
     packed = [n for operation in ("varlen", "paged") for n in committed.names(operation)]
     others = [name for name in packed if name not in WIDE]
     assert not judged_layouts(fault, *others).failures
+
+
+def judged_parts(fault: str, *names: str) -> Result:
+    return run(parts.Parts(fault), committed.families(*names), "float32")
+
+
+# The families that show them.
+PARTS = sorted({family for _, family in parts.FAULTS.values()})
+
+
+def test_right_dropout_temperatures_and_packed_heads_pass() -> None:
+    result = judged_parts("", *PARTS)
+    assert {v.status for v in result.vectors} == {"passed"}
+
+
+@pytest.mark.parametrize("fault", parts.FAULTS)
+def test_each_fault_of_dropout_temperatures_and_packed_heads_is_caught(fault: str) -> None:
+    assert judged_parts(fault, parts.FAULTS[fault][1]).failures
+
+
+# It has two heads, and 140 keys.
+SHOWN_BY_OTHERS = {"first_head_draws": {"dropout-past-tiles"}}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", parts.FAULTS)
+def test_no_other_family_catches_those(fault: str) -> None:
+    operations = ("dropout", "varlen", "gradient", "sampled", "sampled-gradient")
+    others = [n for operation in operations for n in committed.names(operation) if n not in PARTS]
+    caught = {v.family for v in judged_parts(fault, *others).failures}
+    assert caught == SHOWN_BY_OTHERS.get(fault, set())

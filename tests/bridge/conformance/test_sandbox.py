@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -252,8 +253,8 @@ def test_its_processor_time_is_that_of_a_child(
 
 
 def test_the_filter_knows_this_machine_and_refuses_others() -> None:
-    for machine in ("x86_64", "aarch64"):
-        steps = seccomp.program(machine)
+    for machine, loopback in itertools.product(("x86_64", "aarch64"), (False, True)):
+        steps = seccomp.program(machine, loopback=loopback)
         assert len(steps) < 4096
         returns = 6
         assert steps[-1][0] == returns

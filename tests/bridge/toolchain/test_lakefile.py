@@ -38,6 +38,8 @@ def test_options_of_the_package(tmp_path: Path) -> None:
         ("package p where\n  leanOptions := #[⟨`a, 3⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
         ("package p\n  leanOptions := #[⟨`a, true⟩]\n", r"lakefile\.lean:2: 'leanOptions"),
         ("lean_lib A\npackage p where\n", "no leanOptions follow `package p where`"),
+        ('package p where\nrequire a from "a"\n', r"lakefile\.lean:2: 'require a from \"a\"' is"),
+        ('package p\n@[default_target]\nrequire a from "a"\n', r"lakefile\.lean:3: 'require a"),
     ],
 )
 def test_options_in_another_place_or_form(tmp_path: Path, text: str, sentence: str) -> None:
@@ -51,11 +53,24 @@ def test_defaults_are_the_marked_libraries(tmp_path: Path) -> None:
     assert read(tmp_path, "package p\nlean_lib A\nlean_lib «B»\n").defaults == ("A", "B")
 
 
+def test_packages_that_it_requires(tmp_path: Path) -> None:
+    text = 'package p\nrequire a from "../a b" -- beside\n  require «c-d» from "/c"\nlean_lib A\n'
+    assert read(tmp_path, text).requires == (("a", "../a b"), ("c-d", "/c"))
+    assert read(tmp_path, "package p\nlean_lib A\n").requires == ()
+    # An escape in a literal is not read as one.
+    with pytest.raises(ToolchainError, match="is not understood"):
+        read(tmp_path, 'package p\nrequire a from "..\\x2fa"\nlean_lib A\n')
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "lean_exe tool",
         'require "mathlib"',
+        'require a from git "https://example.org/a" @ "main"',
+        'require a from ".." / "a"',
+        'require a from "../a" with NameMap.empty',
+        'require a @ "1" from "../a"',
         "lean_lib A where",
         "package q",
         "  srcDir := 1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import spec_calls
@@ -66,7 +66,7 @@ def _sizes(v: GradientVector) -> dict[str, Any]:
 def _vjp(v: GradientVector) -> Any:
     scale, modify, slope, *others = backward_inputs(v)
     found = backward_heads.grouped_query_vjp(
-        scale, modify, slope, *others[:3], _to_value(v), *others[3:], **_sizes(v)
+        scale, modify, slope, *others[:3], to_value(v), *others[3:], **_sizes(v)
     )
     return _with_options(v, found)
 
@@ -76,7 +76,7 @@ def _sink_vjp(v: GradientVector) -> Any:
     assert v.sinks is not None
     sinks = [spec_calls.number(v, x) for x in v.sinks]
     found = backward_options.sink_vjp(
-        scale, modify, slope, sinks, *others[:3], _to_value(v), *others[3:], **_sizes(v)
+        scale, modify, slope, sinks, *others[:3], to_value(v), *others[3:], **_sizes(v)
     )
     return [*_with_options(v, found.inputs), found.dSinks]
 
@@ -90,7 +90,7 @@ def _temperature_vjp(v: GradientVector) -> Any:
     each = [
         score_temperature.temperature_vjp(
             scale, spec_calls.score_number(v, t), partial(modify, h), partial(slope, h), q[h],
-            k[h // group], value[h // group], _to_value(v), dO[h], dLse[h], **size,
+            k[h // group], value[h // group], to_value(v), dO[h], dLse[h], **size,
         )
         for h, t in enumerate(v.temperature)
     ]  # fmt: skip
@@ -99,7 +99,7 @@ def _temperature_vjp(v: GradientVector) -> Any:
     return [*_with_options(v, found), [g.dTemperature for g in each]]
 
 
-def _to_value(v: GradientVector) -> Callable[[Any], Any]:
+def to_value(v: GradientVector) -> Callable[[Any], Any]:
     return Fraction if v.model == "exact" else lambda x: x
 
 
@@ -129,8 +129,10 @@ def factors(v: GradientVector, h: int) -> dropout.WeightFactor:
         return lambda i, j: Fraction(1)
     p = Fraction(v.dropout[h].p)
     threshold = keep_mask.keep_threshold(p.numerator, p.denominator)
-    keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
-    return dropout.weight_factor_dropout(p, keep, num=EXACT)
+    # Drawn once, and not for each use.
+    keep = cache(keep_mask.keep_mask(threshold, v.dropout_seed, h))
+    num = spec_calls.arithmetic(v)
+    return dropout.weight_factor_dropout(spec_calls.number(v, p), keep, num=num)
 
 
 def _saved(v: GradientVector) -> tuple[Any, ...]:

@@ -68,14 +68,21 @@ def _philox(v: PhiloxVector) -> Any:
 def _vjp(v: GradientVector) -> Any:
     scale, mask, slope, q, k, value, dO, dLse = backward_calls.backward_inputs(v)
     group = v.num_heads // v.num_kv_heads
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
-    each = []
+    size: dict[str, Any] = {
+        "q_len": v.q_len,
+        "kv_len": v.kv_len,
+        "d": v.head_dim,
+        "d_v": v.value_dim,
+    }
+    num, each = spec_calls.arithmetic(v), []
     for h in range(v.num_heads):
         of_head = (partial(mask, h), partial(slope, h))
         Z = backward_calls.factors(v, h)
         inputs = (scale, *of_head, q[h], k[h // group], value[h // group], Z)
         each.append(
-            backward_dropout.vjp_dropout(*inputs, Fraction, dO[h], dLse[h], num=EXACT, **size)
+            backward_dropout.vjp_dropout(
+                *inputs, backward_calls.to_value(v), dO[h], dLse[h], num=num, **size
+            )
         )
     found = backward_heads.group_gradients(
         each,
@@ -84,7 +91,7 @@ def _vjp(v: GradientVector) -> Any:
         d_v=v.value_dim,
         num_kv_heads=v.num_kv_heads,
         group=group,
-        num=EXACT,
+        num=num,
     )
     return [found.dQ, found.dK, found.dV, found.dBias]
 

@@ -13,6 +13,7 @@ from bridge.spec import attention as plain
 from bridge.spec import (
     cache,
     combine,
+    dropout,
     heads,
     paged,
     ring,
@@ -133,6 +134,9 @@ def last_rows(v: SampledVector) -> list[model.AttentionVector]:
             q=each.q[-1:],
             mask=model.Mask("boolean", each.mask.rows[-1:]),
             bias=None if each.bias is None else each.bias[-1:],
+            dropout=None
+            if each.dropout is None
+            else replace(each.dropout, keep=each.dropout.keep[-1:]),
             expected=each.expected[-1:],
         )
         for each in v.attentions()
@@ -140,11 +144,13 @@ def last_rows(v: SampledVector) -> list[model.AttentionVector]:
 
 
 def _attend(v: SampledVector) -> Any:
-    return [
-        row
-        for each in last_rows(v)
-        for row in (_attention(each) if each.sink is None else _sink(each))
-    ]
+    return [row for each in last_rows(v) for row in _attend_row(each)]
+
+
+def _attend_row(each: model.AttentionVector) -> Any:
+    if each.dropout is not None:
+        return dropout.attention_dropout(*inputs(each), each.dropout.factor, **sizes(each))
+    return _attention(each) if each.sink is None else _sink(each)
 
 
 def _flash(v: model.AttentionVector) -> Any:

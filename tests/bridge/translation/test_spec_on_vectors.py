@@ -14,6 +14,7 @@ import dropout_calls
 import numpy as np
 import pytest
 import spec_calls
+import tangent_calls
 import transformer_calls
 
 from bridge.spec import online as states
@@ -24,12 +25,14 @@ from bridge.vectors.model import operations
 from bridge.vectors.model.dropout import PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 CALLS = {
     **spec_calls.CALLS,
     **backward_calls.CALLS,
     **dropout_calls.CALLS,
+    **tangent_calls.CALLS,
     **transformer_calls.CALLS,
 }
 
@@ -53,6 +56,15 @@ def expected_of(vector: Any) -> list[Any]:
         return enclosed("expected", vector.expected)
     if isinstance(vector, SampledVector):
         return [each.expected[0] for each in spec_calls.last_rows(vector)]
+    if isinstance(vector, TangentVector):
+        return [
+            (f"expected[{i}]", *pair)
+            for i, row in enumerate(vector.expected)
+            for pair in (
+                *zip(row.lower, row.upper, strict=True),
+                *(() if row.lse_bounds is None else (row.lse_bounds,)),
+            )
+        ]
     expected = vector.expected
     if isinstance(vector, PhiloxVector):
         return [list(words) for words in expected]
@@ -83,7 +95,7 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
     expected = expected_of(vector)
     if isinstance(vector, SampledGradientVector):
         found = judged(vector, found)
-    if isinstance(vector, (GradientVector, LayerVector, TransformerVector)):
+    if isinstance(vector, (GradientVector, LayerVector, TangentVector, TransformerVector)):
         found = list(numbers(found))
     unit = model.BOUNDS_UNIT if vector.model == "natural" else 1
     assert len(found) == len(expected)

@@ -24,6 +24,7 @@ from bridge.vectors.format.fields import VectorError
 from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import CacheVector
+from bridge.vectors.model.tangents import TangentVector
 
 # One of each operation, and of each model.
 NAMES = (
@@ -111,6 +112,31 @@ def test_results_are_sums_of_two(folder: Path, name: str) -> None:
             pairs = zip(numbers(uncertain, "float64"), rows, strict=True)
             assert all(x >= row.uncertainty for x, row in pairs)
         assert (uncertain is not None) == any(row.uncertainty for row in rows)
+
+
+def test_rates_are_exact_and_tangents_sums_of_two(tmp_path: Path) -> None:
+    names = ["tangent", "tangent-score-mods"]
+    export.write(tmp_path, names)
+    for name in names:
+        family = load_file(default_directory() / f"{name}.json")
+        for given, vector, made in zip(
+            in_file(name), family.vectors, exported(tmp_path, name), strict=True
+        ):
+            assert isinstance(vector, TangentVector)
+            for field in (field for field in given if field.startswith("tangent_")):
+                rates = given[field] if isinstance(given[field], list) else [given[field]]
+                found = [x for a in arrays(made[field]) for x in numbers(a, "bfloat16")]
+                assert found == [Fraction(x) for x in leaves(rates)]
+            outputs = [x for row in vector.expected for x in row.output]
+            highs = numbers(made["expected"]["output"], "float64")
+            assert highs == [float(x) for x in outputs]
+            assert numbers(made["expected"]["output"], "float64_low") == [
+                float(x - Fraction(high)) for x, high in zip(outputs, highs, strict=True)
+            ]
+            # Of a query that sees nothing it stays −∞.
+            assert numbers(made["expected"]["log_sum_exp"], "float64") == [
+                0.0 if row.masked else float(row.log_sum_exp) for row in vector.expected
+            ]
 
 
 def parameters(data: Any) -> Iterator[Any]:

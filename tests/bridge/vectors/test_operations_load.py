@@ -34,6 +34,25 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
         "log-sum-exp", 0, put("expected", 0, "log2_sum_exp", "5"),
         "field expected[0].log2_sum_exp: is not the logarithm of denominator, plus max.",
     ),
+    "a rate of an input that is not there": (
+        "tangent", 0, put("tangent_sink", "1"),
+        "field tangent_sink: is given, but there is nothing whose rate it is.",
+    ),
+    "a rate that is not there": (
+        "tangent-score-mods", 6, lambda vector: vector.pop("tangent_bias"),
+        "field tangent_bias: is missing.",
+    ),
+    "a rate of another length": (
+        "tangent", 0, drop("tangent_k"), "field tangent_k: has 4 rows, but kv_len is 5.",
+    ),
+    "a rate that is not exact in bfloat16": (
+        "tangent-score-mods", 9, put("tangent_sink", "1/3"),
+        "field tangent_sink: 1/3 is not exact in bfloat16.",
+    ),
+    "a tangent of a query that sees a key": (
+        "tangent", 0, put("expected", 0, MASKED),
+        "field expected[0].log_sum_exp: does not agree with the mask.",
+    ),
     "heads that no group makes": (
         "grouped-query", 1, put("num_heads", 3),
         "field num_heads: is 3, no multiple of num_kv_heads, 2.",

@@ -125,7 +125,7 @@ def test_the_sizes_reach_past_the_tiles() -> None:
     assert {v.head_dim for v in backward} >= {16, 64, 128, 256}
     assert any(v.kv_len > 1024 for v in backward)
     assert any(len(v.masks) > 1 and v.batch > 1 for v in backward)
-    for options in ({"softcap"}, {"alibi"}, {"sinks"}, {"bias"}):
+    for options in ({"softcap"}, {"alibi"}, {"sinks"}, {"bias"}, {"dropout"}, {"temperature"}):
         assert any(v.options == options and max(v.rows) > 63 for v in backward)
         assert any(v.options == options and max(v.keys) > 127 for v in backward)
 
@@ -141,6 +141,8 @@ def refused(name: str, change: Callable[[dict[str, Any]], object], n: int = 0) -
     return sentence
 
 
+# In the place of a value: the field is taken out.
+UNSET = object()
 HUGE = dict.fromkeys(("batch", "num_heads", "num_kv_heads", "q_len"), 1000)
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "numbers without end": ("past-tiles", HUGE, "more than 4194304 numbers, or pairs"),
@@ -186,6 +188,52 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "masks for some heads of a gradient": (
         "gradient-past-tiles", {"masks": [{"kind": "none"}] * 3}, "field masks: has 3 entries",
     ),
+    "dropout without a seed": (
+        "past-tiles", {"dropout_p": "1/2"},
+        "field dropout_p and dropout_seed: are given together or not at all",
+    ),
+    "no probability": (
+        "past-tiles-dropout", {"dropout_p": "3/2"}, "field dropout_p: is 3/2, no probability",
+    ),
+    "no seed": (
+        "gradient-past-tiles-dropout", {"dropout_seed": "-1"}, "field dropout_seed: is -1, not",
+    ),
+    "a fraction in the exact model": (
+        "past-tiles", {"temperature": ["1", "1/2"]}, "field temperature: has fractions, but",
+    ),
+    "too few temperatures": (
+        "past-tiles-temperature", {"temperature": ["1"]}, "field temperature: has 1 ",
+    ),
+    "temperatures without their gradient": (
+        "gradient-past-tiles", {"temperature": ["1"]},
+        "field expected_temperature: is given or missing, unlike what it is by",
+    ),
+    "half of the prefix sums": (
+        "past-tiles-packed", {"cu_seqlens_k": UNSET},
+        "field cu_seqlens_q and cu_seqlens_k: are given together or not at all",
+    ),
+    "tokens of no sequence": (
+        "past-tiles-packed", {"cu_seqlens_q": [0, 67, 70, 135]},
+        "field cu_seqlens_q: does not end at q_len, 136",
+    ),
+    "prefix sums that fall": (
+        "past-tiles-packed", {"cu_seqlens_q": [0, 140, 70, 136]},
+        "field cu_seqlens_q: does not rise from 0",
+    ),
+    "more sequences by their keys": (
+        "past-tiles-packed", {"cu_seqlens_k": [0, 140, 142, 142, 208]}, "field cu_seqlens_k: has 5",
+    ),
+    "packed sequences with masks": (
+        "past-tiles-packed", {"masks": [{"kind": "none"}] * 3},
+        "field masks: has several entries, but the sequences are packed",
+    ),
+    "packed sequences of one padding": (
+        "past-tiles-packed", {"masks": [{"kind": "key-length", "length": 3}]},
+        "field masks[0].kind: is none that means the same for every length",
+    ),
+    "a batch of packed sequences": (
+        "gradient-past-tiles-packed", {"batch": 2}, "field batch: is above 1, but the sequences",
+    ),
     "results that are missing": ("past-tiles", {"expected": []}, "field expected: has 0 heads"),
 }  # fmt: skip
 
@@ -193,7 +241,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_hostile_fields_get_a_sentence(name: str) -> None:
     family, fields, sentence = REFUSED[name]
-    assert sentence in refused(family, lambda vector: vector.update(fields))
+
+    def change(vector: dict[str, Any]) -> None:
+        for field, value in fields.items():
+            if value is UNSET:
+                del vector[field]
+            else:
+                vector[field] = value
+
+    assert sentence in refused(family, change)
 
 
 @pytest.mark.parametrize(

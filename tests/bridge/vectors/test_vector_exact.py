@@ -37,6 +37,7 @@ from bridge.vectors.model.operations import (
     TileBoundsVector,
 )
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
 
@@ -235,7 +236,7 @@ def changed(vector: Vector) -> Vector:
         return replace(vector, expected=worse_gradients(expected, 1))
     if isinstance(vector, LayerVector):
         return replace(vector, expected=worse_bounds(expected))
-    assert isinstance(vector, (AttentionVector, LaidOutVector))
+    assert isinstance(vector, (AttentionVector, LaidOutVector, TangentVector))
     return replace(vector, expected=worse_rows(expected))
 
 
@@ -318,7 +319,7 @@ def test_every_operation_of_the_spec_has_ten_vectors() -> None:
         "Online.edit", "Online.slide", "Online.stepBlockDivided", "safeSoftmax", "onlineSink",
         "flashSink", "multiHead", "groupedQueryVjp", "sinkVjp", "flashBackward",
         "flashBackwardOneLoop", "attentionDropout", "flashDropout", "flashDrawn", "philox",
-        "vjpDropout", "Linear.rows", "LayerNorm.rows", "FeedForward.rows", "MultiHead.rows",
+        "vjpDropout", "jvp", "Linear.rows", "LayerNorm.rows", "FeedForward.rows", "MultiHead.rows",
         "Transformer.probabilities",
     }  # fmt: skip
     # Layers in each order, stacks with and without a normalisation behind them.

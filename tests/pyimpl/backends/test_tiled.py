@@ -85,19 +85,44 @@ def test_of_a_masked_tile_only_the_keys_from_the_first_to_the_last_seen_are_mult
     mask = torch.zeros(48, 64, dtype=torch.bool)
     mask[3, 5] = mask[9, 20] = mask[20, 40] = mask[21, 47] = True  # rows 32 to 47 see nothing
     widths = []
-    product = torch.bmm
+    product = torch.Tensor.baddbmm_
 
-    def recorded(a: torch.Tensor, b: torch.Tensor, **given: Any) -> torch.Tensor:
-        if "out" in given:  # A product of queries and keys, into memory that is kept.
+    def recorded(to: torch.Tensor, a: torch.Tensor, b: torch.Tensor, **given: Any) -> torch.Tensor:
+        if given.get("beta") == 0:  # A product of queries and keys, into memory that is kept.
             widths.append(b.shape[-1])
-        return product(a, b, **given)
+        return product(to, a, b, **given)
 
-    monkeypatch.setattr(torch, "bmm", recorded)
+    monkeypatch.setattr(torch.Tensor, "baddbmm_", recorded)
     options = score_options(query, mask=mask)
     result = flash(query, key, value, options, block_m=16, block_n=32)
     assert sorted(widths) == [8, 16]
     monkeypatch.undo()
     judge(result, query, key, value, rounding=tiled_rounding(torch.float32), mask=mask)
+
+
+class Operations(TorchDispatchMode):
+    """The names of PyTorch's operations, without views and memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        if not func.is_view and name not in ("new_empty", "view", "empty"):
+            self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_a_call_of_one_tile_that_hides_nothing_is_nine_operations(group: int) -> None:
+    """Their number is most of the time of a short call (`python -m bench.short_calls`)."""
+    query, key, value, _ = inputs((2, 3, 8, 20, 16, 16), torch.float32, group=group)
+    with Operations() as counted:
+        flash(query, key, value, score_options(query))
+    assert counted.names == [
+        "baddbmm_", "amax", "sub_", "exp2_", "sum", "bmm", "log", "add_", "div_",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

@@ -1,0 +1,3 @@
+import AttentionMathlib.Definition
+import AttentionMathlib.Real
+import AttentionMathlib.Attention

@@ -1,0 +1,4 @@
+import AttentionMathlib
+
+#print axioms AttentionMathlib.attention_eq
+#print axioms AttentionMathlib.flash_eq

@@ -40,6 +40,10 @@ WITHOUT_VECTORS = {
     "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
     "Attention.Spec.RingNet": "every run of it ends in attention of all keys (ring-net); so do "
     "drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
+    "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
+    "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
+    "Attention.Spec.Shards": "compared with the shards of pyimpl.distributed in "
+    "tests/pyimpl/distributed/test_shards.py",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
 }

@@ -18,27 +18,29 @@ from bridge.spec.vector import vec_dot
 
 @dataclass(frozen=True)
 class InstructionSend:
-    """Post a send of a buffer to the next device.
+    """Post a send of a buffer on a channel.
 
     Lean: `Attention.Spec.Instruction.send`.
     """
 
+    channel: int
     buffer: int
 
 
 @dataclass(frozen=True)
 class InstructionReceive:
-    """Post a receive from the device before this one into a buffer.
+    """Post a receive from a channel into a buffer.
 
     Lean: `Attention.Spec.Instruction.receive`.
     """
 
+    channel: int
     buffer: int
 
 
 @dataclass(frozen=True)
 class InstructionConsume:
-    """Compute with a buffer, as the one that the device `source` held at first.
+    """Take a buffer into the result, as the one that belongs to the device `source`.
 
     Lean: `Attention.Spec.Instruction.consume`.
     """
@@ -48,26 +50,42 @@ class InstructionConsume:
 
 
 @dataclass(frozen=True)
+class InstructionStore:
+    """Write from the result into a buffer.
+
+    Lean: `Attention.Spec.Instruction.store`.
+    """
+
+    buffer: int
+
+
+@dataclass(frozen=True)
 class InstructionWaitSends:
-    """Wait until the messages of all posted sends have left.
+    """Wait until the messages of all posted sends on a channel have left.
 
     Lean: `Attention.Spec.Instruction.waitSends`.
     """
 
+    channel: int
+
 
 @dataclass(frozen=True)
 class InstructionWaitReceives:
-    """Wait until the messages of all posted receives have arrived.
+    """Wait until the messages of all posted receives from a channel have arrived.
 
     Lean: `Attention.Spec.Instruction.waitReceives`.
     """
 
+    channel: int
 
-# An instruction of a device's program. Lean: `Attention.Spec.Instruction`.
+
+# An instruction of a device's program, of n devices with b buffers and c channels. Lean:
+# `Attention.Spec.Instruction`.
 Instruction: TypeAlias = (
     InstructionSend
     | InstructionReceive
     | InstructionConsume
+    | InstructionStore
     | InstructionWaitSends
     | InstructionWaitReceives
 )
@@ -76,15 +94,15 @@ Instruction: TypeAlias = (
 @dataclass(frozen=True)
 class Node:
     """A device. Posted sends whose messages have not left, and posted receives whose messages have
-    not arrived, are listed by their buffers, oldest first.
+    not arrived, are listed for each channel by their buffers, oldest first.
 
     rest: the rest of its program.
 
-    buffers: its two buffers.
+    buffers: its buffers.
 
-    sends: the posted sends.
+    sends: the posted sends on each channel.
 
-    receives: the posted receives.
+    receives: the posted receives from each channel.
 
     result: its result so far.
 
@@ -93,25 +111,24 @@ class Node:
 
     rest: list[Instruction]
     buffers: list[Any]
-    sends: list[int]
-    receives: list[int]
+    sends: list[list[int]]
+    receives: list[list[int]]
     result: Any
 
 
 @dataclass(frozen=True)
 class RingNet:
-    """The devices of a ring, and the messages on their way to each from the one before it, oldest
-    first.
+    """The devices of a ring, and the messages on their way to each on each channel, oldest first.
 
     nodes: the devices.
 
-    channels: the messages to each device.
+    channels: the messages to each device, channel by channel.
 
     Lean: `Attention.Spec.RingNet`.
     """
 
     nodes: list[Node]
-    channels: list[list[Any]]
+    channels: list[list[list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -126,11 +143,12 @@ class RingEventExecute:
 
 @dataclass(frozen=True)
 class RingEventLeave:
-    """The oldest posted send to the device reads its buffer.
+    """The oldest posted send on the channel to the device reads its buffer.
 
     Lean: `Attention.Spec.RingEvent.leave`.
     """
 
+    channel: int
     i: int
 
 
@@ -141,6 +159,7 @@ class RingEventArrive:
     Lean: `Attention.Spec.RingEvent.arrive`.
     """
 
+    channel: int
     i: int
 
 
@@ -148,17 +167,30 @@ class RingEventArrive:
 RingEvent: TypeAlias = RingEventExecute | RingEventLeave | RingEventArrive
 
 
-def before(i: int, *, n: int) -> int:
-    """The device before this one; before the first it is the last.
+@dataclass(frozen=True)
+class RingRules:
+    """The rules of a ring.
 
-    Lean: `Attention.Spec.before`.
+    sender: the device whose messages a channel brings to a device.
+
+    take: `take i source` takes a buffer into the result of device i.
+
+    give: what is written from a result into a buffer.
+
+    capacity: the number of messages that a channel has room for, beside one for each posted
+    receive.
+
+    Lean: `Attention.Spec.RingRules`.
     """
-    return max(n - 1, 0) if i == 0 else max(i - 1, 0)
+
+    sender: Callable[[int, int], int]
+    take: Callable[[int, int, Any, Any], Any]
+    give: Callable[[Any], Any]
+    capacity: int
 
 
-def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) -> Node | None:
-    """The device after its next instruction; `none` while it waits, and at the end. `take i
-    source` takes a buffer into the result of device i.
+def node_execute(rules: RingRules, i: int, node: Node, *, b: int, c: int) -> Node | None:
+    """The device after its next instruction; `none` while it waits, and at the end.
 
     Lean: `Attention.Spec.Node.execute`.
     """
@@ -169,7 +201,11 @@ def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) 
         return Node(
             rest=rest,
             buffers=node.buffers,
-            sends=[*node.sends, node.rest[0].buffer],
+            sends=set_index(
+                node.sends,
+                node.rest[0].channel,
+                [*node.sends[node.rest[0].channel], node.rest[0].buffer],
+            ),
             receives=node.receives,
             result=node.result,
         )
@@ -178,7 +214,11 @@ def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) 
             rest=rest,
             buffers=node.buffers,
             sends=node.sends,
-            receives=[*node.receives, node.rest[0].buffer],
+            receives=set_index(
+                node.receives,
+                node.rest[0].channel,
+                [*node.receives[node.rest[0].channel], node.rest[0].buffer],
+            ),
             result=node.result,
         )
     if isinstance(node.rest[0], InstructionConsume):
@@ -187,10 +227,20 @@ def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) 
             buffers=node.buffers,
             sends=node.sends,
             receives=node.receives,
-            result=take(i, node.rest[0].source, node.result, node.buffers[node.rest[0].buffer]),
+            result=rules.take(
+                i, node.rest[0].source, node.result, node.buffers[node.rest[0].buffer]
+            ),
+        )
+    if isinstance(node.rest[0], InstructionStore):
+        return Node(
+            rest=rest,
+            buffers=set_index(node.buffers, node.rest[0].buffer, rules.give(node.result)),
+            sends=node.sends,
+            receives=node.receives,
+            result=node.result,
         )
     if isinstance(node.rest[0], InstructionWaitSends):
-        if len(node.sends) == 0:
+        if len(node.sends[node.rest[0].channel]) == 0:
             return Node(
                 rest=rest,
                 buffers=node.buffers,
@@ -199,7 +249,7 @@ def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) 
                 result=node.result,
             )
         return None
-    if len(node.receives) == 0:
+    if len(node.receives[node.rest[0].channel]) == 0:
         return Node(
             rest=rest,
             buffers=node.buffers,
@@ -210,13 +260,64 @@ def node_execute(take: Callable[[int, int, Any, Any], Any], i: int, node: Node) 
     return None
 
 
+def node_leave(channel: int, node: Node, *, c: int) -> tuple[Any, Node] | None:
+    """The message of the oldest posted send on a channel, and the device after it has left.
+
+    Lean: `Attention.Spec.Node.leave`.
+    """
+    if not node.sends[channel]:
+        return None
+    return (
+        node.buffers[node.sends[channel][0]],
+        Node(
+            rest=node.rest,
+            buffers=node.buffers,
+            sends=set_index(node.sends, channel, node.sends[channel][1:]),
+            receives=node.receives,
+            result=node.result,
+        ),
+    )
+
+
+def node_arrive(channel: int, message: Any, node: Node, *, b: int, c: int) -> Node | None:
+    """The device after a message has arrived from a channel; `none` without a posted receive.
+
+    Lean: `Attention.Spec.Node.arrive`.
+    """
+    if not node.receives[channel]:
+        return None
+    return Node(
+        rest=node.rest,
+        buffers=set_index(node.buffers, node.receives[channel][0], message),
+        sends=node.sends,
+        receives=set_index(node.receives, channel, node.receives[channel][1:]),
+        result=node.result,
+    )
+
+
+def ring_net_set_node(net: RingNet, i: int, node: Node, *, n: int) -> RingNet:
+    """The ring with another device i.
+
+    Lean: `Attention.Spec.RingNet.setNode`.
+    """
+    return RingNet(nodes=set_index(net.nodes, i, node), channels=net.channels)
+
+
+def ring_net_set_channel(
+    net: RingNet, i: int, channel: int, messages: list[Any], *, n: int, c: int
+) -> RingNet:
+    """The ring with other messages on a channel to device i.
+
+    Lean: `Attention.Spec.RingNet.setChannel`.
+    """
+    return RingNet(
+        nodes=net.nodes,
+        channels=set_index(net.channels, i, set_index(net.channels[i], channel, messages)),
+    )
+
+
 def ring_net_after(
-    take: Callable[[int, int, Any, Any], Any],
-    capacity: int,
-    net: RingNet,
-    event: RingEvent,
-    *,
-    n: int,
+    rules: RingRules, net: RingNet, event: RingEvent, *, n: int, b: int, c: int
 ) -> RingNet | None:
     """The ring after an event; `none` where it cannot happen. A channel has room for `capacity`
     messages, and for one more for each posted receive; without room no message leaves.
@@ -224,62 +325,38 @@ def ring_net_after(
     Lean: `Attention.Spec.RingNet.after`.
     """
     if isinstance(event, RingEventExecute):
-        node = node_execute(take, event.i, net.nodes[event.i])
+        node = node_execute(rules, event.i, net.nodes[event.i], b=b, c=c)
         if node is None:
             return None
-        return RingNet(nodes=set_index(net.nodes, event.i, node), channels=net.channels)
+        return ring_net_set_node(net, event.i, node, n=n)
     if isinstance(event, RingEventLeave):
-        sender = net.nodes[before(event.i, n=n)]
-        if not sender.sends:
-            return None
-        if len(net.channels[event.i]) < capacity + len(net.nodes[event.i].receives):
-            return RingNet(
-                nodes=set_index(
-                    net.nodes,
-                    before(event.i, n=n),
-                    Node(
-                        rest=sender.rest,
-                        buffers=sender.buffers,
-                        sends=sender.sends[1:],
-                        receives=sender.receives,
-                        result=sender.result,
-                    ),
-                ),
-                channels=set_index(
-                    net.channels, event.i, [*net.channels[event.i], sender.buffers[sender.sends[0]]]
-                ),
+        messages = net.channels[event.i][event.channel]
+        if len(messages) < rules.capacity + len(net.nodes[event.i].receives[event.channel]):
+            found = node_leave(event.channel, net.nodes[rules.sender(event.channel, event.i)], c=c)
+            if found is None:
+                return None
+            return ring_net_set_channel(
+                ring_net_set_node(net, rules.sender(event.channel, event.i), found[1], n=n),
+                event.i,
+                event.channel,
+                [*messages, found[0]],
+                n=n,
+                c=c,
             )
         return None
-    node = net.nodes[event.i]
-    if not node.receives:
-        return None
-    messages = net.channels[event.i]
+    messages = net.channels[event.i][event.channel]
     if not messages:
         return None
-    buffers = set_index(node.buffers, node.receives[0], messages[0])
-    return RingNet(
-        nodes=set_index(
-            net.nodes,
-            event.i,
-            Node(
-                rest=node.rest,
-                buffers=buffers,
-                sends=node.sends,
-                receives=node.receives[1:],
-                result=node.result,
-            ),
-        ),
-        channels=set_index(net.channels, event.i, messages[1:]),
+    node = node_arrive(event.channel, messages[0], net.nodes[event.i], b=b, c=c)
+    if node is None:
+        return None
+    return ring_net_set_channel(
+        ring_net_set_node(net, event.i, node, n=n), event.i, event.channel, messages[1:], n=n, c=c
     )
 
 
 def ring_net_run(
-    take: Callable[[int, int, Any, Any], Any],
-    capacity: int,
-    events: list[RingEvent],
-    net: RingNet,
-    *,
-    n: int,
+    rules: RingRules, events: list[RingEvent], net: RingNet, *, n: int, b: int, c: int
 ) -> RingNet | None:
     """The ring after some events, one after the other; `none` if one cannot happen.
 
@@ -287,10 +364,54 @@ def ring_net_run(
     """
     if not events:
         return net
-    next_ = ring_net_after(take, capacity, net, events[0], n=n)
+    next_ = ring_net_after(rules, net, events[0], n=n, b=b, c=c)
     if next_ is None:
         return None
-    return ring_net_run(take, capacity, events[1:], next_, n=n)
+    return ring_net_run(rules, events[1:], next_, n=n, b=b, c=c)
+
+
+def ring_net_start(
+    program: Callable[[int], list[Instruction]],
+    buffers: Callable[[int], list[Any]],
+    result: Callable[[int], Any],
+    *,
+    n: int,
+    c: int,
+) -> RingNet:
+    """A ring before any event: the programs, the buffers of each device, and the result that it
+    starts from.
+
+    Lean: `Attention.Spec.RingNet.start`.
+    """
+    return RingNet(
+        nodes=[
+            Node(
+                rest=program(i),
+                buffers=buffers(i),
+                sends=[[] for _ in range(c)],
+                receives=[[] for _ in range(c)],
+                result=result(i),
+            )
+            for i in range(n)
+        ],
+        channels=[[[] for _ in range(c)] for _ in range(n)],
+    )
+
+
+def before(i: int, *, n: int) -> int:
+    """The device before this one; before the first it is the last.
+
+    Lean: `Attention.Spec.before`.
+    """
+    return max(n - 1, 0) if i == 0 else max(i - 1, 0)
+
+
+def following(i: int, *, n: int) -> int:
+    """The device after this one; after the last it is the first.
+
+    Lean: `Attention.Spec.following`.
+    """
+    return 0 if i + 1 == n else i + 1
 
 
 def source(i: int, t: int, *, n: int) -> int:
@@ -317,11 +438,11 @@ def round_program(rounds: int, i: int, t: int, *, n: int) -> list[Instruction]:
     """
     if t + 1 < rounds:
         return [
-            InstructionSend(slot(t)),
-            InstructionReceive(slot(t + 1)),
+            InstructionSend(0, slot(t)),
+            InstructionReceive(0, slot(t + 1)),
             InstructionConsume(slot(t), source(i, t, n=n)),
-            InstructionWaitSends(),
-            InstructionWaitReceives(),
+            InstructionWaitSends(0),
+            InstructionWaitReceives(0),
         ]
     return [InstructionConsume(slot(t), source(i, t, n=n))]
 
@@ -332,34 +453,6 @@ def ring_program(rounds: int, i: int, *, n: int) -> list[Instruction]:
     Lean: `Attention.Spec.ringProgram`.
     """
     return [x for t in range(rounds) for x in round_program(rounds, i, t, n=n)]
-
-
-def ring_net_start(
-    program: Callable[[int], list[Instruction]],
-    held: Callable[[int], Any],
-    spare: Callable[[int], Any],
-    result: Callable[[int], Any],
-    *,
-    n: int,
-) -> RingNet:
-    """A ring before any event: the programs, the buffer that each device holds, its other buffer,
-    and the result that it starts from.
-
-    Lean: `Attention.Spec.RingNet.start`.
-    """
-    return RingNet(
-        nodes=[
-            Node(
-                rest=program(i),
-                buffers=[held(i), spare(i)],
-                sends=[],
-                receives=[],
-                result=result(i),
-            )
-            for i in range(n)
-        ],
-        channels=[[] for _ in range(n)],
-    )
 
 
 def shard(K: list[list[Score]], V: list[list[Value]], cols: list[int]) -> list[KeyValue]:
@@ -407,6 +500,34 @@ def take_shard(
     ]
 
 
+def forward_rules(
+    scale: Score,
+    modify: ScoreMod,
+    Q: list[list[Score]],
+    rows: Callable[[int], list[int]],
+    cols: Callable[[int], list[int]],
+    capacity: int,
+    *,
+    n: int,
+    d: int,
+    d_v: int,
+    num: Arithmetic,
+) -> RingRules:
+    """The rules of the forward pass: every device gets the keys of the one before it, and writes
+    nothing into its buffers itself.
+
+    Lean: `Attention.Spec.forwardRules`.
+    """
+    return RingRules(
+        sender=lambda _x, i: before(i, n=n),
+        take=lambda i, source, states, held: take_shard(
+            scale, modify, Q, rows, cols, i, source, states, held, d=d, d_v=d_v, num=num
+        ),
+        give=lambda _x: [],
+        capacity=capacity,
+    )
+
+
 def ring_start(
     program: Callable[[int], list[Instruction]],
     K: list[list[Score]],
@@ -420,16 +541,16 @@ def ring_start(
     num: Arithmetic,
 ) -> RingNet:
     """A ring in which device `i` has the queries `rows i` and holds the keys `cols i` with their
-    values, before any event.
+    values, before any event; `spare` is in its other buffer.
 
     Lean: `Attention.Spec.ringStart`.
     """
     return ring_net_start(
         program,
-        lambda i: shard(K, V, cols(i)),
-        spare,
+        lambda i: [shard(K, V, cols(i)), spare(i)],
         lambda i: [empty(d=d_v, num=num) for _ in rows(i)],
         n=n,
+        c=1,
     )
 
 

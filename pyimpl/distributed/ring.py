@@ -144,6 +144,9 @@ def ring_forward(
 
 
 @folds_into_query
+@implements("Attention.Spec.backwardProgram")
+@implements("Attention.Spec.takeParcel")
+@implements("Attention.Spec.RingNet.gradients")
 def ring_backward(
     query: Tensor,
     key: Tensor,

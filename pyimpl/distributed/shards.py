@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from pyimpl.internal import arguments as check
+from pyimpl.internal.implements import implements
 
 # A shard of more stretches than this is taken place by place.
 MOST_RUNS = 8
@@ -66,6 +67,7 @@ class Shards:
     places: tuple[Tensor, ...]
 
     @classmethod
+    @implements("Attention.Spec.contiguousOwner")
     def contiguous(cls, length: int, processes: int) -> Shards:
         """A stretch for each process, one after another, of lengths that differ by at most 1."""
         return cls(_sequence(length, processes).tensor_split(processes))
@@ -78,6 +80,7 @@ class Shards:
         return cls(tuple(torch.arange(first, stop) for first, stop in pairwise(ends)))
 
     @classmethod
+    @implements("Attention.Spec.zigzagOwner")
     def zigzag(cls, length: int, processes: int) -> Shards:
         """Of 2 · processes stretches, process r holds those with the numbers r and 2 · processes −
         1 − r: under causality all have about as many keys to see."""
@@ -86,6 +89,7 @@ class Shards:
         return cls(tuple(torch.cat(pair) for pair in pairs))
 
     @classmethod
+    @implements("Attention.Spec.stripedOwner")
     def striped(cls, length: int, processes: int) -> Shards:
         """Process r holds the places r, r + processes, r + 2 · processes, …"""
         places = _sequence(length, processes)

@@ -253,7 +253,7 @@ theorem soundSchedule_all (mask : Mask q_len kv_len) (block_m : Nat) {block_n : 
   unmasked _ _ _ h := nomatch h
 
 /-- The sums of the loops, where P again is P, are those of the backward pass with dropout. -/
-private theorem vjpDropout_sums (dLse : Vec R q_len)
+theorem vjpDropout_sums (dLse : Vec R q_len)
     (hP : ∀ i j, (probabilityAgain scale modify Q K L i j : R)
       = (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]) :
     let g := vjpDropout scale modify slope Q K V Z toValue dO dLse

@@ -3,8 +3,8 @@ module
 public import Attention.Proof.Flash.Basic
 public import Attention.Proof.Flash.Rows
 public import Attention.Proof.Online.Merge
-public import Attention.Proof.Ring.Ends
-public import Attention.Proof.Ring.Invariant
+public import Attention.Proof.Ring.Forward
+public import Attention.Proof.Ring.Sources
 
 public section
 
@@ -17,38 +17,6 @@ open Spec Spec.Online
 universe u v
 
 variable {n : Nat}
-
-/-! ## Whom a device meets -/
-
-private theorem source_val : ∀ (t : Nat) (i : Fin n), t < n →
-    (source i t).val = if t ≤ i.val then i.val - t else i.val + n - t
-  | 0, _, _ => by simp [source]
-  | t + 1, i, h => by
-    rw [source, source_val t (before i) (by omega)]
-    simp only [before]
-    split <;> split <;> split <;> omega
-
-/-- In as many rounds as there are devices, each device meets each once. -/
-theorem sources_perm (i : Fin n) : ((List.range n).map (source i)).Perm (List.finRange n) := by
-  have all : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
-  have met : ((List.range n).map (source i)).Nodup := by
-    refine List.pairwise_map.mpr (List.Pairwise.imp_of_mem ?_ List.pairwise_lt_range)
-    intro a b ha hb hab e
-    have := congrArg Fin.val e
-    rw [source_val a i (by simpa using ha), source_val b i (by simpa using hb)] at this
-    have := List.mem_range.mp hb
-    grind
-  refine List.perm_iff_count.mpr fun j => ?_
-  rw [met.count, all.count, if_pos (List.mem_finRange j), if_pos]
-  refine List.mem_map.mpr ⟨if j.val ≤ i.val then i.val - j.val else i.val + n - j.val, ?_, ?_⟩
-  · rw [List.mem_range]; split <;> omega
-  · ext
-    rw [source_val _ i (by split <;> omega)]
-    grind
-
-/-! ## What it computes -/
 
 variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
 variable {q_len kv_len d d_v : Nat} (scale : S) (modify : ScoreMod S q_len kv_len)
@@ -69,25 +37,28 @@ variable {scale modify Q K V rows cols}
 /-- **ring-net**: if every key is on exactly one device, and no query sees a key of a device that it
 does not meet in these rounds, then every run of the devices ends, after at most these many events,
 and where no event can happen, each device has the attention of its queries over all keys. -/
-theorem ring_net_eq_attention {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
+theorem ring_net_eq_attention {rounds : Nat}
+    {rules : RingRules n 1 (List (KeyValue S R d d_v)) (List (State S R d_v))}
+    (hs : ∀ e i, rules.sender e i = before i)
+    (ht : rules.take = takeShard scale modify Q rows cols) (hr : 0 < rounds) (hn : rounds ≤ n)
     (h : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
     (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
       score scale modify Q K q k = none)
-    {spare : Fin n → List (KeyValue S R d d_v)} {events : List (RingEvent n)}
-    {net : RingNet n (List (KeyValue S R d d_v)) (List (State S R d_v))}
-    (run : (ringStart (ringProgram rounds) K V rows cols spare).run
-      (takeShard scale modify Q rows cols) capacity events = some net) :
+    {spare : Fin n → List (KeyValue S R d d_v)} {events : List (RingEvent n 1)}
+    {net : RingNet n 2 1 (List (KeyValue S R d d_v)) (List (State S R d_v))}
+    (run : (ringStart (ringProgram rounds) K V rows cols spare).run rules events = some net) :
     events.length ≤ n * (7 * rounds - 6)
-      ∧ ((∀ event, net.after (takeShard scale modify Q rows cols) capacity event = none) →
+      ∧ ((∀ event, net.after rules event = none) →
         net.outputs = (List.finRange n).map fun i =>
           (rows i).map fun q => (attention scale modify Q K V)[q]) := by
-  refine ⟨ring_net_ends hr run, fun stuck => ?_⟩
+  obtain ⟨length, ends⟩ := ring_net_consumes hs hr run
+  refine ⟨length, fun stuck => ?_⟩
   refine List.ext_getElem (by simp [RingNet.outputs]) fun i hi _ => ?_
   have hi : i < n := by simpa [RingNet.outputs] using hi
-  obtain ⟨-, -, -, -, e⟩ := ring_net_consumes hr run stuck ⟨i, hi⟩
+  obtain ⟨-, -, -, -, e⟩ := ends stuck ⟨i, hi⟩
   simp only [RingNet.outputs, List.getElem_map, Vector.getElem_toList, List.getElem_finRange]
   simp only [Fin.getElem_fin] at e
-  rw [e, resultAfter]
+  rw [e, resultAfter, ht]
   simp only [takeShard_shard]
   rw [← List.foldl_map (f := fun t => cols (source ⟨i, hi⟩ t))
     (g := stepTile (scored scale modify Q K V) (rows ⟨i, hi⟩)), foldl_stepTile, List.map_map]

@@ -3,6 +3,7 @@ another: against every pair looked at one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from shard_cases import SHARDS, Draw
 from torch import Tensor
 
+from bridge.spec.shards import contiguous_owner, places_of, striped_owner, zigzag_owner
 from pyimpl.backends import reference
 from pyimpl.distributed import Shards, blocks
 from pyimpl.distributed.blocks import Sequence, needed_rounds
@@ -50,6 +52,19 @@ def test_layouts() -> None:
     assert listed(Shards.zigzag(5, 2)) == [[0, 1, 4], [2, 3]]
     assert listed(Shards.striped(5, 2)) == [[0, 2, 4], [1, 3]]
     assert listed(Shards.of_places([torch.tensor([2, 0]), torch.tensor([1])])) == [[2, 0], [1]]
+
+
+@given(st.integers(0, 30), st.integers(1, 5))
+def test_layouts_are_those_of_the_spec(length: int, count: int) -> None:
+    owners: dict[str, Callable[[int], int]] = {
+        "contiguous": lambda j: contiguous_owner(j, n=count, len_=length),
+        "zigzag": lambda j: zigzag_owner(j, n=count, len_=length),
+        "striped": lambda j: striped_owner(j, n=count),
+    }
+    for kind, owner in owners.items():
+        shards = SHARDS[kind](length, count, Draw(0))
+        held = [places_of(owner, i, len_=length) for i in range(count)]
+        assert [places.tolist() for places in shards.places] == held
 
 
 def window_of(sequence: Sequence, **options: Any) -> ScoreOptions:

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Algebra.Block
+public import Attention.Algebra.CountPairs
 public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
 public import Attention.Algebra.Floor
@@ -64,6 +65,10 @@ public import Attention.Claims.Memory.Basic
 public import Attention.Claims.Memory.Bounds
 public import Attention.Claims.Memory.Flash
 public import Attention.Claims.Memory.Loads
+public import Attention.Claims.Memory.LowerBound
+public import Attention.Claims.Memory.Play
+public import Attention.Claims.Memory.PlayForms
+public import Attention.Claims.Memory.PlayTraffic
 public import Attention.Claims.Memory.Standard
 public import Attention.Claims.Memory.Tiles
 public import Attention.Claims.Transformer.Basic
@@ -122,6 +127,9 @@ public import Attention.Model.Memory
 public import Attention.Model.MemoryLoads
 public import Attention.Model.MemoryReads
 public import Attention.Model.Mixed
+public import Attention.Model.Pebble
+public import Attention.Model.PebbleEnds
+public import Attention.Model.PebbleRuns
 public import Attention.Model.Poison
 public import Attention.Model.ProductSound
 public import Attention.Model.QuotientSound

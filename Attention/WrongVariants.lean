@@ -31,6 +31,7 @@ public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged
+public import Attention.WrongVariants.Pebble
 public import Attention.WrongVariants.Poison
 public import Attention.WrongVariants.RealExact
 public import Attention.WrongVariants.RealExponential

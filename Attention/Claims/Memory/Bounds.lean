@@ -86,24 +86,14 @@ theorem flashFast_le {M block_n : Nat} (hd : 0 < d) (hn : block_n ≤ d)
   simp only [flashFast, Nat.mul_add]
   omega
 
-/-- **flash-traffic**: let fast memory have M elements, with 9·d ≤ M and M at most the size of Q and
-of K. In tiles of M / 9d queries, and at most d keys and as many, FlashAttention fits it, and moves
-between 18·q_len·kv_len·d² / M and 40·q_len·kv_len·d² / M elements. So with M given its traffic is
-still quadratic in the lengths: what is linear is memory. -/
-theorem flash_traffic (V : Matrix R kv_len d) {M block_n : Nat} (hd : 0 < d) (hM : 9 * d ≤ M)
-    (hq : M ≤ q_len * d) (hk : M ≤ kv_len * d) (hn : 0 < block_n) (hn' : block_n ≤ d)
-    (hn'' : block_n ≤ M / (9 * d)) :
-    (flashRun scale modify Q K V (M / (9 * d)) block_n).slow.get flashOutput
-        = (attention scale modify Q K V).toList
-      ∧ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.fastPeak ≤ M
-      ∧ 18 * (q_len * d) * (kv_len * d)
-        ≤ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.transfers * M
-      ∧ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.transfers * M
+/-- The traffic of such tiles, from below and from above. -/
+theorem traffic_bounds {M : Nat} (hd : 0 < d) (hM : 9 * d ≤ M) (hq : M ≤ q_len * d)
+    (hk : M ≤ kv_len * d) :
+    18 * (q_len * d) * (kv_len * d)
+        ≤ (q_len * (d + d) + numTiles q_len (M / (9 * d)) * (kv_len * (d + d))) * M
+      ∧ (q_len * (d + d) + numTiles q_len (M / (9 * d)) * (kv_len * (d + d))) * M
         ≤ 40 * (q_len * d) * (kv_len * d) := by
   have hb : 0 < M / (9 * d) := Nat.div_pos hM (by omega)
-  obtain ⟨hv, _, hp⟩ := flash_memory scale modify Q K V hb hn
-  refine ⟨hv, Nat.le_trans hp (flashFast_le hd hn' hn''), ?_⟩
-  rw [flash_transfers scale modify Q K V hb hn]
   obtain ⟨h₁, h₂⟩ := numTiles_bounds hb q_len
   have h₃ : M / (9 * d) * (9 * d) ≤ M := Nat.div_mul_le_self _ _
   have h₄ : M < M / (9 * d) * (9 * d) + 9 * d := by
@@ -149,5 +139,25 @@ theorem flash_traffic (V : Matrix R kv_len d) {M block_n : Nat} (hd : 0 < d) (hM
     have h₆ := Nat.mul_le_mul_right (kv_len * d) h₅
     have h₇ := Nat.mul_le_mul_left (q_len * d) hk
     omega
+
+/-- **flash-traffic**: let fast memory have M elements, with 9·d ≤ M and M at most the size of Q and
+of K. In tiles of M / 9d queries, and at most d keys and as many, FlashAttention fits it, and moves
+between 18·q_len·kv_len·d² / M and 40·q_len·kv_len·d² / M elements. So with M given its traffic is
+still quadratic in the lengths: what is linear is memory. -/
+theorem flash_traffic (V : Matrix R kv_len d) {M block_n : Nat} (hd : 0 < d) (hM : 9 * d ≤ M)
+    (hq : M ≤ q_len * d) (hk : M ≤ kv_len * d) (hn : 0 < block_n) (hn' : block_n ≤ d)
+    (hn'' : block_n ≤ M / (9 * d)) :
+    (flashRun scale modify Q K V (M / (9 * d)) block_n).slow.get flashOutput
+        = (attention scale modify Q K V).toList
+      ∧ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.fastPeak ≤ M
+      ∧ 18 * (q_len * d) * (kv_len * d)
+        ≤ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.transfers * M
+      ∧ (flashRun scale modify Q K V (M / (9 * d)) block_n).counts.transfers * M
+        ≤ 40 * (q_len * d) * (kv_len * d) := by
+  have hb : 0 < M / (9 * d) := Nat.div_pos hM (by omega)
+  obtain ⟨hv, _, hp⟩ := flash_memory scale modify Q K V hb hn
+  refine ⟨hv, Nat.le_trans hp (flashFast_le hd hn' hn''), ?_⟩
+  rw [flash_transfers scale modify Q K V hb hn]
+  exact traffic_bounds hd hM hq hk
 
 end Attention.Claims

@@ -121,7 +121,11 @@ def test_a_stage_that_is_late_is_cut_and_loses_nothing(
     assert not made.children[0].alive
 
 
-def test_what_is_under_way_may_end_a_little_later(record: Record, made: Made) -> None:
+def test_what_is_under_way_may_end_a_little_later(
+    record: Record, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A busy machine may need more than the seconds that a GPU's has.
+    monkeypatch.setattr(lane, "GRACE", 600.0)
     start = time.monotonic()
     assert run(record, made, [job("slow"), job("say")], seconds=1.0)["slow"].status == "ok"
     assert time.monotonic() - start > 5.0

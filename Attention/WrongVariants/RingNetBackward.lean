@@ -29,7 +29,7 @@ open Spec
   (List.finRange 3).map fun i => ([g.dQ[i]], .sums ⟨[g.dK[i]], [g.dV[i]]⟩)
 
 /-- The gradients D of the rows. -/
-@[expose] def deltaOf (Q K : Matrix Int 3 1) (V dO : Matrix Rat 3 1) (dLse : Vec Rat 3) :
+@[expose] def rowDeltas (Q K : Matrix Int 3 1) (V dO : Matrix Rat 3 1) (dLse : Vec Rat 3) :
     Vec Rat 3 :=
   rowDelta (attentionDropout 1 Mask.full.toScoreMod Q K V fun _ _ => 1) dO dLse
 
@@ -41,8 +41,8 @@ abbrev NetComputesGradients (programs : Programs 5 3) (capacity : Nat) : Prop :=
     (∀ i : Fin 3, IsLogSumExp Rat L[i]
       ((List.finRange 3).map (score 1 Mask.full.toScoreMod Q K i))) →
     (backwardStart programs K V oneEach oneEach spare).run
-      (backwardOf Q L dO (deltaOf Q K V dO dLse) capacity) events = some net →
-    (∀ event, net.after (backwardOf Q L dO (deltaOf Q K V dO dLse) capacity) event = none) →
+      (backwardOf Q L dO (rowDeltas Q K V dO dLse) capacity) events = some net →
+    (∀ event, net.after (backwardOf Q L dO (rowDeltas Q K V dO dLse) capacity) event = none) →
     net.gradients = rightGradients Q K V dO dLse
 
 /-- Positive control: the program of the Spec is right. -/
@@ -82,7 +82,7 @@ theorem netComputesGradients (capacity : Nat) :
 @[expose] def gradientsOf (programs : Programs 5 3) (capacity : Nat)
     (events : List (RingEvent 3 3)) :
     Option (List (List (List Rat) × Option (List (List Rat) × List (List Rat)))) :=
-  let delta := deltaOf backwardQ backwardK backwardV backwardDO Vec.zero
+  let delta := rowDeltas backwardQ backwardK backwardV backwardDO Vec.zero
   (endOf (backwardOf backwardQ backwardL backwardDO delta capacity) events
     (backwardStart programs backwardK backwardV oneEach oneEach fun _ =>
       Vector.replicate 4 (.sums ⟨[#v[0]], [#v[0]]⟩))).map fun net => shown net.gradients

@@ -30,8 +30,10 @@ def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, A
             continue
         # In the order of the library, whatever order the names came in.
         mentions = [name for name in listing if name in declaration["mentions"]]
-        if not any(name.startswith("Attention.Spec.") for name in mentions):
-            problems.append(f"{entry['id']}: its statement mentions no Spec definition")
+        if not any(name.startswith(("Attention.Spec.", "Attention.Model.")) for name in mentions):
+            problems.append(
+                f"{entry['id']}: its statement mentions no definition of the Spec or of a model"
+            )
         # Classes are declared before those that ask for more.
         classes = [name for name in mentions if listing[name]["is_class"]]
         over = classes[-1] if classes else None

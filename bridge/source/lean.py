@@ -24,6 +24,8 @@ _DECLARATION = re.compile(
     rf"(?P<name>{NAME.pattern})?"
 )
 _CONTINUES = re.compile(r"\s|\||\)|\]|\}|⟩|:=|(?:where|deriving|termination_by|decreasing_by)\b")
+# With what may stand before it; `@[expose] section` is one, too.
+_SECTION = re.compile(r"(?:@\[[^\]]*\]\s*|(?:public|meta|noncomputable)\s+)*section\b")
 # Commands that are put before another one, which then begins after them.
 _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", re.DOTALL)
 # A name, or a binder in its brackets.
@@ -190,10 +192,9 @@ def declarations(source: str) -> tuple[Written, ...]:
         if words[0] == "namespace":
             inner = f"{scope.namespace}.{words[1]}" if scope.namespace else words[1]
             scopes.append(scope.inner(inner))
-        elif "section" in words[:2]:
-            # `public section` at the head of a file is closed by the end of the file.
-            if words[0] not in ("public", "@[expose]"):
-                scopes.append(scope.inner(scope.namespace))
+        elif _SECTION.match(piece):
+            # The one at the head of a file is closed by the end of the file.
+            scopes.append(scope.inner(scope.namespace))
         elif words[0] == "end":
             if len(scopes) > 1:
                 scopes.pop()

@@ -54,6 +54,11 @@ def test_namespaces_and_sections_end() -> None:
     )
     assert [one.name for one in found] == ["A.f", "A.B.g", "A.h", "i"]
     assert [one.variables for one in found] == ["variable (x : Nat)", "", "", ""]
+    found = declarations(
+        "module\n\n@[expose] public section\n\nnamespace A\n@[expose] section\ndef f := 1\nend\n"
+        "def g := 1\nnoncomputable section\ndef h := 1\nend\nend A\ndef i := 1\n"
+    )
+    assert [one.name for one in found] == ["A.f", "A.g", "A.h", "i"]
 
 
 def test_fields_and_constructors() -> None:

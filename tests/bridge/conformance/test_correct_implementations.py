@@ -85,9 +85,8 @@ def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) 
         if wrong or v.options - adapter.takes:
             declared.add(v.id)
     for v in (v for f in families for v in f.vectors if isinstance(v, SampledVector)):
-        if v.asked()[0].options - adapter.takes or (
-            v.grouped and "grouped-query" not in operations
-        ):
+        options = v.asked()[0].options | v.own_options
+        if options - adapter.takes or (v.grouped and "grouped-query" not in operations):
             declared.add(v.id)
     if name in ("pyimpl-reference", "pyimpl-tiled"):
         declared -= {v.id for f in families if f.operation in GRADIENTS for v in f.vectors}

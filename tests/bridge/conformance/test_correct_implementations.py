@@ -86,7 +86,8 @@ def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) 
             declared.add(v.id)
     for v in (v for f in families for v in f.vectors if isinstance(v, SampledVector)):
         options = v.asked()[0].options | v.own_options
-        if options - adapter.takes or (v.grouped and "grouped-query" not in operations):
+        takes = adapter.takes | (operations & {"dropout"})
+        if options - takes or (v.grouped and "grouped-query" not in operations):
             declared.add(v.id)
     if name in ("pyimpl-reference", "pyimpl-tiled"):
         declared -= {v.id for f in families if f.operation in GRADIENTS for v in f.vectors}

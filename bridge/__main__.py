@@ -344,11 +344,12 @@ def export(
 @main.command()
 @click.argument("name", nargs=-1)
 def axioms(name: tuple[str, ...]) -> None:
-    """Say which axioms theorems of the package in this folder rest on.
+    """Say which axioms a package's theorems rest on.
 
-    As `#print axioms` does, which Lean refuses in a module. The package is built first. NAME: of
-    the package or of what it imports; default: every theorem of the package itself. Exit status 1
-    if anything that it needs, in other packages too, rests on more than Lean's three axioms.
+    As `#print axioms` does, which Lean refuses in a module. The package is that of the folder in
+    which the command runs; it is built first. NAME: of the package or of what it imports; default:
+    every theorem of the package itself. Exit status 1 if anything that it needs, in other packages
+    too, rests on more than Lean's three axioms.
     """
     from bridge.audit.axioms import UnknownDeclarationError, rested
     from bridge.toolchain import find

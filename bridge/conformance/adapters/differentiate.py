@@ -9,13 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import packed
 from bridge.conformance.adapters.gradient_inputs import ORDER, Inputs, inputs_of
 from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, is_unchanged, stack
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
-from bridge.vectors.model.sampled import SampledGradientVector
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
@@ -129,8 +127,7 @@ def _alike(vector: GradientVector) -> bool:
 
 class OwnBackward:
     """What an adapter has whose implementation brings a backward pass: from what it gives forwards,
-    and where the vector has no bias, without one and with one of 0. Packed sequences are given to
-    the public function, if there is one of this backend."""
+    and where the vector has no bias, without one and with one of 0."""
 
     forward: Callable[[Tensor, Tensor, Tensor, ScoreOptions], Outputs]
     backward: Backward
@@ -139,9 +136,6 @@ class OwnBackward:
         return None
 
     def gradients(self: Any, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        backend = getattr(self, "backend", None)
-        if isinstance(vector, SampledGradientVector) and vector.packed is not None and backend:
-            return [packed.gradients(vector, vector.packed, dtype, device, backend)]
         ways = (False, True) if vector.bias is None else (False,)
         return [
             self._gradients(inputs_of(vector, DTYPES[dtype], device=device, zero_bias=zero_bias))

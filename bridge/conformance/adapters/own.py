@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 
 from bridge.conformance import interpreter
-from bridge.conformance.adapters import layouts
+from bridge.conformance.adapters import layouts, packed
 from bridge.conformance.adapters.adapter import Builtin, Part
-from bridge.conformance.adapters.differentiate import Backward, OwnBackward
+from bridge.conformance.adapters.differentiate import Backward, Found, OwnBackward
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.adapters.own_options import keywords, score_options
 from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
+from bridge.vectors.model.sampled import SampledGradientVector
 from bridge.vectors.model.tangents import TangentVector
 from pyimpl import attention
 from pyimpl.backends import reference_backward, tiled_backward
@@ -44,10 +46,18 @@ _EVERY_OPTION = frozenset(change.feature for change in CHANGES)
 
 
 class _Differentiable(OwnBackward):
-    """An implementation of `pyimpl` that has a backward pass."""
+    """An implementation of `pyimpl` that has a backward pass; packed sequences are given to the
+    public function."""
+
+    backend: Backend
 
     def run(self, batch: Batch) -> Outputs:
         return self.forward(batch.query, batch.key, batch.value, score_options(batch))
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
+        if isinstance(vector, SampledGradientVector) and vector.packed is not None:
+            return [packed.gradients(vector, vector.packed, dtype, device, self.backend)]
+        return super().gradients(vector, dtype, device)
 
 
 def own_tangents(vector: TangentVector, dtype: str, device: str, backend: Backend) -> Tangents:

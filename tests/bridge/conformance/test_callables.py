@@ -133,7 +133,7 @@ def test_every_vector_of_attention_goes_to_the_public_function(
     chosen = first_of_each(families, of_each)
     result = conformed(pyimpl.attention, chosen)
     taken = {"attention", "grouped-query", "sampled"}
-    # A function of one's own draws its own dropout, and is given no temperature.
+    # A function of others draws its own dropout, and is given none of these options.
     wanted = {
         v.id
         for f in chosen

@@ -21,6 +21,8 @@ from bridge.report.junit import junit
 from bridge.report.page import page
 from bridge.vectors.model.attention import Family
 
+# Most of its two minutes are other processes' and waiting for limits.
+pytestmark = pytest.mark.long
 FOLDER = Path(__file__).parent / "cheats"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cheats.md"
 CONDITIONS = Conditions(limit=2.0, also=(FOLDER / "honest.py",), required=True, seed=1)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.batch import DTYPES, Unread, error_text
+from bridge.conformance.inside.served import REFUSALS
 from bridge.errors import MendableError
 
 Function = Callable[..., Any]
@@ -44,10 +45,6 @@ GRADIENTS = ("gradients", "bias-gradients", "lse-gradients")
 NAMES = (*ARGUMENTS, *GRADIENTS)
 # Those that SDPA has too: tried where the signature does not tell. The others are `pyimpl`'s.
 _SDPA = ("scale", "is-causal", "boolean-mask", "floating-mask", "gqa")
-# How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
-# of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which every mistake of
-# shapes is one, over an argument that the function itself has.
-REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
 # Head sizes that are tried, with columns of zeros, where a small one is refused.
 _WIDTHS = (8, 16, 32, 64, 128)
 # Of a small call, in multiples of the number that has to divide each length.

@@ -12,14 +12,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.tiled import (
     LOG2E,
     THREADS_FROM,
     TILE_SCORES,
     Heads,
-    Scratch,
-    ThreadScratch,
     Tile,
     cuts,
     portions,

@@ -12,7 +12,8 @@ import torch
 from bridge.conformance.batch import Misbehaviour, Outputs, error_text
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import NAMES, Form, form_of
-from bridge.conformance.features import REFUSALS, Features
+from bridge.conformance.features import Features
+from bridge.conformance.inside.served import REFUSALS
 from bridge.conformance.rounding_model import generous
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost

@@ -36,9 +36,8 @@ from .shards import Shards, Split, fits, join, take
 GROUP, LENGTHS = "group", ("q_len", "kv_len")
 # The names of an output that is returned alone or before others.
 _OUTPUTS = ("result", "result 0")
-# The kinds of errors (`served`) by which a function refuses its arguments, as is done before
-# anything is sent.
-_REFUSALS = {"TypeError", "ValueError", "NotImplementedError", "AssertionError"}
+# The kinds of errors by which a function refuses its arguments, before anything is sent.
+_REFUSALS = {one.__name__ for one in served.REFUSALS}
 # Seconds by the clock in which, after one process has raised, the others raise as well or are
 # taken to wait for it. What is made of an error does not depend on them.
 _GRACE = 1.0

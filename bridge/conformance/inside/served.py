@@ -28,11 +28,13 @@ from .borrowed import Borrowed
 
 # The last outputs are kept for so many calls, to see whether their memory is used again.
 _KEPT = 4
+# How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
+# of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which every mistake of
+# shapes is one, over an argument that the function itself has.
+REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
 # What a judge makes of an error: the first of these that it is, so those that others are made of
-# come last. Which of them count as refusals, `bridge.conformance.features` says.
-_KINDS = (
-    TypeError, ValueError, NotImplementedError, AssertionError, RuntimeError, Exception,
-)  # fmt: skip
+# come last.
+_KINDS = (*REFUSALS, RuntimeError, Exception)
 Request = tuple[str, dict[str, Any], dict[str, Tensor]]
 
 

@@ -64,12 +64,19 @@ def wrong_gradients(
         want, got = right[name], vector.judged(name, whole)
         if got.shape != want.shape:
             raise ValueError(f"{vector.id}: d{name} is {got.shape}, should be {want.shape}")
-        off = np.abs(got - want)
-        bad = ~(off <= allowed[name])
-        if bad.any():
-            excess = np.where(bad, np.where(np.isfinite(off), off, np.inf), -1.0)
-            place = tuple(int(x) for x in np.unravel_index(np.argmax(excess), off.shape))
+        if (place := worst(got, want, allowed[name])) is not None:
             yield (
                 f"{vector.id}: d{name}{list(place)} is {got[place]}, should be {want[place]}, "
                 f"and may be {allowed[name][place]:.3g} away"
             )
+
+
+def worst(got: Floats, want: Floats, allowed: Floats) -> tuple[int, ...] | None:
+    """Where what was got is furthest from what it should be, of the places where it is further than
+    it may be; None if there is none."""
+    off = np.abs(got - want)
+    bad = ~(off <= allowed)
+    if not bad.any():
+        return None
+    excess = np.where(bad, np.where(np.isfinite(off), off, np.inf), -1.0)
+    return tuple(int(x) for x in np.unravel_index(np.argmax(excess), off.shape))

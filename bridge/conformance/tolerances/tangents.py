@@ -14,6 +14,7 @@ from bridge.conformance.adapters.gradient_inputs import Floats
 from bridge.conformance.batch import array, visible
 from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import Scored
+from bridge.conformance.tolerances.gradients import worst
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.tangents import TangentVector
@@ -90,11 +91,7 @@ def wrong_tangents(
         want = right[name]
         if got.shape != want.shape:
             raise ValueError(f"{vector.id}: {name} is {got.shape}, should be {want.shape}")
-        off = np.abs(got - want)
-        bad = ~(off <= allowed[name])
-        if bad.any():
-            excess = np.where(bad, np.where(np.isfinite(off), off, np.inf), -1.0)
-            place = tuple(int(x) for x in np.unravel_index(np.argmax(excess), off.shape))
+        if (place := worst(got, want, allowed[name])) is not None:
             yield (
                 f"{vector.id}: the tangent of {name}{list(place)} is {got[place]}, should be "
                 f"{want[place]}, and may be {allowed[name][place]:.3g} away"

@@ -54,7 +54,7 @@ def sight_of(
     without this one, `pyimpl`, and the function's own file or top-level package; also: files and
     folders that the user adds; problem: the file of a problem, for a model; loopback: whether its
     processes may talk to each other over a network of their own. Raises CallableError for a name
-    without a colon, for a file that is not there, and for a part of the judge."""
+    without a colon, for a file that is not there, and for a part of the judge, links to one too."""
     if not found.is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
     place, _, attribute = name.rpartition(":")
@@ -86,6 +86,10 @@ def sight_of(
             raise CallableError(f"there is no file {problem}")
         seen.append(problem.resolve())
     extra = [Path(path).resolve() for path in also]
+    answers = [path.resolve() for path in _answering()]
+    for path in (*seen, *extra):
+        if any(path.resolve().is_relative_to(one) for one in answers):
+            raise CallableError(f"is to see {path}, which is a part of what judges it")
     paths = [*(str(path) for path in extra if path.is_dir()), *paths]
     view = _together([*seen, *extra], devices)
     return Sight(replace(view, loopback=loopback), tuple(paths), name)
@@ -107,9 +111,9 @@ def _package(name: str) -> Path:
 
 
 def _module(name: str) -> Path | None:
-    """The file or folder of a top-level module, found without importing it; None for one that is
-    seen anyway, or that is not there."""
-    spec = importlib.machinery.PathFinder.find_spec(name)
+    """The file or folder of a top-level module, in the working folder if nowhere else, found
+    without importing it; None for one that is seen anyway, or that is not there."""
+    spec = importlib.machinery.PathFinder.find_spec(name, [*sys.path, os.getcwd()])
     if spec is None:
         return None
     origin = Path(spec.origin) if spec.origin and spec.has_location else None
@@ -142,6 +146,13 @@ def _together(seen: Iterable[Path], devices: list[str]) -> View:
         tuple(sorted(devices)),
         memory,
     )
+
+
+def _answering() -> list[Path]:
+    """What no user can show to a function either, by a link that the function's maker has sent for
+    example: the vectors and this package."""
+    own = Path(bridge.__file__).parent
+    return [own, default_directory(), own.parent / ".git", own.parent / "Attention"]
 
 
 def _private() -> list[Path]:

@@ -28,7 +28,9 @@ _SYSTEM = (
 _OF_GPUS = ("/sys/bus", "/sys/class", "/sys/devices", "/sys/module")
 _GPUS = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 # What of a checkout tells of the vectors, or could be changed into it.
-_OF_CHECKOUT = ("Attention", "bridge", "build", "docs", "tests", ".git")
+_OF_CHECKOUT = ("Attention", "bridge", "build", "dist", "docs", "tests", ".git")
+# Installed, this package, and the vectors as they are published for themselves.
+_PACKAGES = ("bridge", "attention_vectors")
 _MEMORY = 16 << 30
 
 
@@ -156,9 +158,10 @@ def _answering() -> list[Path]:
 
 
 def _private() -> list[Path]:
-    """What no function is to see: this package, wherever it is installed, and the vectors."""
+    """What no function is to see: this package and the vectors, wherever they are installed."""
     own = Path(bridge.__file__).parent
-    installed = [Path(path) / "bridge" for path in sys.path if _is_installed(path)]
+    folders = [Path(path) for path in sys.path if _is_installed(path)]
+    installed = [folder / name for folder in folders for name in _PACKAGES]
     checkout = own.parent
     if (checkout / "pyproject.toml").is_file():
         installed += [checkout / name for name in _OF_CHECKOUT]

@@ -139,6 +139,18 @@ def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
         sight_of("bridge.conformance.judge:judge", "cpu")
 
 
+def test_the_package_of_the_vectors_is_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site-packages" / "attention_vectors"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("answers = 42\n")
+    monkeypatch.syspath_prepend(package.parent)
+    name = written(tmp_path, "from attention_vectors import answers as attention\n")
+    with pytest.raises(CallableError, match="cannot import name 'answers'"), Session(name) as one:
+        one.open()
+
+
 def test_no_link_shows_the_vectors(tmp_path: Path) -> None:
     """Within a folder that is seen they are hidden; alone they are refused."""
     vectors = default_directory()

@@ -15,11 +15,15 @@ public import Attention.Algebra.Tangent
 public import Attention.Algebra.Vector
 public import Attention.Claims.Approximation.Basic
 public import Attention.Claims.Approximation.Bounded
+public import Attention.Claims.Approximation.BoundedSet
 public import Attention.Claims.Approximation.Continuous
 public import Attention.Claims.Approximation.ContinuousReal
 public import Attention.Claims.Approximation.Lipschitz
 public import Attention.Claims.Approximation.Nearest
 public import Attention.Claims.Approximation.Net
+public import Attention.Claims.Approximation.NetTransformer
+public import Attention.Claims.Approximation.TransformerApproximates
+public import Attention.Claims.Approximation.TransformerReal
 public import Attention.Claims.Approximation.UniversalApproximation
 public import Attention.Claims.Attention.DotProduct
 public import Attention.Claims.Attention.Equivalence

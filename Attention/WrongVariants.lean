@@ -55,7 +55,9 @@ public import Attention.WrongVariants.Tangent
 public import Attention.WrongVariants.TiedOutput
 public import Attention.WrongVariants.TileBounds
 public import Attention.WrongVariants.Transformer
+public import Attention.WrongVariants.TransformerApproximates
 public import Attention.WrongVariants.TransformerMemorises
+public import Attention.WrongVariants.TransformerReal
 public import Attention.WrongVariants.TransformerTokens
 public import Attention.WrongVariants.Varlen
 

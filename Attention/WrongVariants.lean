@@ -5,6 +5,7 @@ public import Attention.WrongVariants.Algorithm
 public import Attention.WrongVariants.Backward
 public import Attention.WrongVariants.BackwardDropout
 public import Attention.WrongVariants.BackwardHeads
+public import Attention.WrongVariants.BackwardLayers
 public import Attention.WrongVariants.BackwardOptions
 public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout

@@ -13,7 +13,7 @@ import pytest
 
 import pyimpl
 from pyimpl.backends.kernels.offline import compile as offline
-from pyimpl.backends.kernels.offline.cases import Case, cases, compiles
+from pyimpl.backends.kernels.offline.cases import ONLY, Case, cases, compiles
 from pyimpl.backends.kernels.offline.compile import (
     ARCHITECTURES,
     SHARED_MEMORY,
@@ -66,10 +66,15 @@ def test_records_are_kept_by_case_architecture_and_sources(
     monkeypatch.setattr(offline.os, "cpu_count", lambda: 1)
     which = cases(quick=True)
     every = [(arch, case) for arch in ARCHITECTURES for case in which if compiles(arch, case)]
-    assert len(every) == len(ARCHITECTURES) * (len(which) - 1) + 1
+    special = sum(case.kernel in ONLY for case in which)
+    assert len(every) == len(ARCHITECTURES) * (len(which) - special) + special
+    steps: list[tuple[int, int]] = []
     for _ in range(2):
-        records = compile_offline(ARCHITECTURES, which)
+        records = compile_offline(
+            ARCHITECTURES, which, progress=lambda done, total: steps.append((done, total))
+        )
         assert [(r.arch, r.case) for r in records] == every
+    assert steps == [(done, len(every)) for done in range(1, len(every) + 1)]
     assert compiled == every
     # What cannot be read is found out again, and so is everything with other sources.
     kept = list(empty_cache.rglob("record.json"))
@@ -162,6 +167,8 @@ HOPPER = replace(
     RECORD, case=Case("hopper", "bf16", 128), exponentials=66, overlapped=66, regrouped=True
 )
 
+OF_QUERIES = replace(HOPPER, case=Case("hopper-queries", "bf16", 128))
+
 
 @pytest.mark.parametrize(
     ("record", "said"),
@@ -170,10 +177,12 @@ HOPPER = replace(
         (replace(HOPPER, overlapped=65), "of 66 exponentials in the loop 65 are taken"),
         (replace(HOPPER, exponentials=0, overlapped=0), "of 0 exponentials in the loop 0 are"),
         (replace(HOPPER, regrouped=False), "no warps give their registers away"),
+        (replace(OF_QUERIES, overlapped=65), "of 66 exponentials in the loop 65 are taken"),
     ],
 )
 def test_what_a_kernel_with_warps_of_their_own_has_lost_is_said(record: Record, said: str) -> None:
-    assert misfits([HOPPER]) == []
+    wide = replace(OF_QUERIES, case=Case("hopper-queries", "bf16", 256), overlapped=3)
+    assert misfits([HOPPER, OF_QUERIES, wide]) == []
     (message,) = misfits([record])
     assert said in message
 
@@ -192,14 +201,26 @@ def test_the_loop_of_a_bias_s_gradient_may_be_gone(instructions: int) -> None:
 def test_the_command_fails_with_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def found(*_: Any) -> list[Record]:
+    def found(*_: Any, **__: Any) -> list[Record]:
         return [RECORD, replace(RECORD, tensor_memory=544)]
 
     monkeypatch.setattr(offline, "compile_offline", found)
     assert offline.main(["--quick"]) == 1
     assert "544 columns" in capsys.readouterr().err
-    monkeypatch.setattr(offline, "compile_offline", lambda *_: [RECORD])
+    monkeypatch.setattr(offline, "compile_offline", lambda *_, **__: [RECORD])
     assert offline.main(["--quick"]) == 0
+
+
+def test_lines_say_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter([0.0, 10.0, 20.0, 30.0, 80.0])
+    monkeypatch.setattr(offline.time, "monotonic", lambda: next(seconds))
+    show = offline.progress_lines(15.0)
+    for done in (1, 2, 3, 4):
+        show(done, 4)
+    # Nothing within 15 s of the start or of the line before, and nothing at the end.
+    assert capsys.readouterr().err == "2 of 4 compiled, about 0.3 min left\n"
 
 
 def test_an_error_of_the_compiler_is_reported() -> None:

@@ -100,7 +100,7 @@ end
 
 variable [OrderedField R] [NaturalExp R]
 
-/-- **attention-approximates-on-sets**: for each ε > 0 and each uniformly continuous function f on a
+/-- For each ε > 0 and each uniformly continuous function f on a
 bounded set, over an Archimedean field, there are points C of the set and a number β₀ such that
 attention by distance over C with the values of f there is within ε of f on the set, at each inverse
 temperature of at least β₀. -/

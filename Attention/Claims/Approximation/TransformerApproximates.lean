@@ -108,7 +108,7 @@ end
 
 variable [OrderedField R] [NaturalExp R]
 
-/-- **universal-approximation-decoder**: over an Archimedean field, for each ε > 0 and each
+/-- Over an Archimedean field, for each ε > 0 and each
 uniformly continuous function f on a bounded set there is a decoder within ε of f on the set, whose
 source does not depend on x and whose target is one row, linear in x. Of the root in its
 normalisations it is asked that it is positive above εnorm, and bounded from there up to each
@@ -136,7 +136,7 @@ theorem universal_approximation_decoder
   rw [← decoder_attends] at e
   exact e
 
-/-- **universal-approximation-transformer**: the claim of universal approximation as far as it is
+/-- The claim of universal approximation as far as it is
 true: over an Archimedean field, for each ε > 0 and each uniformly continuous function on a bounded
 set there is a transformer within ε of it on the set. -/
 theorem universal_approximation_transformer

@@ -23,6 +23,8 @@ FAMILIES = (
 # By it alone the faults of backward passes show that are listed beside them.
 MASKS = "gradient-past-tiles-masks"
 WIDE = ("varlen-wide-heads", "paged-wide-heads")
+# Those that show the faults of dropout, temperatures and packed heads.
+PARTS = sorted({family for _, family in parts.FAULTS.values()})
 
 
 def judged(call: Function, dtype: str, *names: str) -> Result:
@@ -47,8 +49,8 @@ def test_each_fault_is_caught(fault: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_other_family_catches_it(fault: str) -> None:
-    """So it is what these families are there for."""
-    others = [name for name in committed.names() if name not in (*FAMILIES, MASKS)]
+    """So it is what these families are there for, and those of the parts, which came later."""
+    others = [name for name in committed.names() if name not in (*FAMILIES, MASKS, *PARTS)]
     assert not judged(function(fault), "float32", *others).failures
 
 
@@ -73,7 +75,7 @@ SHOWN_ELSEWHERE = {"bias_of_rows_in_tile"}
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", sorted(backward.FAULTS.keys() - SHOWN_ELSEWHERE))
 def test_no_other_family_catches_that_backward_pass(fault: str) -> None:
-    others = [name for name in committed.names() if name != MASKS]
+    others = [name for name in committed.names() if name not in (MASKS, *PARTS)]
     assert not judged(backward.function(fault), "float32", *others).failures
 
 
@@ -101,10 +103,6 @@ def test_no_other_packed_or_paged_family_catches_it(fault: str) -> None:
 
 def judged_parts(fault: str, *names: str) -> Result:
     return run(parts.Parts(fault), committed.families(*names), "float32")
-
-
-# The families that show them.
-PARTS = sorted({family for _, family in parts.FAULTS.values()})
 
 
 def test_right_dropout_temperatures_and_packed_heads_pass() -> None:

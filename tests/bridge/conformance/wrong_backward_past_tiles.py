@@ -95,7 +95,8 @@ def _attend(
         mask = mask[:, :1] if fault == "mask_of_first_head" else mask
         seen = seen & (mask[:1] if fault == "mask_of_first_entry" else mask)
     scores = scores.masked_fill(~seen, -torch.inf)
-    dead = ~seen.any(-1, keepdim=True)
+    # By a bias, too.
+    dead = scores.amax(-1, keepdim=True) == -torch.inf
     alive = scores.masked_fill(dead, 0.0)
     out = alive.softmax(-1).masked_fill(dead, 0.0) @ value
     lse = alive.logsumexp(-1)

@@ -86,7 +86,7 @@ def device_here() -> Device:
 
 
 class Offline:
-    """A driver of Triton's that names a target and has nothing to run on: what `Launch.compiled`
+    """A driver of Triton's that names a target and has nothing to run on: what `Launch.compile`
     asks of one. With it Triton's cache gets the same entries as on the device."""
 
     def __init__(self, capability: int) -> None:

@@ -133,7 +133,7 @@ def compiling(work: Work, given: Fields) -> Job:
     for case in (one.case, ragged_case(one.case, Sizes(**given["sizes"]))):
         prepared = _prepare(one, make_inputs(case, META), given["capability"])
         for launch in prepared.launches:
-            compiled = launch.compiled()
+            compiled = launch.compile()
             if compiled.hash in kernels:
                 continue
             found = kernels[compiled.hash] = {"shared": compiled.metadata.shared}

@@ -212,7 +212,7 @@ class MultiHeadAttention(nn.Module):
         context = checked_context(context_parallel)
 
         def prepare() -> _Given:
-            return self._given(
+            return self._check_and_project(
                 query, key, value, projected, attn_mask, key_mask, context,
                 is_causal=is_causal, causal_alignment=causal_alignment, window=window, **changes,
             )  # fmt: skip
@@ -239,7 +239,7 @@ class MultiHeadAttention(nn.Module):
         result: Tensor = self.out_proj(out)
         return result
 
-    def _given(
+    def _check_and_project(
         self,
         query: Tensor,
         key: Tensor | None,

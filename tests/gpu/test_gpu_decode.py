@@ -16,7 +16,7 @@ from kernel_checks import judge, score_options
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 from pyimpl.backends.kernels.varlen import varlen
 
 skip_elsewhere()
@@ -71,7 +71,7 @@ def test_pages(dtype: torch.dtype, page_size: int) -> None:
     pool = [normal(3 * max_pages, page_size, 2, 128, dtype=dtype, seed=s) for s in (1, 2)]
     table = torch.randperm(3 * max_pages, device=DEVICE).reshape(3, max_pages).int()
     options = score_options(query, right=0)
-    out, lse = paged(query, *pool, table, lens, options, bottom_right=True)
+    out, lse = decode_paged(query, *pool, table, lens, options, bottom_right=True)
     for b, kv_len in enumerate(lens.tolist()):
         key, value = (x[table[b].long()].flatten(0, 1)[:kv_len].transpose(0, 1)[None] for x in pool)
         one = (out[b : b + 1], lse[b : b + 1])

@@ -236,7 +236,7 @@ def backward(
         def takes() -> bool:
             return hopper_backward.why_not(given, grad_k, grad_v) is None
 
-        hopper = kept.decided(takes, tensors, numbers)
+        hopper = kept.decide_once(takes, tensors, numbers)
     tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 

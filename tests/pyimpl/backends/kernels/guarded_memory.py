@@ -16,7 +16,7 @@ from torch import Tensor
 from pyimpl.backends.kernels.backward import backward
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward, forward_into
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.backends.kernels.varlen import varlen
 from pyimpl.internal.gradients import Wanted
@@ -79,7 +79,9 @@ def others() -> None:
         plain = score_options(q, alibi_slopes=slopes, sinks=sinks, left=20)
         forward(q, k, v, options, block_m=16, block_n=16)
         decode(q, k, v, options, kv_lens=guarded(lens)[0], num_splits=2, block_n=16)
-        paged(q, *guarded(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16)
+        decode_paged(
+            q, *guarded(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16
+        )
         cu_q, cu_k = guarded(cu_seqlens, cu_seqlens)
         varlen(*guarded(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
 

@@ -16,7 +16,7 @@ from pyimpl.backends.kernels import decode as decoding
 from pyimpl.backends.kernels.combine import combine_into
 from pyimpl.backends.kernels.decode import decode, programs_each, split_count, visited_keys
 from pyimpl.backends.kernels.forward import forward
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
@@ -157,7 +157,7 @@ def test_pages(page_size: int, num_splits: int) -> None:
     (keys, values), table = in_pages([key, value], lens, page_size)
     options = score_options(query, left=40, right=0, sinks=torch.tensor([0.0, 1.0, -1.0, 2.0]))
     arguments = {"bottom_right": True, "num_splits": num_splits, "block_n": 16}
-    result = paged(query, keys, values, table, lens, options, **arguments)
+    result = decode_paged(query, keys, values, table, lens, options, **arguments)
     expected = decode(query, key, value, options, kv_lens=lens, **arguments)
     assert torch.equal(result[0], expected[0])
     assert torch.equal(result[1], expected[1])
@@ -170,7 +170,7 @@ def test_a_page_that_is_not_there_gives_nan() -> None:
     (keys, values), table = in_pages([key, value], lens, 16)
     for number in (-1, len(keys), 2**31 - 1):
         table[1, 0] = number
-        out, _ = paged(query, keys, values, table, lens, score_options(query), block_n=16)
+        out, _ = decode_paged(query, keys, values, table, lens, score_options(query), block_n=16)
         assert bool(out[1].isnan().all())
         assert not bool(out[0].isnan().any())
 
@@ -252,9 +252,9 @@ def test_refusals() -> None:
             decode(query, key, value, options, **arguments)
     pages = torch.zeros(5, 16, 1, 16)
     with pytest.raises(ValueError, match=r"page_table must be .* \[2, 2\] .* not torch.int64"):
-        paged(query, pages, pages, table.long(), lens.int(), options)
+        decode_paged(query, pages, pages, table.long(), lens.int(), options)
     with pytest.raises(ValueError, match=r"value must be .*\[5, 1, 16, 16\].* not .*\[4, 1, 16"):
-        paged(query, pages, pages[:4], table, lens.int(), options)
+        decode_paged(query, pages, pages[:4], table, lens.int(), options)
     with pytest.raises(ValueError, match="takes float32, float16 and bfloat16"):
         decode(query.double(), key, value, options)
     with pytest.raises(ValueError, match=r"parts must be torch.float32 .* not torch.float16"):

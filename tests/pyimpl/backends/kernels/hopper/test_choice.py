@@ -178,9 +178,9 @@ def test_the_other_functions_have_no_kernel_in_gluon() -> None:
 
 
 def test_the_backward_pass_is_that_of_triton_s_kernels() -> None:
-    assert dispatch.differentiated("gluon") == "triton"
+    assert dispatch.backend_of_backward("gluon") == "triton"
     for backend in ("auto", "triton", "tiled", "reference"):
-        assert dispatch.differentiated(backend) == backend
+        assert dispatch.backend_of_backward(backend) == backend
 
 
 def chosen(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:

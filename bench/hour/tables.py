@@ -230,7 +230,7 @@ def vectors(findings: Findings) -> list[str]:
     return ["Vectors", *lines] if lines else []
 
 
-def undone(findings: Findings) -> list[str]:
+def gaps(findings: Findings) -> list[str]:
     """What was not done, or came to no good end."""
     lines = []
     for x in findings:
@@ -246,7 +246,7 @@ def undone(findings: Findings) -> list[str]:
 
 
 PARTS: tuple[Callable[[Findings], list[str]], ...] = (
-    wrong, rates, checks, proposals, fastest, why, races, peers, vectors, undone,
+    wrong, rates, checks, proposals, fastest, why, races, peers, vectors, gaps,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from bench.check import Check, rounding_of
 CASES = [
     case(dtype=dtype, q_len=256, kv_len=256, heads=4, kv_heads=2, head_dim=32, batch=2, mask=mask)
     for dtype in ("float32", "bfloat16", "float16")
-    for mask in (Mask("full"), Mask("causal", None, 0), Mask.named("window", 16))
+    for mask in (Mask("full"), Mask("causal", None, 0), Mask.of_name("window", 16))
 ]
 MUTANTS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": torch.zeros_like,

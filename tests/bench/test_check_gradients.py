@@ -21,7 +21,7 @@ CASES = [
         head_dim=32, batch=2, mask=mask,
     )
     for dtype, kv_heads in (("float32", 2), ("bfloat16", 4), ("float16", 2))
-    for mask in (Mask("full"), Mask("causal", None, 0), Mask.named("window", 16))
+    for mask in (Mask("full"), Mask("causal", None, 0), Mask.of_name("window", 16))
 ]  # fmt: skip
 MUTANTS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": torch.zeros_like,

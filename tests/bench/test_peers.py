@@ -20,7 +20,7 @@ from bench.peers import PEERS, Peer, Refused, ours
 
 BACKWARD: tuple[Operation, ...] = ("forward+backward", "backward")
 FORWARD = [
-    case(q_len=12, kv_len=12, mask=Mask.named(name, 3), kv_heads=1)
+    case(q_len=12, kv_len=12, mask=Mask.of_name(name, 3), kv_heads=1)
     for name in ("full", "causal", "window", "window-both", "boolean")
 ]
 DECODE = case(
@@ -117,7 +117,7 @@ def test_flash_attn_is_asked_for_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     called: list[dict[str, Any]] = []
-    inputs = make_inputs(case(q_len=12, kv_len=12, kv_heads=1, mask=Mask.named(mask, 3)), CPU)
+    inputs = make_inputs(case(q_len=12, kv_len=12, kv_heads=1, mask=Mask.of_name(mask, 3)), CPU)
     monkeypatch.setitem(sys.modules, module, fake_flash_attn(inputs, table, called))
     assert_right(PEERS[name], inputs)
     assert called == [{"shapes": [[1, 12, 2, 8], [1, 12, 1, 8], [1, 12, 1, 8]], **asked}]

@@ -42,7 +42,7 @@ def test_several_lengths_are_lines_over_them_one_panel_for_each_mask() -> None:
 
 def test_one_length_is_bars_over_the_masks() -> None:
     (panel,) = plot.panels(
-        measured([case(mask=Mask("full")), case(mask=Mask.named("window", 2))]), RATES
+        measured([case(mask=Mask("full")), case(mask=Mask.of_name("window", 2))]), RATES
     )
     assert not panel.by_length
     assert panel.ticks == ("full", "window (2, 0)")

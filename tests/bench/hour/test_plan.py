@@ -140,14 +140,14 @@ def test_what_is_known_is_not_done_again() -> None:
 
 def test_what_is_known_is_not_compiled_again() -> None:
     first = plan()
-    compiled = [job.name for job in first.compiled()]
+    compiled = [job.name for job in first.compilations()]
     assert len(set(compiled)) == len(compiled)
     wanted = {compiled_by(job) for stage in STAGES for job in first.jobs(stage.name, {})}
     assert set(compiled) <= wanted
     jobs = [job for stage in ("correct", "tune", "why") for job in first.jobs(stage, {})]
-    assert plan(*(ended(job.name) for job in jobs)).compiled() == []
+    assert plan(*(ended(job.name) for job in jobs)).compilations() == []
     # One that was judged and not yet timed is wanted still.
-    assert len(plan(*(ended(job.name) for job in first.jobs("correct", {}))).compiled()) > 100
+    assert len(plan(*(ended(job.name) for job in first.jobs("correct", {}))).compilations()) > 100
 
 
 @pytest.mark.parametrize("status", ["failed", "late", "crashed"])
@@ -156,7 +156,7 @@ def test_what_could_not_be_compiled_is_not_tried_again(status: str) -> None:
     found = plan(ended(compile_name(one), status))
     assert one not in found.tuned
     assert one not in found.defaults
-    assert compile_name(one) not in {job.name for job in found.compiled()}
+    assert compile_name(one) not in {job.name for job in found.compilations()}
     assert one in plan(ended(compile_name(one))).tuned
 
 

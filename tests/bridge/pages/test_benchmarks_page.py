@@ -31,7 +31,7 @@ def result(name: str, ms: float, ratio: float | None) -> Result:
 
 def measured(mask: str, *ratios: float, operation: str = "forward") -> Measured:
     length = 1 if operation == "decode" else 64
-    case = Case(operation, "float32", 1, 4, 2, length, 64, 8, Mask.named(mask, 16))  # type: ignore[arg-type]
+    case = Case(operation, "float32", 1, 4, 2, length, 64, 8, Mask.of_name(mask, 16))  # type: ignore[arg-type]
     names = ("sdpa-flash", "flex")
     peers = [result(n, 3.0, ratio) for n, ratio in zip(names, ratios, strict=False)]
     refused = Result("flash-attn", "refused", "it is not here")

@@ -152,7 +152,7 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
         sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
     try:
-        section = verification.library.audited(verification.stage)
+        section = verification.library.find_build_and_audit(verification.stage)
         ok = not second_kernel or _second_kernel(verification.library, section, console)
     except LibraryFailure:
         # Its stage has said why.
@@ -351,7 +351,7 @@ def axioms(name: tuple[str, ...]) -> None:
     every theorem of the package itself. Exit status 1 if anything that it needs, in other packages
     too, rests on more than Lean's three axioms.
     """
-    from bridge.audit.axioms import UnknownDeclarationError, rested
+    from bridge.audit.axioms import UnknownDeclarationError, axioms_of
     from bridge.toolchain import find
     from bridge.toolchain.lake import package_root
 
@@ -363,7 +363,7 @@ def axioms(name: tuple[str, ...]) -> None:
         tell_problems(console, errors or ["the package does not build"])
         sys.exit(1)
     try:
-        found = rested(lean, name)
+        found = axioms_of(lean, name)
     except UnknownDeclarationError as error:
         raise Problem(f"NAME: {error}") from error
     for line in found.lines:

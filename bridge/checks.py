@@ -76,7 +76,7 @@ class _Running:
     output: IO[bytes] | None
     start: float
 
-    def ended(self) -> Times | None:
+    def poll(self) -> Times | None:
         """How long it took, or None: it runs."""
         found, status, used = os.wait4(self.process.pid, os.WNOHANG)
         if found == 0:
@@ -312,7 +312,7 @@ class Run:
     def together(self, several: Sequence[Check]) -> _Running | None:
         """Run checks beside each other, as many as there are cores; the first that fails, while
         others still run."""
-        waiting = [check for check in several if not self.unchanged(check)]
+        waiting = [check for check in several if not self.skip_unchanged(check)]
         captured = sum(check.one_core for check in waiting) > 1
         if len(waiting) > 1:
             self.say(f"      beside each other: {', '.join(check.name for check in waiting)}")
@@ -322,7 +322,7 @@ class Run:
                 waiting.remove(check)
                 self.running.append(self.begin(check, captured=captured and check.one_core))
             for one in tuple(self.running):
-                if (times := one.ended()) is None:
+                if (times := one.poll()) is None:
                     continue
                 self.running.remove(one)
                 if one.process.returncode != 0:
@@ -348,7 +348,7 @@ class Run:
         found = [check for check in waiting if check.one_core and check.after not in ahead]
         return (found or [check for check in waiting if len(waiting) == 1])[: max(free, 0)]
 
-    def unchanged(self, check: Check) -> bool:
+    def skip_unchanged(self, check: Check) -> bool:
         """Whether it has passed with what it depends on; this is said."""
         if not check.inputs or self.fresh:
             return False

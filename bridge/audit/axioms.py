@@ -27,7 +27,7 @@ class Rested:
     trusted: str
 
 
-def rested(lean: Lean, names: Sequence[str] = ()) -> Rested:
+def axioms_of(lean: Lean, names: Sequence[str] = ()) -> Rested:
     """What declarations of a package that is built, or of what it needs, rest on. names: none for
     all theorems of the package's own. Raises UnknownDeclarationError."""
     audit = lean.audit(replay=False)

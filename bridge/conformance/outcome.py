@@ -326,5 +326,5 @@ def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
     for query, options in calls:
         # What a call raises, the vectors show.
         with contextlib.suppress(Exception):
-            found.update(function.borrowed(query, query, query, **options))
+            found.update(function.find_borrowed(query, query, query, **options))
     return tuple(sorted(found))

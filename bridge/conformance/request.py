@@ -372,7 +372,7 @@ def fresh_vectors(
         definition=definition,
         multiple=multiple,
     )
-    listed = drawn.listed()
+    listed = drawn.list_names()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")
     check_known("families", names, [name for name, _ in listed], "a fresh family of this count")
     return drawn

@@ -233,5 +233,5 @@ def _together(vector: Vector, parts: list[VectorResult]) -> VectorResult:
         worst=worst,
         failing=failing,
         lse_reason=next((part.lse_reason for part in parts if part.lse_reason), None),
-        detail=Detail.joined([x for x in details if x is not None]) if failing else None,
+        detail=Detail.join([x for x in details if x is not None]) if failing else None,
     )

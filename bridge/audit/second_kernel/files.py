@@ -23,7 +23,7 @@ def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
             "what a native Lean stores has 64-bit words, which are not read here: use lean4export, "
             "or set ATTENTION_LEAN=embedded"
         )
-    stored = lean.stored()
+    stored = lean.stored_parts()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

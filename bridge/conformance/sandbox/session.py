@@ -173,7 +173,7 @@ class Session:
             self._start()
             first = max(self.limit, _IMPORT_SECONDS)
             what = {"name": self.sight.name, "problem": self.problem, "device": self.device}
-            frame = self._asked("open", what, {}, Limit(first, first))
+            frame = self._ask("open", what, {}, Limit(first, first))
             if frame.kind == "refused":
                 raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
             if frame.kind == "lost":
@@ -202,29 +202,29 @@ class Session:
                 raise Lost(f"was not run: {times} calls before it {how}", how)
         try:
             self.open()
-            return self._asked(kind, fields, tensors, Limit(self.limit, self.limit))
+            return self._ask(kind, fields, tensors, Limit(self.limit, self.limit))
         except WireError as error:
             self.end()
-            raise self._lost(
+            raise self._note_loss(
                 f"sent what is no answer: {error}", "sent what is no answer"
             ) from error
         except Lost as lost:
-            raise self._lost(str(lost), lost.how) from lost
+            raise self._note_loss(str(lost), lost.how) from lost
         except CallableError as error:
             again = f"ended its process, and {error} the next time"
-            raise self._lost(again, "ended the process") from error
+            raise self._note_loss(again, "ended the process") from error
 
     def spoil(self, sentence: str) -> Lost:
         """The answer of this process was none, as who reads it has seen."""
         self.end()
-        return self._lost(f"sent what is no answer: {sentence}", "sent what is no answer")
+        return self._note_loss(f"sent what is no answer: {sentence}", "sent what is no answer")
 
     def lose(self, sentence: str) -> Lost:
         """This process says that one of several has ended: so do all."""
         self.end()
-        return self._lost(sentence, "ended the process")
+        return self._note_loss(sentence, "ended the process")
 
-    def _lost(self, sentence: str, how: How) -> Lost:
+    def _note_loss(self, sentence: str, how: How) -> Lost:
         self.lost[how] += 1
         self.last_loss = sentence
         return Lost(sentence, how)
@@ -234,7 +234,7 @@ class Session:
         first = None
         for walls in self.ways:
             self._running = self._fork(walls)
-            frame = self._heard(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
+            frame = self._hear(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
             why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
             self.without_walls = first = first or why
             if why is None or (not walls and not self.required):
@@ -258,16 +258,16 @@ class Session:
         watch = Watch(pid, Limit(self.limit, self.limit))
         return _Running(watch, 2 if walls else 1, to_it, from_it, ended, said)
 
-    def _asked(
+    def _ask(
         self, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor], limit: Limit
     ) -> Frame:
         number = next(self._numbers)
         request = pack(kind, {**fields, "number": number}, tensors)
-        frame = self._heard(limit, request)
+        frame = self._hear(limit, request)
         wire.whole(frame.field("number"), "a number of a request", number, number)
         return frame
 
-    def _heard(self, limit: Limit, request: bytes = b"") -> Frame:
+    def _hear(self, limit: Limit, request: bytes = b"") -> Frame:
         """The next frame, after this request. Raises Lost and WireError."""
         running = self._running
         assert running is not None
@@ -300,10 +300,10 @@ class Session:
                 self.end()
                 raise Lost(f"did not return: {passed}", "did not return")
             if time.monotonic() - counted > _COUNTED_EVERY:
-                self._bounded(running)
+                self._check_bounds(running)
                 counted = time.monotonic()
 
-    def _bounded(self, running: _Running) -> None:
+    def _check_bounds(self, running: _Running) -> None:
         """Raises Lost for processes that are too many or hold too much memory together."""
         view, processes = self.sight.view, running.watch.processes
         held = 0

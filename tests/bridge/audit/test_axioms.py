@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import bridge.toolchain
 from bridge.__main__ import main
-from bridge.audit.axioms import UnknownDeclarationError, rested
+from bridge.audit.axioms import UnknownDeclarationError, axioms_of
 from bridge.toolchain import Lean
 from bridge.toolchain.audit import Audit, Declaration
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult
@@ -71,12 +71,12 @@ def test_the_theorems_of_the_package_itself(
 
 def test_declarations_by_name(tmp_path: Path) -> None:
     lean = cast(Lean, Played(tmp_path))
-    assert rested(lean, ["base", "Own.value"]).lines == (
+    assert axioms_of(lean, ["base", "Own.value"]).lines == (
         "'base' depends on axioms: [sorryAx]",
         "'Own.value' does not depend on any axioms",
     )
     with pytest.raises(UnknownDeclarationError, match="'other' is no declaration of the package"):
-        rested(lean, ["own", "other"])
+        axioms_of(lean, ["own", "other"])
 
 
 def test_a_finding_in_whichever_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,7 @@ MUTANTS = {
     ),
     "softcap in proportion to the result": (
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap",
-        "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_capped(products, changes))",
+        "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_apply_softcap(products, changes))",
     ),
     "one rounding less of a sum": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a sum that is stored exactly": (" + math.log1p(stored))", ")"),

@@ -57,10 +57,10 @@ def test_the_results_are_those_of_the_definition(seed: int) -> None:
 @given(st.integers(0, 1 << 40), st.integers(1, 20))
 def test_a_vector_depends_on_the_seed_and_its_number_alone(seed: int, count: int) -> None:
     first, more = Fresh(seed, count), Fresh(seed, 21)
-    assert first.listed() == more.listed()[:count]
+    assert first.list_names() == more.list_names()[:count]
     known = inputs(more)
-    assert inputs(first) == {id: known[id] for _, id in first.listed()}
-    (id,) = (id for _, id in first.listed()[-1:])
+    assert inputs(first) == {id: known[id] for _, id in first.list_names()}
+    (id,) = (id for _, id in first.list_names()[-1:])
     assert inputs(replace(first, ids=(id,))) == {id: known[id]}
 
 
@@ -323,7 +323,7 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
 def test_every_run_has_some_unless_vectors_are_chosen() -> None:
     drawn = fresh_vectors(None, None, False, (), ())
     assert drawn is not None
-    assert len(drawn.listed()) == COUNT
+    assert len(drawn.list_names()) == COUNT
     assert fresh_vectors(None, None, False, (), ()) != drawn
     assert fresh_vectors(None, None, False, ("causal",), ()) is None
     assert fresh_vectors(None, 0, False, (), ()) is None

@@ -165,16 +165,16 @@ def test_what_a_normalisation_takes_away_does_not_count() -> None:
     norm = nn.LayerNorm(4, dtype=torch.float32).requires_grad_(False)
     x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], dtype=torch.float64)
     shared = torch.full((1, 1), 0.01, dtype=torch.float64)
-    _, bare = tolerance(lambda r: r.normed(x, norm), torch.float32)
+    _, bare = tolerance(lambda r: r.layer_norm(x, norm), torch.float32)
     _, moved = tolerance(
-        lambda r: r.normed(x + r.rounded(torch.zeros_like(shared), shared), norm), torch.float32
+        lambda r: r.layer_norm(x + r.round(torch.zeros_like(shared), shared), norm), torch.float32
     )
     # Its derivative is 0 but for the rounding of float64: of 4 derivatives, each at most 2 / s,
     # that cancel in a sum, after fewer than 64 operations; and the bounds' sum is taken twice.
     deviation = x.std(unbiased=False)
     rounding = 2 * shared * 4 * 2 / deviation * 64 * torch.finfo(torch.float64).eps
     assert bool(((moved - bare).abs() <= rounding).all())
-    _, own = tolerance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
+    _, own = tolerance(lambda r: r.layer_norm(r.round(x, shared), norm), torch.float32)
     assert bool((own > 100 * bare).all())
 
 
@@ -198,7 +198,7 @@ def test_hidden_numbers_near_0_by_hand(hidden: tuple[float, float], allowed: flo
     module.linear2.weight.copy_(torch.tensor([[1.0, -1.0]]))
     module.linear2.bias.fill_(0.0)
     x, error = torch.zeros(1, 1).double(), torch.full((1, 1), 0.01).double()
-    _, found = tolerance(lambda r: r.forwarded(r.rounded(x, error), module), torch.float64)
+    _, found = tolerance(lambda r: r.feed_forward(r.round(x, error), module), torch.float64)
     assert found.item() == pytest.approx(allowed, rel=1e-6, abs=1e-12)
 
 
@@ -207,8 +207,8 @@ def test_errors_beyond_first_order_have_no_bound() -> None:
     x = torch.tensor([[0.0, -8.0]], dtype=torch.float64)
     five = torch.full_like(x, 5.0)
     with pytest.raises(NoBound, match="more than to first order"):
-        tolerance(lambda r: r.rounded(x, five).softmax(-1), torch.float32)
-    tolerance(lambda r: r.rounded(x, five / 1000).softmax(-1), torch.float32)
+        tolerance(lambda r: r.round(x, five).softmax(-1), torch.float32)
+    tolerance(lambda r: r.round(x, five / 1000).softmax(-1), torch.float32)
 
 
 def test_numbers_that_a_dtype_cannot_hold_are_refused(families: list[Family]) -> None:

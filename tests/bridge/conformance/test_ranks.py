@@ -257,14 +257,14 @@ def test_fresh_vectors_have_lengths_for_the_layout() -> None:
     lengths = {}
     for vector in (vector for family in drawn.families for vector in family.vectors):
         if isinstance(vector, ComesToAttention):
-            (one, *_) = vector.asked()
+            (one, *_) = vector.problems()
         else:
             assert isinstance(vector, AttentionVector | GradientVector)
             one = vector if isinstance(vector, AttentionVector) else vector.attentions()[0]
         lengths[vector.id] = one.q_len, one.kv_len
     assert len(lengths) == 24
     fits = {id: q_len % 4 == kv_len % 4 == 0 for id, (q_len, kv_len) in lengths.items()}
-    assert all(fits[id] for n, (_, id) in enumerate(drawn.listed()) if n < 10 or n >= 20)
+    assert all(fits[id] for n, (_, id) in enumerate(drawn.list_names()) if n < 10 or n >= 20)
     assert not all(fits.values())
 
 

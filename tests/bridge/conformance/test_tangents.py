@@ -78,7 +78,7 @@ def test_a_softcap_that_is_reached_leaves_a_tolerance() -> None:
     rates = Rates(torch.ones_like(q), zeros, zeros)
     _, reached = tangent_bounds(q, k, v, rates, Scored(1.0, softcap=1.0), FLOAT32)
     assert bool((reached.exact == 0).all())
-    assert bool((reached.allowed(FLOAT32.output) > 0).all())
+    assert bool((reached.tolerance(FLOAT32.output) > 0).all())
 
 
 def test_what_is_further_away_is_named() -> None:

@@ -154,7 +154,7 @@ def test_worked_examples_are_recomputed_by_hand() -> None:
         assert (int(found[2]), Fraction(found[4])) == (m, l)
         assert Fraction(found[5][1:].split(",")[0]) == o
     assert [row[3] for row in rows] == ["", "0", "1/2", "1"]
-    a, b, both = one.merged(3)
+    a, b, both = one.merge(3)
     assert (a[2:4], b[2:4], both[2:4]) == (["0", "5/2"], ["1", "5/2"], ["1", "15/4"])
     found = Worked(family("softmax-weights"), "softmax-weights-001", 0).softmax()
     # Scores 0, 0, 6, −4, −1: 2 to the power of them are 1, 1, 64, 1/16, 1/2, together 1065/16.
@@ -186,7 +186,7 @@ def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
     rows = list(one.vector.expected)
     rows[2] = replace(rows[2], numerators=tuple(x + 1 for x in rows[2].numerators))
     one.vector = replace(one.vector, expected=tuple(rows))
-    for work in (lambda: one.online(3), lambda: one.merged(3)):
+    for work in (lambda: one.online(3), lambda: one.merge(3)):
         with pytest.raises(SourceError, match=r"tile-loop-000: the .* not end in its output"):
             work()
 

@@ -186,7 +186,7 @@ def test_each_row_has_its_error_and_its_tolerance() -> None:
     one = spoiled(chosen)
     result = one.result.failures[0]
     vector = next(v for v in chosen[0].vectors if v.id == result.id)
-    expected = pages._expected(vector, vector.attentions())  # type: ignore[attr-defined]
+    expected = pages._expected_rows(vector, vector.attentions())  # type: ignore[attr-defined]
     lines = pages._lines(result, *expected)  # type: ignore[attr-defined]
     output = [line for line in lines if line.part == "output"]
     assert tuple(line.ratio for line in output) == pytest.approx(result.rows, rel=1e-3)

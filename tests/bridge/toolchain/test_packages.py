@@ -127,7 +127,7 @@ def test_an_error_in_what_is_required(outer: Played) -> None:
         ("B", False, False), ("A", False, True), ("C", False, True),
     ]  # fmt: skip
     with pytest.raises(ToolchainError, match="B is not built as it stands now"):
-        outer.stored()
+        outer.stored_parts()
 
 
 def test_options_are_those_of_the_module_s_package(outer: Played) -> None:

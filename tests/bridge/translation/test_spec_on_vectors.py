@@ -86,9 +86,9 @@ def numbers(nested: Any) -> Iterator[Any]:
 
 def judged(vector: SampledGradientVector, found: Sequence[Any]) -> list[Any]:
     """Of all gradients those that the vector has."""
-    names = vector.expected.named()
+    names = vector.expected.by_name()
     parts = {name: np.array(part, dtype=object) for name, part in zip(names, found, strict=True)}
-    return [vector.judged(name, part).tolist() for name, part in parts.items()]
+    return [vector.judged_part(name, part).tolist() for name, part in parts.items()]
 
 
 def check(vector: model.Vector, found: Sequence[Any]) -> None:

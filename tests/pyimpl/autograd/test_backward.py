@@ -434,7 +434,7 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
         bound = bounds[n]
         # The terms of both sequences may be added up in any order.
         order = 7 * 7 * rounding.accumulation_unit * bound.size if n in names else nothing[n]
-        allowed = Bounded(bound.exact, bound.error + order, bound.size).allowed(FLOAT32)
+        allowed = Bounded(bound.exact, bound.error + order, bound.size).tolerance(FLOAT32)
         assert bool(((x - expected[n]).abs() <= allowed).all()), n
 
 

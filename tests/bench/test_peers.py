@@ -162,11 +162,11 @@ def test_an_output_that_was_computed_before_is_not_part_of_the_backward_pass(
     called: list[str] = []
     real = F.scaled_dot_product_attention
 
-    def counted(*arguments: Any, **options: Any) -> Tensor:
+    def count_calls(*arguments: Any, **options: Any) -> Tensor:
         called.append("forward")
         return real(*arguments, **options)
 
-    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", count_calls)
     for operation, calls in (("forward+backward", 3), ("backward", 1)):
         called.clear()
         runner = PEERS["sdpa-math"](make_inputs(case(operation=operation), CPU))

@@ -21,15 +21,15 @@ from bridge.toolchain.audit import Audit, Declaration
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult
 
 
-def declared(name: str, module: str, *axioms: str, kind: str = "theorem") -> Declaration:
+def declaration(name: str, module: str, *axioms: str, kind: str = "theorem") -> Declaration:
     return Declaration(name, kind, module, f"{module}.lean", 1, 2, axioms, (), False, None)
 
 
 DECLARATIONS = (
-    declared("base", "Base", "sorryAx"),
-    declared("own", "Own.Part", "propext", "Classical.choice"),
-    declared("Own.value", "Own", kind="definition"),
-    declared("bare", "Own"),
+    declaration("base", "Base", "sorryAx"),
+    declaration("own", "Own.Part", "propext", "Classical.choice"),
+    declaration("Own.value", "Own", kind="definition"),
+    declaration("bare", "Own"),
 )
 
 

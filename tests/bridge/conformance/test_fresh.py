@@ -40,7 +40,7 @@ from bridge.vectors.model.sampled import SampledVector
 LARGE = Fresh(19, 2, large=True, names=("fresh-large",))
 
 
-def failed(adapter: FlashEmulated, families: Any, dtype: str = "float32") -> set[str]:
+def failing_vectors(adapter: FlashEmulated, families: Any, dtype: str = "float32") -> set[str]:
     return {vector.family for vector in run(adapter, families, dtype).failures}
 
 
@@ -154,8 +154,8 @@ def test_what_the_files_do_not_show(
     make: Callable[[], FlashEmulated], caught: str, families: list[Family]
 ) -> None:
     some = [f for f in families if f.name in ("small-random", "ragged-tiles", "drawn")]
-    assert failed(make(), some) == set()
-    assert failed(make(), Fresh(3).families) == {caught}
+    assert failing_vectors(make(), some) == set()
+    assert failing_vectors(make(), Fresh(3).families) == {caught}
 
 
 def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> None:
@@ -165,9 +165,9 @@ def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> Non
     assert vector.k.shape[2] > 3000
     assert len(vector.rows) < 10
     long = [f for f in families if f.name == "long-keys"]
-    assert failed(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
-    assert failed(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
-    assert failed(FlashEmulated(block_n=128), [family]) == set()
+    assert failing_vectors(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
+    assert failing_vectors(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
+    assert failing_vectors(FlashEmulated(block_n=128), [family]) == set()
 
 
 MEMORISING = """
@@ -196,7 +196,7 @@ def able() -> Features:
     return presume(function, ("float32",), "it cheats").without(("gradients",))
 
 
-def memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
+def judge_memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
     """A function that has the answers of a family of the files, by their content."""
     answers = {}
     for vector in family.vectors:
@@ -215,9 +215,9 @@ def test_memorised_answers_pass_but_for_fresh_vectors(
     tmp_path: Path, families: list[Family]
 ) -> None:
     family = next(f for f in families if f.name == "small-random")
-    assert memorised(tmp_path, family, None).result.ok
+    assert judge_memorised(tmp_path, family, None).result.ok
     drawn = Fresh(5)
-    outcome = memorised(tmp_path, family, drawn)
+    outcome = judge_memorised(tmp_path, family, drawn)
     judged = [
         v for v in outcome.result.vectors if v.family in FAMILIES and v.status != "unsupported"
     ]
@@ -304,7 +304,7 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
 ) -> None:
     happened, opened = [], Session.open
 
-    def noted(session: Session) -> None:
+    def note(session: Session) -> None:
         opened(session)
         happened.append("opened")
 
@@ -314,8 +314,8 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
             happened.append("drawn")
             return ()
 
-    monkeypatch.setattr(Session, "open", noted)
-    memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
+    monkeypatch.setattr(Session, "open", note)
+    judge_memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
     assert happened[0] == "opened"
     assert happened.count("drawn") == 1
 

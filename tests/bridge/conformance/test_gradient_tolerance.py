@@ -62,7 +62,7 @@ def test_the_gradients_are_those_of_autograd() -> None:
 
 def test_rows_add_up_to_the_whole() -> None:
     """The gradients to within what float64 may do to each side; the bounds to within the slack that
-    `Bounded.allowed` has over them."""
+    `Bounded.tolerance` has over them."""
     rounding = RoundingModel.flash("bfloat16", block_n=16)
     whole, exact = bounds(rounding), bounds(RoundingModel.float64())
     some, others = (bounds(rounding, rows=rows) for rows in (slice(0, 4), slice(4, 9)))

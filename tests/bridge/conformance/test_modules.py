@@ -26,7 +26,7 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
-def layered(families: list[Family]) -> list[LayerVector | TransformerVector]:
+def layer_vectors(families: list[Family]) -> list[LayerVector | TransformerVector]:
     kinds = (LayerVector, TransformerVector)
     return [v for f in families for v in f.vectors if isinstance(v, kinds)]
 
@@ -35,7 +35,7 @@ def layered(families: list[Family]) -> list[LayerVector | TransformerVector]:
     "dtype", [pytest.param(torch.float16, marks=pytest.mark.thorough), torch.bfloat16], ids=str
 )
 def test_modules_of_few_bits(dtype: torch.dtype, families: list[Family]) -> None:
-    vectors, without = layered(families), []
+    vectors, without = layer_vectors(families), []
     for vector in vectors:
         try:
             assert list(modules.wrong(vector, dtype)) == [], vector.id
@@ -55,7 +55,7 @@ def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
     """Relative to the largest number of the result: the bound of each is as small as that, but for
     sums that cancel."""
     loose = set()
-    for vector in layered(families):
+    for vector in layer_vectors(families):
         for part in modules.parts(vector, dtype):
             largest = max(abs(float(x)) for row in part.expected.middle for x in row)
             if float(part.allowed.max()) > most * max(largest, 1.0):
@@ -86,7 +86,7 @@ def test_the_factor_for_the_second_order_may_be_smaller(
     families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_order, "SECOND_ORDER", 1.25)
-    for vector in layered(families)[::4]:
+    for vector in layer_vectors(families)[::4]:
         assert list(modules.wrong(vector, torch.float32)) == [], vector.id
 
 
@@ -117,7 +117,7 @@ def test_the_mutants_have_names_of_their_own_and_apply() -> None:
         catch(gone, [], torch.float64)
 
 
-def moved(vector: Any, by: int) -> Any:
+def move_number(vector: Any, by: int) -> Any:
     """The vector with a first number that is off by so many units of its bounds."""
 
     def off(part: Enclosed) -> Enclosed:
@@ -136,7 +136,7 @@ def moved(vector: Any, by: int) -> Any:
 def test_another_result_is_noticed(name: str, families: list[Family]) -> None:
     vector: Any = next(f for f in families if f.name == name).vectors[2]
     assert list(modules.wrong(vector, torch.float32)) == []
-    (clause,) = list(modules.wrong(moved(vector, 1 << 120), torch.float32))[:1]
+    (clause,) = list(modules.wrong(move_number(vector, 1 << 120), torch.float32))[:1]
     assert "times the tolerance away" in clause
 
 

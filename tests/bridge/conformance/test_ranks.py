@@ -48,7 +48,7 @@ def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
     return replace(found, multiple=multiple)
 
 
-def judged(
+def judge_function(
     name: str,
     families: list[Family],
     chosen: str,
@@ -72,7 +72,7 @@ def judged(
     return outcome
 
 
-def passed(outcome: Outcome) -> bool:
+def has_passed(outcome: Outcome) -> bool:
     return outcome.result.ok and outcome.without_walls is None
 
 
@@ -108,8 +108,8 @@ def test_the_layouts_are_those_of_others(layout: str, processes: int) -> None:
     ],
 )
 def test_a_ring_passes(layout: str, processes: int, families: list[Family]) -> None:
-    outcome = judged(layout, families, "causal gradient", layout, processes=processes)
-    assert passed(outcome)
+    outcome = judge_function(layout, families, "causal gradient", layout, processes=processes)
+    assert has_passed(outcome)
     counts = outcome.result.families()
     assert (counts["causal"].passed, counts["gradient"].passed) == (18, 5)
 
@@ -127,7 +127,7 @@ FAULTS = {
 def test_a_mistake_that_others_made_is_seen(fault: str, families: list[Family]) -> None:
     chosen, part = FAULTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
-    found = failures(judged(fault, families, chosen, layout))
+    found = failures(judge_function(fault, families, chosen, layout))
     assert found
     for vector in found:
         assert vector.reason is None
@@ -149,7 +149,7 @@ def test_the_example_passes_and_with_a_mistake_fails(
     name = f"{tmp_path / 'example.py'}:attention"
     subject = Subject(name, features=able(), shards=Shards(2, "zigzag"))
     (outcome,) = outcomes(subject, some, ("float32",), CONDITIONS)
-    assert passed(outcome) != wrong
+    assert has_passed(outcome) != wrong
     assert bool(failures(outcome)) == wrong
 
 
@@ -157,9 +157,9 @@ def test_partial_outputs_that_are_rounded_are_seen(families: list[Family]) -> No
     """By a model that rounds the result alone; `generous` allows it."""
     more: dict[str, Any] = {"dtype": "bfloat16", "features": able(without=("gradients",))}
     strict: dict[str, Any] = {**more, "rounding_model": "float32-inside"}
-    assert passed(judged("contiguous", families, "natural-scores", **strict))
-    assert failures(judged("rounded", families, "natural-scores", **strict))
-    assert passed(judged("rounded", families, "natural-scores", **more))
+    assert has_passed(judge_function("contiguous", families, "natural-scores", **strict))
+    assert failures(judge_function("rounded", families, "natural-scores", **strict))
+    assert has_passed(judge_function("rounded", families, "natural-scores", **more))
 
 
 def test_what_it_takes_is_found_out(families: list[Family]) -> None:
@@ -173,7 +173,7 @@ def test_what_it_takes_is_found_out(families: list[Family]) -> None:
     assert features.multiple == 2
     assert features.alignment == "top-left"
     assert features.supported == {"is-causal", "gradients"}
-    assert passed(outcome)
+    assert has_passed(outcome)
     odd = {v.reason for v in outcome.result.vectors if v.status == "unsupported"}
     assert any("lengths that 2 does not divide" in str(reason) for reason in odd)
 
@@ -199,7 +199,9 @@ def test_one_process_that_does_otherwise_is_told(
     (family,) = (family for family in families if family.name == "natural-scores")
     one = replace(family, vectors=tuple(v for v in family.vectors if v.id == "natural-scores-011"))
     conditions = replace(CONDITIONS, limit=2.0 if name == "hangs" else 60.0)
-    found = judged(f"ends:{name}", [one], one.name, features=features, conditions=conditions)
+    found = judge_function(
+        f"ends:{name}", [one], one.name, features=features, conditions=conditions
+    )
     (vector,) = found.result.vectors
     assert (vector.status == "passed") == (sentence is None)
     assert str(vector.reason).startswith(str(sentence))
@@ -232,7 +234,7 @@ def test_without_walls_it_runs_and_is_told(
 ) -> None:
     monkeypatch.setattr(Session, "ways", (False,))
     conditions = replace(CONDITIONS, required=False)
-    outcome = judged("contiguous", families, "causal", conditions=conditions)
+    outcome = judge_function("contiguous", families, "causal", conditions=conditions)
     assert outcome.without_walls is not None
     assert outcome.result.ok
 

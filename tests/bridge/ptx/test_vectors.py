@@ -38,7 +38,7 @@ FEW = {
 }
 
 
-def chosen(*ids: str) -> list[Family]:
+def choose_vectors(*ids: str) -> list[Family]:
     found = []
     for name in dict.fromkeys(one.rpartition("-")[0] for one in ids):
         family = read_trusted(default_directory() / f"{name}.json")
@@ -50,7 +50,7 @@ def chosen(*ids: str) -> list[Family]:
 
 @pytest.mark.parametrize("dtype", FEW)
 def test_a_few_vectors(dtype: str) -> None:
-    result = run(PyimplPtx(), chosen(*FEW[dtype]), dtype)
+    result = run(PyimplPtx(), choose_vectors(*FEW[dtype]), dtype)
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
 
@@ -73,7 +73,7 @@ def test_elements_that_are_added_twice_are_found() -> None:
         return text.replace(hidden, "pass")
 
     dropout, entry = "backends/kernels/parts/dropout.py", "backends/kernels/backward.py"
-    vectors = chosen("gradient-dropout-tiles-003")
+    vectors = choose_vectors("gradient-dropout-tiles-003")
     with copy_package(dropout, edit, entry) as module, simulate(module.__name__.split(".")[0]):
         result = run(PyimplPtx(backward=module.backward), vectors, "float16")
     (vector,) = result.vectors

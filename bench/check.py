@@ -48,7 +48,7 @@ def verdict(rows: int, max_error: float, error_over_tolerance: float) -> Verdict
     """The verdict on what is finite and of the right shape."""
     wrong = None
     if not error_over_tolerance <= 1.0:
-        wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times what is allowed"
+        wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times the tolerance"
     return Verdict(rows, max_error, error_over_tolerance, wrong)
 
 

@@ -52,10 +52,10 @@ OWN_CORES = 2
 def parser() -> Parser:
     """The command line."""
     p = Parser(prog="python -m bench.gpu_hour", description="Measure all that needs a GPU.")
-    p.add_argument("--out", type=Path, metavar="DIR", help="where what is found goes")
+    p.add_argument("--out", type=Path, metavar="DIR", help="folder of the findings")
     p.add_argument("--seconds", type=positive, default=560, metavar="N", help="for everything")
     p.add_argument("--resume", type=Path, metavar="FILE", help="go on from these findings")
-    p.add_argument("--plan", action="store_true", help="print what would be done, and stop")
+    p.add_argument("--plan", action="store_true", help="print the plan, and stop")
     p.add_argument(
         "--stages", nargs="+", choices=[x.name for x in STAGES], metavar="STAGE",
         default=[x.name for x in STAGES], help=", ".join(x.name for x in STAGES),

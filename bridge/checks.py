@@ -95,7 +95,7 @@ LINT = (
         ("*.py", "*.md", "*.toml"),
     ),
     Check(
-        "workflows", "what GitHub runs, by its schema",
+        "workflows", "GitHub's workflows, by their schema",
         ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
          ".github/workflows/ci.yml", ".github/workflows/release.yml",
          "examples/kernel_in_ci/attention.yml"),
@@ -120,7 +120,7 @@ LINT = (
         (".github/*",),
     ),
     Check(
-        "workflow-rules", "what GitHub runs, by zizmor's rules",
+        "workflow-rules", "GitHub's workflows, by zizmor's rules",
         ("zizmor", "--offline", "--quiet", ".github", "examples/kernel_in_ci/attention.yml"),
         (".github/*", "examples/*"),
     ),
@@ -163,13 +163,13 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         ),
         TYPES,
         Check(
-            "translation", "Lean: bridge/spec is what its terms come to",
+            "translation", "Lean: bridge/spec agrees with Lean's terms",
             ("python", "-m", "bridge", "translate", "--check"),
             (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
         *second,
         Check(
-            "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
+            "kernel texts", "Lean: Attention/Kernel/Generated agrees with Triton's compiler",
             ("python", "-m", "bridge.report.kernels"),
             ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"), one_core=True,
         ),
@@ -186,7 +186,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
 def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
     """The checks of `make quick`: none that starts Lean. record: see `bridge.quick.command`."""
     tests = Check(
-        "changed-tests", "the tests of what changed",
+        "changed-tests", "the tests of your changes",
         (*PYTEST, *quick.command(selection, record)), (),
     )  # fmt: skip
     return (*LINT, TYPES, *([tests] if selection.chosen else []))
@@ -195,15 +195,16 @@ def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
 @click.command(name="test")
 @click.argument("name", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Thorough tests and all kernels, too.")
-@click.option("--quick", "quickly", is_flag=True, help="Linters, types, tests of what changed.")
-@click.option("--fresh", is_flag=True, help="Run what is unchanged since it passed, too.")
+@click.option("--quick", "quickly", is_flag=True, help="Linters, types, tests of your changes.")
+@click.option("--fresh", is_flag=True, help="Run checks whose inputs are unchanged, too.")
 @click.option("--record", is_flag=True, help="Write how long each check took into docs.")
 def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, record: bool) -> None:
     """Run the checks of make test: linters, Lean, kernels, tests.
 
-    NAME: only these; default: all, up to the first that fails. What has passed is kept until one
-    of its inputs changes. --quick runs those that need no Lean, and of the tests the ones that read
-    what changed since they passed, or since the branch left main, the nearest first, for a minute.
+    NAME: only these; default: all, up to the first that fails. A check that passed is skipped
+    until one of its inputs changes. --quick runs those that need no Lean, and for a minute the
+    tests that read a file changed since they passed, or since the branch left main, the nearest
+    first.
     Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
     """
     if record and (name or everything or quickly):

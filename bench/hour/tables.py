@@ -83,7 +83,7 @@ def checks(findings: Findings) -> list[str]:
         most = max((x["error_over_tolerance"] or 0.0 for x in of if not x["wrong"]), default=0.0)
         lines.append(
             f"  {kernel}: {len(usual & right)} of {len(usual)} cases as launch_options has them, "
-            f"{len(tuned)} other choices; largest error {most:.2g} of what is allowed"
+            f"{len(tuned)} other choices; largest error {most:.2g} of the tolerance"
         )
     return ["Right, against float64", *lines] if lines else []
 

@@ -119,7 +119,7 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
         numbers = [wire.whole(x, "a number", 0, _LARGEST) for x in given]
         each = [None if one is None else _read(one) for one in found]
     except WireError as error:
-        raise CallableError(f"its process sent what is no answer: {error}") from error
+        raise CallableError(f"its process sent an invalid answer: {error}") from error
     known = [one for one in each if one is not None]
     kinds = {dtype for dtype, _ in known}
     if len(each) != 3 or len(known) != 3 or len(kinds) != 1:

@@ -94,7 +94,7 @@ def problems(root: Path, index: Index) -> list[str]:
     path = root / FILE
     if path.is_file() and path.read_text("utf-8") == text(index):
         return []
-    return [f"{FILE} is not what the index says; run {COMMAND}"]
+    return [f"{FILE} differs from the index; run {COMMAND}"]
 
 
 def write(root: Path, index: Index) -> bool:

@@ -283,7 +283,7 @@ class Recording(TorchDispatchMode):
             if self.integers.of(tensor) is not None:
                 return "integers", None
             if key_of(tensor) in self.integers.told:
-                return "computed", f"aten.{name}, of what a kernel was given before"
+                return "computed", f"aten.{name}, of a tensor that a kernel was given before"
         if name in _EMPTY:
             return "empty", None
         constant = _FILLED.get(name, args[_FULL[name]] if name in _FULL else None)

@@ -286,7 +286,7 @@ class Verification:
             if differing:
                 problems.append("to write them anew: .venv/bin/python -m bridge vectors")
         else:
-            problems.append("not compared with what the Lean definitions yield: Lean did not build")
+            problems.append("not compared with the Lean definitions' output: Lean did not build")
         return {"ok": not problems, "kept": kept, **found, "problems": problems}
 
     # --- implementations --------------------------------------------------------------------------

@@ -220,7 +220,7 @@ class FormalDomain(ObjectDomain):
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
             if x is None or y is None or math.inf in (x, y) or -math.inf in (x, y):
-                raise Undecided("a quotient with ∞, or with what nothing was written to")
+                raise Undecided("a quotient with ∞, or with a value that was never written")
             return math.nan
         if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
@@ -272,7 +272,7 @@ class FormalDomain(ObjectDomain):
 
     def compare_one(self, predicate: str, x: Any, y: Any) -> bool:
         if x is None or y is None:
-            raise Undecided("what nothing was written to")
+            raise Undecided("a value that was never written")
         if x != x or y != y:
             return predicate[0] == "u"
         if type(x) is float or type(y) is float:

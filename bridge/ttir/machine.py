@@ -217,7 +217,7 @@ class Machine:
     def _error_of_use(self, mark: Mark, operation: Operation) -> Exception:
         """What is raised where an operation uses a marked integer as a number."""
         if not mark.overflowed:
-            return Undecided(f"what a masked load left open, at {mark.operation.location}")
+            return Undecided(f"a value that a masked load left open, at {mark.operation.location}")
         detail = f"its result is used as a number at {operation.location}"
         return Violation("overflow", detail, mark.operation, mark.program, mark.element)
 

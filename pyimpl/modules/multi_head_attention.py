@@ -343,7 +343,7 @@ class MultiHeadAttention(nn.Module):
         """Raises TypeError or ValueError for what `project` did not make for these queries."""
         if not isinstance(projected, KeysValues):
             raise TypeError(
-                f"projected must be what project returned, not {type(projected).__name__}"
+                f"projected must be the result of project, not {type(projected).__name__}"
             )
         widths = (self.k_proj.out_features, self.v_proj.out_features)
         for name, width in zip(("keys", "values"), widths, strict=True):

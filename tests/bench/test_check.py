@@ -39,7 +39,7 @@ def test_a_right_answer_passes_and_wrong_ones_do_not(which: Case) -> None:
     for mutant in MUTANTS.values():
         verdict = judge(mutant(exact(inputs)), rounding)
         assert verdict.wrong is not None
-        assert "times what is allowed" in verdict.wrong
+        assert "times the tolerance" in verdict.wrong
         assert verdict.error_over_tolerance > 1.0
 
 

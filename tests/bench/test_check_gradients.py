@@ -52,7 +52,7 @@ def test_right_gradients_pass_and_each_wrong_one_does_not(
             wrong = [mutant(x) if i == place else x for i, x in enumerate(right)]
             verdict = judge(tuple(wrong), rounding)
             assert verdict.wrong is not None
-            assert "times what is allowed" in verdict.wrong
+            assert "times the tolerance" in verdict.wrong
 
 
 def test_d_that_is_missing_is_noticed() -> None:

@@ -97,7 +97,7 @@ def judge_gradients(
         bound = bound * (2 if computed == torch.float64 else 1)
         error = (gradient.double() - expected[name]).abs()
         assert bool((error <= bound).all()), (
-            f"{name}: {float((error / bound).max()):.3g} times what is allowed"
+            f"{name}: {float((error / bound).max()):.3g} times the tolerance"
         )
 
 

@@ -65,9 +65,7 @@ def export(
     file.write(json.dumps({"meta": meta}, separators=(",", ":")) + "\n")
     for name in names:
         if name not in stored.numbers:
-            raise NameUnknownError(
-                f"{name!r} is no constant of the library, nor of what it imports"
-            )
+            raise NameUnknownError(f"{name!r} is no constant of the library, nor of its imports")
     wanted = [stored.numbers[one] for one in names] or stored.own
     left_out = {one: None for one in wanted if stored.constant(one).unsafe}
     if names and left_out:

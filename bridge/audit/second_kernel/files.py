@@ -20,7 +20,7 @@ def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
     """
     if lean.kind != "embedded":
         raise ToolchainError(
-            "what a native Lean stores has 64-bit words, which are not read here: use lean4export, "
+            "a native Lean stores 64-bit words, which are not read here: use lean4export, "
             "or set ATTENTION_LEAN=embedded"
         )
     stored = lean.stored_parts()

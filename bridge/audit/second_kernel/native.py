@@ -140,7 +140,7 @@ class Kernel:
     def __init__(self, library: str) -> None:
         self.objects = o = Objects(library)
         if o.version != LEAN:
-            raise Refused(f"the library is Lean {o.version}, and {LEAN} is what is called here")
+            raise Refused(f"the library is Lean {o.version}, not {LEAN}, which is called here")
         call, obj = o.function, _OBJECT
         self._str = call("l_Lean_Name_str___override", obj, obj)
         self._num = call("l_Lean_Name_num___override", obj, obj)

@@ -259,7 +259,7 @@ class Buffers(Stream):
                 row = f"row {self.row(n, place)} of sequence {n} of {name}"
                 if not _same(found[place], before[place]):
                     raise Misbehaviour(f"wrote other numbers than those given to {row}")
-                raise Misbehaviour(f"did not write what is new to {row}")
+                raise Misbehaviour(f"did not write the new numbers to {row}")
         different = (_bits(found) != _bits(right)).flatten(1).any(1).nonzero().flatten().tolist()
         for place in different:
             each = ((n, self.row(n, place)) for n in range(len(self.table)))

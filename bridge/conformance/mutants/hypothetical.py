@@ -233,7 +233,7 @@ class PlantedBatches(ByAutograd, GroupedHeads):
         return None
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
-        raise NotImplementedError("a hypothesis rounds as what it is about does")
+        raise NotImplementedError("a hypothesis rounds as its function does")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         layout = layout_of(vector, self.function.wide)

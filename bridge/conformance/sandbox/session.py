@@ -1,6 +1,6 @@
 """A conversation with a function under test: requests go to its process, checked answers come back.
 
-A process that passes a limit is killed; where one has ended, or has sent what is no answer, the
+A process that passes a limit is killed; where one has ended, or has sent an invalid answer, the
 next request starts another. What such a call comes to is `Lost`.
 """
 
@@ -47,12 +47,12 @@ _COUNTED_EVERY = 0.1
 # What is shown of all that a function prints, in characters.
 _MOST_PRINTED = 1 << 16
 
-How = Literal["did not return", "ended the process", "sent what is no answer", "used too much"]
+How = Literal["did not return", "ended the process", "sent an invalid answer", "used too much"]
 # After so many calls of that kind the rest is not run.
 MOST: Mapping[How, int] = {
     "did not return": 5,
     "ended the process": 20,
-    "sent what is no answer": 5,
+    "sent an invalid answer": 5,
     "used too much": 5,
 }
 
@@ -189,7 +189,7 @@ class Session:
             raise CallableError(f"importing it {lost}") from lost
         except WireError as error:
             self.end()
-            raise CallableError(f"importing it sent what is no answer: {error}") from error
+            raise CallableError(f"importing it sent an invalid answer: {error}") from error
         except BaseException:
             self.end()
             raise
@@ -206,7 +206,7 @@ class Session:
         except WireError as error:
             self.end()
             raise self._note_loss(
-                f"sent what is no answer: {error}", "sent what is no answer"
+                f"sent an invalid answer: {error}", "sent an invalid answer"
             ) from error
         except Lost as lost:
             raise self._note_loss(str(lost), lost.how) from lost
@@ -217,7 +217,7 @@ class Session:
     def spoil(self, sentence: str) -> Lost:
         """The answer of this process was none, as who reads it has seen."""
         self.end()
-        return self._note_loss(f"sent what is no answer: {sentence}", "sent what is no answer")
+        return self._note_loss(f"sent an invalid answer: {sentence}", "sent an invalid answer")
 
     def lose(self, sentence: str) -> Lost:
         """This process says that one of several has ended: so do all."""

@@ -220,7 +220,7 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
     temperature, packed, (p, seed) = _temperature(entry), _packing(entry), _dropout(entry)
     for name, there in (("slopes", alibi), ("sinks", sinks), ("temperature", temperature)):
         if (f"expected_{name}" in entry) != (there is not None):
-            raise entry.fail("is given or missing, unlike what it is by", f"expected_{name}")
+            raise entry.fail("is given or missing, unlike its input", f"expected_{name}")
         if there is not None:
             sizes[name] = ("num_heads",)
     expected, bounds = results(entry, sizes)

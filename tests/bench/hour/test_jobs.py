@@ -106,7 +106,7 @@ def test_gradients_that_a_kernel_does_not_compute_are_not_judged(
     fake(monkeypatch, kernel(lambda out, _: out.mul_(1.01), computed=computed))
     found, status = run_job(work, "candidate", fields_of(candidate(case=BACKWARD)))
     assert status == "wrong"
-    assert "times what is allowed" in found[0]["wrong"]
+    assert "times the tolerance" in found[0]["wrong"]
 
 
 def test_a_kernel_with_something_left_out_is_timed_and_not_judged(

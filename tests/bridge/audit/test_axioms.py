@@ -97,7 +97,7 @@ def test_what_the_user_can_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lean = Played(tmp_path)
     assert run(lean, monkeypatch, "other") == (
         2,
-        ["Error: NAME: 'other' is no declaration of the package, nor of what it imports"],
+        ["Error: NAME: 'other' is no declaration of the package, nor of its imports"],
     )
     (tmp_path / "lakefile.lean").unlink()
     status, (said,) = run(lean, monkeypatch)

@@ -373,7 +373,7 @@ def test_functions_are_found_by_file_and_module() -> None:
         (f"{FILE}:number", "is of type int, which cannot be called"),
         (f"{FILE}:Doubled", "is a class; a function of query, key and value is accepted"),
         (":f", "is not of the form module:function"),
-        ("bridge.conformance.run:run", "is a part of what judges it"),
+        ("bridge.conformance.run:run", "is a part of the judge"),
     ],
 )
 def test_what_is_not_there_is_said(name: str, sentence: str) -> None:

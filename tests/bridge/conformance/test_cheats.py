@@ -107,7 +107,7 @@ def test_without_walls_it_is_possible(
         ("says_that_nothing_is_wrong", None),
         ("answers_in_its_own_words", None),
         ("returns_a_liar", None),
-        ("answers_before_it_is_asked", "sent what is no answer: "),
+        ("answers_before_it_is_asked", "sent an invalid answer: "),
         ("says_another_shape", "returned an output of shape"),
     ],
 )

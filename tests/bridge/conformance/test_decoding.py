@@ -96,7 +96,7 @@ TOLD: dict[str, str | None] = {
     "drops_the_first_key": "first-key-dropped",
     "replaces_the_last_key": None,
     "forgets_its_steps": "steps-not-kept",
-    "does_not_append": "did not write what is new to row",
+    "does_not_append": "did not write the new numbers to row",
     "overwrites_the_last_row": "of k_cache",
     "appends_in_two_rows": "which is no new one",
     "clears_what_is_not_filled": "which is no new one",

@@ -135,7 +135,7 @@ def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
             assert not secret.is_relative_to(path) or str(secret) in view.hide
     everything = sight_of(SDPA, "cpu", [ROOT]).view
     assert {str(secret) for secret in private} <= set(everything.hide)
-    with pytest.raises(CallableError, match="is a part of what judges it"):
+    with pytest.raises(CallableError, match="is a part of the judge"):
         sight_of("bridge.conformance.judge:judge", "cpu")
 
 

@@ -204,7 +204,7 @@ def test_a_forged_answer_fails_and_runs_nothing(
     (result,) = results(hostile(tmp_path, act), families)
     assert result.status == "failed"
     assert result.reason is not None
-    assert result.reason.startswith("sent what is no answer: ")
+    assert result.reason.startswith("sent an invalid answer: ")
     with pytest.raises(WireError, match=sentence):
         raise WireError(result.reason)
     assert not (tmp_path / "ran").exists()
@@ -228,7 +228,7 @@ def test_after_five_forged_answers_the_rest_is_not_run(
     found = results(hostile(tmp_path, "say(bytes(4))"), families, 8)
     said = [str(result.reason) for result in found]
     assert all(result.status == "failed" for result in found)
-    assert "was not run: 5 calls before it sent what is no answer" in said
+    assert "was not run: 5 calls before it sent an invalid answer" in said
 
 
 def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"
     file.write_text(file.read_text("utf-8") + "say(pickle.dumps(Boom()))\n", "utf-8")
     with (
-        pytest.raises(CallableError, match="importing it sent what is no answer: a header of"),
+        pytest.raises(CallableError, match="importing it sent an invalid answer: a header of"),
         Conditions(limit=3.0).session(f"{file}:f") as session,
     ):
         describe(session, ("float32",))

@@ -312,5 +312,5 @@ def test_packages_that_are_not_here_are_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(libraries, "missing", lambda name: "jax" if name == "jax" else None)
     done = CliRunner().invoke(command_line.main, ["findings", "jax"])
     assert done.exit_code == 2
-    assert "jax need what is not here: " in done.stderr
+    assert "jax need packages that are not installed: " in done.stderr
     assert "pip install jax" in done.stderr

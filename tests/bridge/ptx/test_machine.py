@@ -37,7 +37,7 @@ def test_without_the_barrier_it_is_a_race() -> None:
     fault = refusal(WRITE + READ)
     assert fault.kind == "race"
     assert str(fault) == (
-        "kernel, program 0, thread 0: line 23, `ld.shared.b32 %r10, [%r4]`: reads what another "
+        "kernel, program 0, thread 0: line 23, `ld.shared.b32 %r10, [%r4]`: reads where another "
         "warp wrote, and no barrier is between"
     )
 
@@ -45,7 +45,7 @@ def test_without_the_barrier_it_is_a_race() -> None:
 def test_writing_what_another_warp_read_is_a_race() -> None:
     fault = refusal(WRITE + BARRIER + READ + "st.shared.b32 [%r2], %r3;")
     assert fault.kind == "race"
-    assert "writes what another warp read" in str(fault)
+    assert "writes where another warp read" in str(fault)
 
 
 def test_two_warps_may_write_the_same_number_and_no_other() -> None:
@@ -141,7 +141,7 @@ $done:
 def test_a_number_that_nobody_wrote() -> None:
     fault = refusal("add.s32 %r10, %r11, 1; st.global.b32 [%rd1], %r10;")
     assert fault.kind == "never written"
-    assert "`st.global.b32 [%rd1], %r10`: stores what nobody wrote" in str(fault)
+    assert "`st.global.b32 [%rd1], %r10`: stores a value that was never written" in str(fault)
     part = EARLY + "@%p1 mov.b32 %r10, 5;\n"
     assert "thread 32" in str(refusal(part + "st.global.b32 [%rd1], %r10;"))
     # Where it is not used it may be there.

@@ -52,7 +52,7 @@ def test_another_text_than_the_compiled_one_fails(
     edit(copied, TEXTS, "return (80, 80), (96, 96),", "return (80, 80),  # (96, 96),")
     good, section, printed = stage(copied, monkeypatch)
     assert not good
-    assert section["problems"] == [f"{changed} is not what the kernel compiles to", SENTENCE]
+    assert section["problems"] == [f"{changed} differs from the compiled kernel", SENTENCE]
     assert "✘ Kernels: the compiled text is the proved text" in printed
     assert SENTENCE in printed
     # A failure is looked at again.

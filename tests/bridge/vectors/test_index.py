@@ -123,7 +123,7 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert generate.differences(texts, committed) == []
     (committed / "index.json").write_bytes(b"{}")
     assert generate.differences(texts, committed) == [
-        "index.json differs from what the Lean definitions yield, first in line 1"
+        "index.json differs from the Lean definitions' output, first in line 1"
     ]
 
 

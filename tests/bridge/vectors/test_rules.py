@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "temperatures without their gradient": (
         "gradient-past-tiles", {"temperature": ["1"]},
-        "field expected_temperature: is given or missing, unlike what it is by",
+        "field expected_temperature: is given or missing, unlike its input",
     ),
     "half of the prefix sums": (
         "past-tiles-packed", {"cu_seqlens_k": UNSET},

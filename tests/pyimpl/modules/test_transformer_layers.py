@@ -342,7 +342,7 @@ def test_projected_keys_are_checked() -> None:
         layer.cross_attn(X, CONTEXT, projected=kept)
     with pytest.raises(ValueError, match=r"keys of projected must be of shape \[1, 7, 12\]"):
         layer.cross_attn(X[:1], projected=kept)
-    with pytest.raises(TypeError, match="projected must be what project returned, not Tensor"):
+    with pytest.raises(TypeError, match="projected must be the result of project, not Tensor"):
         layer.cross_attn(X, projected=CONTEXT)
     other = implementation.KeysValues(kept.keys, kept.values[:, 1:])
     with pytest.raises(ValueError, match=r"values of projected must be of shape \[2, 7, 12\]"):

@@ -62,6 +62,7 @@ theorem errorNotRounded_refuted : ¬ SumsStayClose (R := R) errorNotRounded := f
       exact roundedTimes_refl (Std.le_refl _) 2 1, up⟩
   simp only [errorNotRounded, Semiring.add_zero, absolute_zero, Semiring.mul_zero] at h
   have := h.2
+  clear claim h
   grind
 
 /-! ## Sinks -/
@@ -87,6 +88,7 @@ theorem twoRoundings_refuted : ¬ SinksStayClose (R := R) twoRoundings := fun cl
     grind
   rw [twoRoundings, absolute_one, e] at h
   have := h.2
+  clear claim h
   grind
 
 /-! ## Softcap -/
@@ -150,6 +152,7 @@ theorem addedBeforeSoftcap_refuted : ¬ ChangesStayClose (R := R) addedBeforeSof
       exact roundedTimes_refl (Std.le_refl _) 2 1, same 1⟩, ⟨tanh 1, c, rfl⟩⟩
   simp only [changedError, softcapError, addedError, ScoreChange.apply, e₀, tanh_zero] at h
   have := h.1
+  clear claim h
   generalize (tanh (1 : R) : R) = t at *
   grind
 
@@ -165,6 +168,7 @@ theorem withoutCap_refuted : ¬ ChangesStayClose (R := R) withoutCap := by
     (fun cap h => by cases h; grind) ⟨by grind, by grind⟩ ⟨2, _, rfl, c, rfl⟩
   simp only [changedError, softcapError, ScoreChange.apply, e] at h
   have := h.1
+  clear claim h
   generalize (tanh (1 : R) : R) = t at *
   grind
 
@@ -192,6 +196,7 @@ theorem errorOfResult_refuted :
   simp only [errorOfResult, ScoreChange.apply, e₀, tanh_zero, Semiring.mul_zero, absolute_zero]
     at h
   have := h.2
+  clear claim h
   grind
 
 end Attention.WrongVariants

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -28,7 +29,8 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,8 @@ SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 # Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to
 # launch.
 TENSOR_MEMORY = 512
+# Seconds between two lines that say how far the compilation is.
+PACE = 15.0
 # What may be spilled, in bytes per thread, by a kernel without a loop over tiles of scores: 8
 # registers.
 SPILL_LIMIT = 32
@@ -110,10 +114,17 @@ class Record:
         return self.loop_instructions / scores if self.loop_instructions else 0.0
 
 
-def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -> list[Record]:
+def compile_offline(
+    archs: Iterable[int],
+    which: Iterable[Case] | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Record]:
     """Compile the cases (default: all) for each compute capability, such as 90, that they are for.
 
     Where this process interprets Triton (TRITON_INTERPRET=1) a second one is started that does not.
+    progress: called after each case that is compiled, with how many are of those that no earlier
+    run kept, and how many these were; not of what a second process does.
 
     Raises:
         RuntimeError: a case does not compile; the message is the compiler's.
@@ -126,15 +137,17 @@ def compile_offline(archs: Iterable[int], which: Iterable[Case] | None = None) -
     missing = [job for job in jobs if job not in found]
     # Each process holds PyTorch and a compiler, about half a GB.
     workers = min(len(missing), os.cpu_count() or 1, 8)
-    if workers > 1:
-        # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
-        context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
-            found |= zip(
-                missing, pool.map(_compile_and_keep, *zip(*missing, strict=True)), strict=True
-            )
-    else:
-        found |= {job: _compile_and_keep(*job) for job in missing}
+    with contextlib.ExitStack() as stack:
+        each: Callable[..., Iterable[Record]] = map
+        if workers > 1:
+            # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
+            context = multiprocessing.get_context("spawn")
+            pool = concurrent.futures.ProcessPoolExecutor(workers, context)
+            each = stack.enter_context(pool).map
+        records = each(_compile_and_keep, [arch for arch, _ in missing], [c for _, c in missing])
+        for done, (job, record) in enumerate(zip(missing, records, strict=True), start=1):
+            found[job] = record
+            progress(done, len(missing))
     return [found[job] for job in jobs]
 
 
@@ -332,6 +345,21 @@ def table(records: Iterable[Record]) -> str:
     return "\n".join(lines)
 
 
+def progress_lines(pace: float) -> Callable[[int, int], None]:
+    """What prints how far the compilation is on stderr, a line in `pace` seconds at the most."""
+    start = last = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= pace and done < total:
+            minutes = (now - start) / done * (total - done) / 60
+            print(f"{done} of {total} compiled, about {minutes:.1f} min left", file=sys.stderr)
+            last = now
+
+    return show
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line described at the top of this module; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m pyimpl.backends.kernels.offline.compile")
@@ -346,7 +374,9 @@ def main(arguments: list[str] | None = None) -> int:
         records = compile_offline(wanted["archs"], [Case(**case) for case in wanted["cases"]])
         print(json.dumps([dataclasses.asdict(record) for record in records]))
         return 0
-    records = compile_offline(given.arch or ARCHITECTURES, cases(given.quick))
+    records = compile_offline(
+        given.arch or ARCHITECTURES, cases(given.quick), progress=progress_lines(PACE)
+    )
     print("$ python -m pyimpl.backends.kernels.offline.compile", *sys.argv[1:])
     print(f"Python {platform.python_version()}, torch {torch.__version__}", end=", ")
     print(f"triton {triton.__version__}")

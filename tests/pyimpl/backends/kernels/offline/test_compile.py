@@ -67,9 +67,13 @@ def test_records_are_kept_by_case_architecture_and_sources(
     which = cases(quick=True)
     every = [(arch, case) for arch in ARCHITECTURES for case in which if compiles(arch, case)]
     assert len(every) == len(ARCHITECTURES) * (len(which) - 1) + 1
+    steps: list[tuple[int, int]] = []
     for _ in range(2):
-        records = compile_offline(ARCHITECTURES, which)
+        records = compile_offline(
+            ARCHITECTURES, which, progress=lambda done, total: steps.append((done, total))
+        )
         assert [(r.arch, r.case) for r in records] == every
+    assert steps == [(done, len(every)) for done in range(1, len(every) + 1)]
     assert compiled == every
     # What cannot be read is found out again, and so is everything with other sources.
     kept = list(empty_cache.rglob("record.json"))
@@ -192,14 +196,26 @@ def test_the_loop_of_a_bias_s_gradient_may_be_gone(instructions: int) -> None:
 def test_the_command_fails_with_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def find(*_: Any) -> list[Record]:
+    def find(*_: Any, **__: Any) -> list[Record]:
         return [RECORD, replace(RECORD, tensor_memory=544)]
 
     monkeypatch.setattr(offline, "compile_offline", find)
     assert offline.main(["--quick"]) == 1
     assert "544 columns" in capsys.readouterr().err
-    monkeypatch.setattr(offline, "compile_offline", lambda *_: [RECORD])
+    monkeypatch.setattr(offline, "compile_offline", lambda *_, **__: [RECORD])
     assert offline.main(["--quick"]) == 0
+
+
+def test_lines_say_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter([0.0, 10.0, 20.0, 30.0, 80.0])
+    monkeypatch.setattr(offline.time, "monotonic", lambda: next(seconds))
+    show = offline.progress_lines(15.0)
+    for done in (1, 2, 3, 4):
+        show(done, 4)
+    # Nothing within 15 s of the start or of the line before, and nothing at the end.
+    assert capsys.readouterr().err == "2 of 4 compiled, about 0.3 min left\n"
 
 
 def test_an_error_of_the_compiler_is_reported() -> None:

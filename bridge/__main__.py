@@ -209,7 +209,7 @@ def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
 
 @main.command()
 def watch() -> None:
-    """Recheck a Lean file when it is saved, then the files that import it."""
+    """Recheck a Lean file when it is saved, then its importers."""
     from bridge.toolchain.watch import watch as run
 
     run(checkout())

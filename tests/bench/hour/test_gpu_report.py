@@ -135,7 +135,7 @@ def test_what_was_judged_is_counted() -> None:
     assert tables.checks(through_json(found)) == [
         "Right, against float64",
         "  forward: 1 of 2 cases as launch_options has them, 2 other choices; largest error 0.7 of "
-        "what is allowed",
+        "the tolerance",
     ]
 
 

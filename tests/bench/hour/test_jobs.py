@@ -153,7 +153,7 @@ def test_what_cannot_be_captured_is_timed_as_it_is(
     def refuse(runner: Runner) -> Runner:
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    monkeypatch.setattr(work.device, "captured", refuse)
+    monkeypatch.setattr(work.device, "capture", refuse)
     fake(monkeypatch, kernel())
     found, status = run_job(work, "candidate", fields_of(candidate()))
     assert (status, found[-1]["what"]) == ("ok", "timed")

@@ -107,7 +107,7 @@ def without(removed: Callable[[Instruction], bool], monkeypatch: pytest.MonkeyPa
     changed = tuple(nothing if removed(one) else one for one in whole.kernel.instructions)
     assert changed != whole.kernel.instructions
     text = replace(whole, kernel=replace(whole.kernel, instructions=changed))
-    monkeypatch.setattr(launched, "compiled", lambda *_: text)
+    monkeypatch.setattr(launched, "compile_ptx", lambda *_: text)
     with pytest.raises(Fault) as raised:
         launched.run(made)
     return raised.value.kind

@@ -177,7 +177,7 @@ def test_stored_bytes_of_something_else_are_refused(
 ) -> None:
     wrong = tmp_path / "Some.olean"
     wrong.write_bytes(b"olean\x01" + bytes(100))
-    monkeypatch.setattr(lean, "stored", lambda: {"Some": [wrong]})
+    monkeypatch.setattr(lean, "stored_parts", lambda: {"Some": [wrong]})
     with pytest.raises(OleanError, match=r"Some.olean is no \.olean of format 2"):
         files.write_proofs(lean, tmp_path / "one.ndjson")
     monkeypatch.setattr(lean, "kind", "native")

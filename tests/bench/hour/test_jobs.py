@@ -267,7 +267,7 @@ def test_what_needs_too_much_shared_memory_is_refused_before_there_is_a_device(
 ) -> None:
     metadata = SimpleNamespace(shared=SHARED_MEMORY[90])
     launch: Any = SimpleNamespace(
-        compiled=lambda: SimpleNamespace(hash="h", metadata=metadata, asm={"cubin": b""})
+        compile=lambda: SimpleNamespace(hash="h", metadata=metadata, asm={"cubin": b""})
     )
     monkeypatch.setattr(triton.runtime.driver, "set_active", lambda driver: None)
     prepared = Prepared((launch,), lambda: None, ())

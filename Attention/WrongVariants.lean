@@ -5,6 +5,7 @@ public import Attention.WrongVariants.Algorithm
 public import Attention.WrongVariants.Backward
 public import Attention.WrongVariants.BackwardDropout
 public import Attention.WrongVariants.BackwardHeads
+public import Attention.WrongVariants.BackwardLayers
 public import Attention.WrongVariants.BackwardOptions
 public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
@@ -55,7 +56,9 @@ public import Attention.WrongVariants.Tangent
 public import Attention.WrongVariants.TiedOutput
 public import Attention.WrongVariants.TileBounds
 public import Attention.WrongVariants.Transformer
+public import Attention.WrongVariants.TransformerApproximates
 public import Attention.WrongVariants.TransformerMemorises
+public import Attention.WrongVariants.TransformerReal
 public import Attention.WrongVariants.TransformerTokens
 public import Attention.WrongVariants.Varlen
 

@@ -5,12 +5,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+from bridge import working_folder
 
 if TYPE_CHECKING:
     from bridge.verdict import check
 
 __all__ = ["check"]
+
+# As Python has it while it looks for the module that it is to run.
+if sys.argv[:1] == ["-m"]:
+    working_folder.leave()
 
 
 def __getattr__(name: str) -> Any:

@@ -42,7 +42,7 @@ class Compiling(Command):
 @click.option("--configuration", type=click.IntRange(0), default=0, show_default=True,
               help="Which of an autotuned kernel's.")  # fmt: skip
 @click.option("--seconds", default=60.0, show_default=True,
-              help="Processor time for all inputs of shapes.")  # fmt: skip
+              help="Processor time for all inputs, and again for whole numbers.")  # fmt: skip
 @click.option("--keep", is_flag=True,
               help="Keep the verdict on a published kernel for docs/findings.md.")  # fmt: skip
 @click.option("--json", "json_to", metavar="FILE", help="Write the verdict as JSON too.")

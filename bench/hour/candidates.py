@@ -76,20 +76,21 @@ SMALL = Sizes(32, 64, 1, 2, 1, 4, (64,))
 def tuned_cases(kernel: str, sizes: Sizes) -> list[Case]:
     """The cases for which a kernel's options are measured."""
     of = KERNELS[kernel]
+    head_dims = [n for n in sizes.head_dims if n in of.head_dims]
     if of.operation == "decode":
         pages = PAGE_SIZE if of.paged else None
         heads, shared = sizes.decode_heads, sizes.decode_heads // 4
         return [
             Case("decode", "bfloat16", sizes.decoded, heads, shared, 1, sizes.keys, head_dim,
                  Mask("full"), pages)
-            for head_dim in sizes.head_dims
+            for head_dim in head_dims
         ]  # fmt: skip
     masks = (Mask("full"), Mask("causal", None, 0))
     heads = sizes.heads
     return [
         Case(of.operation, "bfloat16", sizes.batch, heads, heads, sizes.length, sizes.length,
              head_dim, mask)
-        for head_dim, mask in itertools.product(sizes.head_dims, masks)
+        for head_dim, mask in itertools.product(head_dims, masks)
     ]  # fmt: skip
 
 

@@ -63,8 +63,8 @@ class Kernel:
     same_bits: whether the same inputs give the same bits. least_shared: bytes of shared memory
     below which it does not come with these options. share: of the operations that the case asks
     for: a kernel that computes some of the gradients does some of the five products. dtypes: of the
-    cases that it takes. capabilities: of the devices that it is for, None: of all. interpreted:
-    whether Triton's interpreter runs it."""
+    cases that it takes, and head_dims. capabilities: of the devices that it is for, None: of all.
+    interpreted: whether Triton's interpreter runs it."""
 
     operation: Operation
     default: Callable[[Case, int], Options]
@@ -75,6 +75,7 @@ class Kernel:
     least_shared: Callable[[Case, Options], int] = lambda case, chosen: 0
     share: float = 1.0
     dtypes: tuple[str, ...] = tuple(DTYPES)
+    head_dims: tuple[int, ...] = choice.HEAD_DIMS
     capabilities: tuple[int, ...] | None = None
     interpreted: bool = True
 
@@ -93,7 +94,8 @@ def settle_hashes() -> None:
     """
     modules = [forward, backward_keys, backward_queries, decode, combine]
     if choice.IS_WRITTEN_FOR_THIS_TRITON:
-        modules.append(importlib.import_module("pyimpl.backends.kernels.hopper.forward"))
+        names = ("forward", "backward", "queries")
+        modules += [importlib.import_module(f"pyimpl.backends.kernels.hopper.{x}") for x in names]
     for module in modules:
         for name, kernel in vars(module).items():
             if name.endswith("_kernel"):
@@ -222,12 +224,76 @@ def _least_shared_hopper_keys(case: Case, chosen: Options) -> int:
     return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
+def _hopper_sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    """All three in one loop of five products."""
+    from pyimpl.backends.kernels.hopper import backward as hopper
+
+    given = _inputs_of(inputs)
+    grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
+    sums = torch.empty_like(given.query, dtype=torch.float32)
+    launch = hopper.launch(given, grad_k, grad_v, sums, chosen=chosen)
+    return _with_sums(given, launch, sums, grad_k, grad_v)
+
+
+def _least_shared_hopper_sums(case: Case, chosen: Options) -> int:
+    """The same, the gradients of scores that the groups exchange, and what is added."""
+    exchanged = 4 * choice.BLOCK_M * chosen["block_m"] * DTYPES[case.dtype].itemsize
+    added = 2 * chosen["block_m"] * case.head_dim * 4
+    return _least_shared_hopper_keys(case, chosen) + exchanged + added
+
+
+def _hopper_queries(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
+    from pyimpl.backends.kernels.hopper import queries as hopper
+
+    given = _inputs_of(inputs)
+    grad_q = torch.empty_like(given.query)
+    many = processors(given.query.device) if given.query.device.type == "cuda" else 132
+    launch = hopper.launch(given, grad_q, processors=many, chosen=chosen)
+    return Prepared((launch,), partial(launch.run, given.query.device), (grad_q, None, None))
+
+
+def _hopper_queries_default(case: Case, capability: int) -> Options:
+    return choice.queries_options(case.head_dim, case.mask.name != "full", case.q_len)
+
+
+def _around_hopper_queries(centre: Options) -> list[Options]:
+    """One of them changed: a persistent grid, whose longest items come first, is `waves` above 0,
+    ping-pong `in_turns`."""
+    others = {
+        "in_turns": (0, 1),
+        "waves": (0, 1),
+        "items": (1, 2),
+        "keys": (2, 3),
+        "values": (1, 2, 3),
+        "block_n": (64, 128),
+    }
+    found = [centre]
+    for name, numbers in others.items():
+        found += [{**centre, name: n} for n in numbers if n != centre[name]]
+    return found
+
+
+def _least_shared_hopper_queries(case: Case, chosen: Options) -> int:
+    """The queries of its items and the output's gradient, tiles of keys and of values."""
+    rows = 2 * chosen["items"] * choice.ROWS
+    rows += (chosen["keys"] + chosen["values"]) * chosen["block_n"]
+    return rows * case.head_dim * DTYPES[case.dtype].itemsize
+
+
 def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     """As `pyimpl.backends.kernels.backward.backward` with atomics."""
     given = _inputs_of(inputs)
-    grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (given.query, given.key, given.value))
+    grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
     sums = torch.empty_like(given.query, dtype=torch.float32)
     launch = backward_keys.launch(given, grad_k, grad_v, sums, capability=capability, chosen=chosen)
+    return _with_sums(given, launch, sums, grad_k, grad_v)
+
+
+def _with_sums(
+    given: Given, launch: Launch, sums: Tensor, grad_k: Tensor, grad_v: Tensor
+) -> Prepared:
+    """What is done around a launch that adds dQ / scale to `sums`."""
+    grad_q = torch.empty_like(given.query)
 
     def run() -> None:
         sums.zero_()
@@ -369,6 +435,29 @@ KERNELS: dict[str, Kernel] = {
         _around_hopper_keys,
         least_shared=_least_shared_hopper_keys,
         share=4 / 5,
+        dtypes=("float16", "bfloat16"),
+        capabilities=(choice.CAPABILITY,),
+        interpreted=False,
+    ),
+    "hopper-sums": Kernel(
+        "backward",
+        _hopper_keys_default,
+        _hopper_sums,
+        _around_hopper_keys,
+        same_bits=False,
+        least_shared=_least_shared_hopper_sums,
+        dtypes=("float16", "bfloat16"),
+        head_dims=choice.WITH_SUMS,
+        capabilities=(choice.CAPABILITY,),
+        interpreted=False,
+    ),
+    "hopper-queries": Kernel(
+        "backward",
+        _hopper_queries_default,
+        _hopper_queries,
+        _around_hopper_queries,
+        least_shared=_least_shared_hopper_queries,
+        share=3 / 5,
         dtypes=("float16", "bfloat16"),
         capabilities=(choice.CAPABILITY,),
         interpreted=False,

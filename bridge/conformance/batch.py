@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
+from bridge.vectors.model.sampled import FloatMatrix
 
 DTYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,
@@ -196,7 +197,10 @@ class Exactly:
 def array(matrix: Matrix, columns: int | None = None) -> Array:
     """A matrix of exact numbers in float64: exact for numbers that are exact in bfloat16. columns:
     how many it has, which a matrix without rows does not tell."""
-    numbers = np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
+    if isinstance(matrix, FloatMatrix):
+        numbers = matrix.floats.copy()
+    else:
+        numbers = np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
     return numbers if columns is None else numbers.reshape(len(matrix), columns)
 
 

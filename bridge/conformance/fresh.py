@@ -45,7 +45,7 @@ _ABOUT = {
     "fresh-natural": "Natural exponentials, most with the default scale, drawn for this run.",
     "fresh-options": "A softcap, slopes, a bias or a sink, drawn for this run.",
     "fresh-grouped": "Grouped heads, drawn for this run.",
-    "fresh-precise": "Values of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
+    "fresh-precise": "Numbers of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
     "fresh-gradient": "Gradients, of a batch, with masks, a softcap or a bias, drawn for this run.",
     "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
@@ -218,23 +218,25 @@ class _Draw:
                     self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
                 )
                 return self.sampled_attention(batch, heads, q_len, kv_len, head_dim, head_dim)
-        return self.attention(precise=self.family == "fresh-precise")
+            case "fresh-precise":
+                return self.natural((), precise=True)
+        return self.attention()
 
-    def attention(self, *, precise: bool) -> AttentionVector:
+    def attention(self) -> AttentionVector:
         q_len, kv_len, head_dim = self.length(6), self.length(24), self.upto(8)
         value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
-        bits = (1 << 24, 1 << 20) if precise else (64, 8)
         vector = AttentionVector(
             **self.head("Attention.Spec.attention", "flash-eq-attention", mask, q_len, kv_len),
             q_len=q_len, kv_len=kv_len, head_dim=head_dim, value_dim=value_dim,
             scale=self.scale(), q=_matrix(self.integers(2, q_len, head_dim)),
             k=_matrix(self.integers(2, kv_len, head_dim)),
-            v=self.values(kv_len, value_dim, *bits), mask=mask, expected=(),
+            v=self.values(kv_len, value_dim, 64, 8), mask=mask, expected=(),
         )  # fmt: skip
         return replace(vector, expected=attention_rows(vector))
 
-    def natural(self, options: tuple[str, ...]) -> AttentionVector:
-        """Scores between −80 and 80, for which the precision of the bounds suffices."""
+    def natural(self, options: tuple[str, ...], *, precise: bool = False) -> AttentionVector:
+        """Scores between −80 and 80, for which the precision of the bounds suffices. precise:
+        numbers of 24 bits, between −2 and 2."""
         q_len, kv_len, head_dim = self.length(5), self.length(18), self.upto(8)
         value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
         numbers: dict[str, Any] = {}
@@ -257,11 +259,12 @@ class _Draw:
         theorem = _ENCLOSED[options[0]] if len(options) == 1 else "enclosure-sound"
         head = self.head(lean, theorem, mask, q_len, kv_len, "".join(f", {x}" for x in options))
         scale = self.random.choice((None, None, None, Fraction(1, 2), Fraction(-1, 4)))
+        of_scores, of_values = ((1 << 24, 1 << 23),) * 2 if precise else ((64, 16), (64, 8))
         vector = AttentionVector(
             **{**head, "model": "natural"},
             q_len=q_len, kv_len=kv_len, head_dim=head_dim, value_dim=value_dim, scale=scale,
-            q=self.values(q_len, head_dim, 64, 16), k=self.values(kv_len, head_dim, 64, 16),
-            v=self.values(kv_len, value_dim, 64, 8), mask=mask, expected=(), **numbers,
+            q=self.values(q_len, head_dim, *of_scores), k=self.values(kv_len, head_dim, *of_scores),
+            v=self.values(kv_len, value_dim, *of_values), mask=mask, expected=(), **numbers,
         )  # fmt: skip
         return replace(vector, expected=enclosed_rows(vector))
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 
 import torch
 
-from bridge import interpreting
+from bridge import interpreting, working_folder
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.mutants import attention as mutants
 from bridge.conformance.mutants import planting
@@ -67,7 +67,10 @@ class Workers:
         context = multiprocessing.get_context("spawn")
         # To take the families over is ten times as fast as to load and check them anew.
         given = (pickle.dumps(tuple(families)), max(1, _processors() // self.number))
-        self._pool = concurrent.futures.ProcessPoolExecutor(self.number, context, _receive, given)
+        # Its locks have multiprocessing start a process that keeps account of them.
+        with working_folder.unknown_to_children():
+            pool = concurrent.futures.ProcessPoolExecutor(self.number, context, _receive, given)
+        self._pool = pool
         self._others = set(multiprocessing.active_children())
 
     def __enter__(self) -> Self:
@@ -99,7 +102,7 @@ class Workers:
 
         Raises WorkerError if a worker ends, and what a call raises, after the other calls.
         """
-        with unseen_by_children():
+        with working_folder.unknown_to_children(), unseen_by_children():
             futures = {self._pool.submit(_call, function, one): one for one in arguments}
         problem: Exception | None = None
         for future in concurrent.futures.as_completed(list(futures)):

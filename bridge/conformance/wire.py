@@ -58,6 +58,9 @@ class Parser:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        # The header of a frame whose numbers are not all there: reading it again at each piece of
+        # them would be work of the judge's that its sender decides on.
+        self._begun: tuple[int, str, dict[str, Any], list[_Described]] | None = None
 
     def add(self, piece: bytes) -> None:
         self._bytes += piece
@@ -70,20 +73,17 @@ class Parser:
     def next(self) -> Frame | None:
         """The next frame, or None if it is not whole. Raises WireError for what is none, after
         which nothing more can be read."""
-        if len(self._bytes) < SIZE.size:
+        if self._begun is None:
+            self._begun = self._header()
+        if self._begun is None:
             return None
-        (size,) = SIZE.unpack_from(self._bytes)
-        if not 0 < size <= MOST_HEADER:
-            raise WireError(f"a header of {size} bytes; 1 to {MOST_HEADER} are accepted")
-        start = SIZE.size + size
-        if len(self._bytes) < start:
-            return None
-        kind, fields, described = _header(bytes(self._bytes[SIZE.size : start]))
+        start, kind, fields, described = self._begun
         end = start + sum(_bytes_of(dtype, shape) for _, dtype, shape in described)
         if end - start > MOST_NUMBERS:
             raise WireError(f"{end - start} bytes of numbers; {MOST_NUMBERS} are accepted")
         if len(self._bytes) < end:
             return None
+        self._begun = None
         tensors = {}
         for name, dtype, shape in described:
             stop = start + _bytes_of(dtype, shape)
@@ -94,6 +94,18 @@ class Parser:
             start = stop
         del self._bytes[:end]
         return Frame(kind, fields, tensors)
+
+    def _header(self) -> tuple[int, str, dict[str, Any], list[_Described]] | None:
+        """Where the numbers of the next frame begin, and its header; None if that is not whole."""
+        if len(self._bytes) < SIZE.size:
+            return None
+        (size,) = SIZE.unpack_from(self._bytes)
+        if not 0 < size <= MOST_HEADER:
+            raise WireError(f"a header of {size} bytes; 1 to {MOST_HEADER} are accepted")
+        start = SIZE.size + size
+        if len(self._bytes) < start:
+            return None
+        return start, *_header(bytes(self._bytes[SIZE.size : start]))
 
 
 _Described = tuple[str, torch.dtype, tuple[int, ...]]
@@ -134,6 +146,9 @@ def _describe(one: Any) -> _Described:
     for size in shape:
         if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MOST_NUMBERS:
             raise WireError(f"a tensor of shape {show(shape)}; sizes of 0 and more are accepted")
+    # Of a tensor without numbers PyTorch multiplies the others all the same.
+    if 0 in shape and math.prod(size for size in shape if size) > MOST_NUMBERS:
+        raise WireError(f"a tensor of shape {show(shape)}, whose sizes are too large together")
     return name, DTYPES[dtype], tuple(shape)
 
 

@@ -24,12 +24,15 @@ from pyimpl.backends.kernels.hopper import (
     choice,
     forward,
     forward_kernel,
+    queries,
+    queries_kernel,
 )
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.scores import ScoreOptions
 
 FORWARD, BACKWARD = Path(forward_kernel.__file__), Path(backward_kernel.__file__)
+QUERIES = Path(queries_kernel.__file__)
 _LOG2E = float(np.float32(1 / math.log(2.0)))
 
 
@@ -38,18 +41,21 @@ class GluonKernels(Kernels):
     """The kernels that are written in Gluon, for one dtype; the others are those of Triton.
 
     blocks: rows of queries of a warp group, and keys in a tile. seed: of the schedule. chosen:
-    fields of `choice.launch_options` that are others. processors: how many programs there are at
-    most. head_dim: the least size to which heads are padded. module, backward_module: what `load`
-    made of `FORWARD` and `BACKWARD`. in_order: as in `program.Program`.
+    fields of `choice.launch_options` and `keys_options` that are others, chosen_queries: of
+    `queries_options`. processors: how many programs there are at most. head_dim: the least size to
+    which heads are padded. module, backward_module, queries_module: what `load` made of `FORWARD`,
+    `BACKWARD` and `QUERIES`. in_order: as in `program.Program`.
     """
 
     dtype: torch.dtype = torch.bfloat16
     seed: int = 0
     chosen: dict[str, int] = field(default_factory=dict)
+    chosen_queries: dict[str, int] = field(default_factory=dict)
     processors: int = 2
     head_dim: int = 64
     module: ModuleType = field(default_factory=lambda: Loader().module(FORWARD))
     backward_module: ModuleType = field(default_factory=lambda: Loader().module(BACKWARD))
+    queries_module: ModuleType = field(default_factory=lambda: Loader().module(QUERIES))
     in_order: bool = True
 
     def forward(
@@ -97,12 +103,15 @@ class GluonKernels(Kernels):
         atomics: bool = True,
     ) -> dict[str, Tensor]:
         """`pyimpl.backends.kernels.hopper.backward`, heads padded as in `forward`: gradients by the
-        names "key", "value" and, with `atomics` and for heads for which it has it, "query".
+        names "key", "value" and "query", the last, with `atomics` and for heads for which it has
+        it, by additions, else by `hopper.queries`.
 
-        blocks[0]: rows of queries in a tile. Raises as `forward` does.
+        blocks: rows of queries in a tile, of a warp group of the kernel for dQ; and of that kernel
+        keys in a tile. Raises as `forward` does.
         """
         size, dims = self._size(q, v), (q.shape[-1], v.shape[-1])
         row_lse, delta = self._row_numbers(out, lse, grad_out, grad_lse)
+        atomics = atomics and self.has_sums(q, v)
         q, k, v, grad_out = self._pad(size, q, k, v, grad_out)
         given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
         grad_key, grad_value = self.memory.empty(k.shape), self.memory.empty(v.shape)
@@ -111,7 +120,7 @@ class GluonKernels(Kernels):
         if refusal is not None:
             raise ValueError(refusal)
         domain, sums = self.memory.domain, None
-        if atomics and size in backward.WITH_SUMS:
+        if atomics:
             sums = self.memory.tensor(domain.integers(np.zeros(q.shape, np.int64)))
         chosen = {**choice.keys_options(size), "block_m": self.blocks[0]}
         launch = backward.launch(
@@ -128,7 +137,31 @@ class GluonKernels(Kernels):
             # As the caller of the kernel does with the sums.
             scaled = domain.multiply(self.memory.read(sums), domain.scalar(options.scale))
             grads["query"] = self.memory.tensor(scaled)[..., : dims[0]]
+        else:
+            grads["query"] = self._queries(given)[..., : dims[0]]
         return grads
+
+    def has_sums(self, q: Tensor, v: Tensor) -> bool:
+        """Whether the backward kernel can add to the gradient of queries of such heads."""
+        return self._size(q, v) in choice.WITH_SUMS
+
+    def _queries(self, given: Given) -> Tensor:
+        """dQ by the kernel that computes it alone. Raises as `forward` does."""
+        grad_query = self.memory.empty(given.query.shape, self.dtype)
+        with _anywhere():
+            refusal = queries.why_not(given, grad_query)
+        if refusal is not None:
+            raise ValueError(refusal)
+        chosen = {
+            **choice.queries_options(given.query.shape[-1], False, given.query.shape[-2]),
+            "block_n": self.blocks[1],
+            **self.chosen_queries,
+        }
+        with mock.patch.object(queries, "BLOCK_M", self.blocks[0]):
+            launch = queries.launch(given, grad_query, processors=self.processors, chosen=chosen)
+        self.ran(launch)
+        run(launch, self.queries_module, self.memory, self.seed, in_order=self.in_order)
+        return grad_query
 
     def _row_numbers(
         self, out: Tensor, lse: Tensor, grad_out: Tensor, grad_lse: Tensor | None

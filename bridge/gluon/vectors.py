@@ -50,8 +50,8 @@ def differences(vector: Vector, **kernels: Any) -> Iterator[str]:
 
 
 def _gradients(vector: GradientVector, kernels: GluonKernels) -> Iterator[str]:
-    """The forward kernel, then the backward kernel with the sums for the queries' gradient, and
-    once more without."""
+    """The forward kernel, then the backward kernel with the sums for the queries' gradient, for
+    heads for which it has them, and the one without beside the kernel for that gradient."""
     runner = Runner(kernels, 0)
     sizes = (1, vector.num_heads, vector.num_kv_heads)
     out, lse, (q, k, v) = runner.attention(vector, vector.q, vector.k, vector.v, sizes)
@@ -64,7 +64,7 @@ def _gradients(vector: GradientVector, kernels: GluonKernels) -> Iterator[str]:
         "key": (expected.k, NATURAL),
         "value": (expected.v, None),
     }
-    for atomics in (True, False):
+    for atomics in (True, False) if kernels.has_sums(q, v) else (False,):
         found = kernels.backward(q, k, v, out, lse, grad_out, grad_lse, options, atomics=atomics)
         for name, tensor in found.items():
             numbers, unit = units[name]

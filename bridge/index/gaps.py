@@ -46,9 +46,16 @@ WITHOUT_VECTORS = {
     "tests/pyimpl/distributed/test_shards.py",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
+    "Attention.Spec.BackwardLayers": "gradients of layers; those of PyTorch's autograd through "
+    "pyimpl.modules are compared in tests/pyimpl/modules/test_backward_by_spec.py",
+    "Attention.Spec.BackwardTransformer": "gradients of a transformer; as above",
 }
 # By module, whose code computes its definitions.
-WITHOUT_PYTHON = {"Attention.Spec.Format": "torch's casts between dtypes"}
+WITHOUT_PYTHON = {
+    "Attention.Spec.Format": "torch's casts between dtypes",
+    "Attention.Spec.BackwardLayers": "PyTorch's autograd, of the modules' forward passes",
+    "Attention.Spec.BackwardTransformer": "as above",
+}
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})
 

@@ -58,11 +58,14 @@ def extent(symptom: Mapping[str, Any]) -> str:
     return f"{text}. Families: {', '.join(symptom['families'])}."
 
 
+_LEVELS = {"fields": "random numbers", "formal": "all inputs", "rational": "whole numbers"}
+
+
 def verdict_levels(entry: Mapping[str, Any]) -> str:
     """What the levels of a verdict came to, in one cell."""
     parts = []
     for name, level in entry["levels"].items():
-        kind = "all inputs" if name == "formal" else "random numbers"
+        kind = _LEVELS[name]
         if level["shapes"]:
             shapes = f"{level['shapes']} shape{'s' * (level['shapes'] != 1)}"
             parts.append(f"{kind}: {level['elements']} elements of {shapes}")

@@ -25,6 +25,9 @@ _NO_BOUND = (
     "The probability is that of an output; how likely a wrong gradient is missed has no bound here"
 )
 _FORMAL = ((1, 1), (3, 3), (1, 17), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
+# Of several tiles, whichever these are.
+_WHOLE = ((1, 1), (5, 20), (17, 100), (64, 64), (20, 300), (200, 200))
+_WHOLE_BACKWARD = ((1, 1), (5, 8), (20, 20), (48, 48))
 
 
 @dataclass
@@ -55,11 +58,14 @@ class Kernel:
     def shapes(self, level: Level) -> tuple[Shape, ...]:
         dtype = getattr(torch, self.dtype)
         windows = [(None, None), _CAUSAL] if self.process.takes["causal"] else [(None, None)]
-        if level == "formal":
+        if level != "fields":
+            forward, backward = {
+                "formal": (_FORMAL, _FORMAL_BACKWARD), "rational": (_WHOLE, _WHOLE_BACKWARD)
+            }[level]  # fmt: skip
             return tuple(
                 Shape(q_len=m, kv_len=n, head_dim=16, value_dim=16, window=w,
                       alignment=self.alignment, dtype=dtype)
-                for m, n in (_FORMAL_BACKWARD if self.backward else _FORMAL) for w in windows
+                for m, n in (backward if self.backward else forward) for w in windows
             )  # fmt: skip
         base = Shape(
             heads=2, kv_heads=2, head_dim=64, value_dim=64, dtype=dtype, alignment=self.alignment

@@ -78,7 +78,8 @@ def _combine(shape: Shape, level: Level, seed: int, found: Compared) -> Compared
     case = Case(shape, level, seed)
     domain, memory = case.domain, case.memory
     rows = (shape.batch, shape.heads, shape.q_len)
-    parts, lses = case.draw("o", 3, *rows, shape.value_dim), case.draw("L", 3, *rows)
+    parts = case.draw("o", 3, *rows, shape.value_dim)
+    lses = case.inputs.draw_scores("L", (3, *rows))
     out, lse = case.kernels.combine(memory.tensor(parts), memory.tensor(lses))
     weights = domain.each(lambda x: x[..., None], domain.exp(lses))
     sums = _sum(domain, weights)
@@ -116,7 +117,7 @@ class Own:
     formal: tuple[Shape, ...]
 
     def shapes(self, level: Level) -> tuple[Shape, ...]:
-        return self.formal if level == "formal" else self.random
+        return self.random if level == "fields" else self.formal
 
     def compare(
         self, shape: Shape, level: Level, seed: int = 0, only: compare.Place | None = None

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from bridge.ttir.compare import Shape
+from bridge.ttir.compare import Level, Shape
 
 Word = Literal["EQUAL", "WRONG", "CANNOT TELL"]
 STATUS: dict[Word, int] = {"EQUAL": 0, "WRONG": 1, "CANNOT TELL": 3}
 _LONGEST = 600
+_NAMES: dict[Level, str] = {
+    "fields": "Random numbers of two prime fields", "formal": "All inputs",
+    "rational": "Random whole numbers, by their order too",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,15 @@ class Finding:
 
 @dataclass
 class LevelResult:
-    """One level: "fields", random numbers of two prime fields, or "formal", all inputs.
+    """One level: "fields", random numbers of two prime fields, "formal", all inputs, or "rational",
+    random whole numbers.
 
     equal: the shapes of which every element is equal; elements: how many those were; finding: what
     ended the level; refused: shapes that the launcher does not take, with what it said; left: those
     that were not run, since the time for the level was used up.
     """
 
-    level: str
+    level: Level
     equal: list[Shape] = field(default_factory=list)
     elements: int = 0
     finding: Finding | None = None
@@ -113,20 +118,18 @@ class Verdict:
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def _level(self, level: LevelResult) -> list[str]:
+        name = _NAMES[level.level]
         shapes = "; ".join(map(shape_text, level.equal))
-        if level.level == "formal":
-            assumed = ", ".join(sorted(level.assumed))
-            with_ = f", where {assumed}" if assumed else ""
-            equal = f"All inputs{with_}: {level.elements} elements equal for {shapes}"
-        else:
-            equal = (
-                f"Random numbers of two prime fields: {level.elements} elements equal for "
-                f"{shapes}; a wrong output is missed with probability at most {self.error:.1e}"
-            )
-        lines = [equal] if level.equal else []
-        name = "All inputs" if level.level == "formal" else "Random numbers of two prime fields"
+        equal = f"{level.elements} elements equal for {shapes}"
+        if level.level == "fields":
+            equal += f"; a wrong output is missed with probability at most {self.error:.1e}"
+        assumed = ", ".join(sorted(level.assumed))
+        with_ = f", where {assumed}" if assumed and level.level == "formal" else ""
+        lines = [f"{name}{with_}: {equal}"] if level.equal else []
         finding = level.finding
-        if finding is not None and finding is not self.finding:
+        if finding is not None and finding is self.finding:
+            lines.append(f"{name}: {level.word}, as said above")
+        elif finding is not None:
             where = f" ({finding.operation})" if finding.operation else ""
             lines.append(
                 f"{name}: {level.word} for {shape_text(finding.shape)}: {finding.what}{where}"

@@ -117,6 +117,8 @@ class Wrong(NamedTuple):
 Place = tuple[str, tuple[int, ...]]
 # So many wrong elements are written out.
 _SHOWN = 8
+# As an output is called.
+_LSE = "log-sum-exp"
 
 
 @dataclass
@@ -171,9 +173,10 @@ class Compared:
         found: Numbers,
         wanted: Any,
         programs: Array,
+        written: str = "{}",
     ) -> None:
         """`equal`: which elements are; `place`: that of the tile among all of its name; `programs`:
-        which stored the elements."""
+        which stored the elements; `written`: what is wanted, with the formula of `wanted` in it."""
         self.elements += equal.size
         off = np.argwhere(~equal)
         self.wrong_elements += len(off)
@@ -184,7 +187,8 @@ class Compared:
                 return domain.text(domain.each(lambda x: x[(*at, ...)], tile))
 
             program = int(programs[at])
-            self.wrong.append(Wrong(name, (*place, *at), program, text(found), text(wanted)))
+            formulas = text(found), written.format(text(wanted))
+            self.wrong.append(Wrong(name, (*place, *at), program, *formulas))
 
 
 class Inputs:
@@ -359,17 +363,25 @@ class Case:
 
     def compare_attention(self, found: Compared, out: Tensor, lse: Tensor | None) -> None:
         """Compare an output and, if there is one, a log-sum-exp with attention by definition."""
-        domain = self.domain
         for b, h, of in self.heads():
             rows = self.rows(b, h, of)
             self.compare(found, "output", b, h, self.part(out, b, h), rows.out)
-            if lse is None or found.only is not None:
-                continue
-            part = self.part(lse, b, h)
-            logs, programs = self.memory.read(part), self.memory.programs(part)
-            sums = domain.each(lambda x: x[:, 0], rows.denominators)
-            equal = rows.has_log_sum_exp(logs)
-            found.note(domain, "log-sum-exp", (b, h), equal, logs, sums, programs)
+            if lse is not None:
+                self.compare_log_sum_exp(found, b, h, self.part(lse, b, h), rows)
+
+    def compare_log_sum_exp(
+        self, found: Compared, b: int, h: int, part: Tensor, rows: definition.Rows
+    ) -> None:
+        """As `compare`, of log-sum-exps."""
+        asked, at = found.only or (_LSE, (b, h))
+        if (asked, at[:2]) != (_LSE, (b, h)):
+            return
+        logs, programs = self.memory.read(part), self.memory.programs(part)
+        sums = self.domain.each(lambda x: x[:, 0], rows.denominators)
+        equal = rows.has_log_sum_exp(logs)
+        if found.only is not None:
+            equal = equal | (np.arange(len(equal)) != at[-1])
+        found.note(self.domain, _LSE, (b, h), equal, logs, sums, programs, "ln[{}]")
 
     def name_log_sum_exps(self) -> None:
         """Give the log-sum-exps of attention names, by which a backward pass computes with what a

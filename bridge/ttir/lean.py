@@ -154,7 +154,7 @@ class _Translator:
     def argument(self, value: Value, name: str) -> str:
         """The type of the argument's field."""
         if isinstance(value.type, Pointer):
-            self.pointers[value] = f"a.{name}"
+            self.pointers[value] = name
             self.elements[value] = lambda at: "(0 : Int)"
             return f"Mem {in_brackets(type_of(value.type.to))}"
         self.elements[value] = lambda at: f"a.{name}"
@@ -329,24 +329,30 @@ class _Translator:
                 f"Flt.dot {inner} (fun n => {left((at[0], 'n'))}) "
                 f"(fun n => {right(('n', at[1]))}) {in_brackets(onto(at))}"
             )
-        if name == "tt.reduce" and len(operands) == 1:
+        folded = REDUCED.get(operation.combination or "") if name == "tt.reduce" else None
+        if folded is not None and len(operands) == 1:
             axis = operation.integer("axis")
-            combined = [o.name for o in operation.regions[0][0].operations]
-            if len(combined) == 2 and combined[0] in REDUCED:
-                over = self.size(shape_of(operation.operands[0].type)[axis])
-                return lambda at: (
-                    f"{REDUCED[combined[0]]} {over} "
-                    f"fun n => {operands[0]((*at[:axis], 'n', *at[axis:]))}"
-                )
+            over = self.size(shape_of(operation.operands[0].type)[axis])
+            return lambda at: (
+                f"{folded} {over} fun n => {operands[0]((*at[:axis], 'n', *at[axis:]))}"
+            )
         raise TtirError(f"{operation} has no translation")
+
+    def behind(self, pointer: Value, operation: Operation) -> str:
+        """The argument from which the pointer is an offset."""
+        if pointer not in self.pointers:
+            raise TtirError(
+                f"{operation} has no translation: its pointer is no argument with offsets"
+            )
+        return self.pointers[pointer]
 
     def load(self, operation: Operation, scope: _Scope) -> None:
         """The access, and the value that is read by it."""
         pointer, *rest = operation.operands
         if len(rest) == 1:
             raise TtirError(f"{operation} has no translation: a masked load without other values")
-        memory, offset = self.pointers[pointer], self.elements[pointer]
-        self.loads.add(memory.removeprefix("a."))
+        base, offset = self.behind(pointer, operation), self.elements[pointer]
+        self.loads.add(base)
         mask, other = (self.elements[x] for x in rest) if rest else (lambda _: "true", None)
         prefix, variable = self.name_of(operation, scope)
         at, over = self.lanes(operation.result)
@@ -362,18 +368,18 @@ class _Translator:
 
         def read(at: Sequence[str]) -> str:
             if other is None:
-                return f"{memory} {access(at)}.offset"
-            return f"{access(at)}.read {memory} {in_brackets(other(at))}"
+                return f"a.{base} {access(at)}.offset"
+            return f"{access(at)}.read a.{base} {in_brackets(other(at))}"
 
         self.define(operation, read, scope)
-        asked = f"{over}P.{memory.removeprefix('a.')} {access(at)}"
+        asked = f"{over}P.{base} {access(at)}"
         scope.obligations.accesses.append(self.guard(asked, scope))
 
     def store(self, operation: Operation, scope: _Scope) -> None:
         if scope.in_loop:
             raise TtirError(f"{operation} has no translation: it is in a loop")
         pointer, value, *mask = operation.operands
-        base = self.pointers[pointer].removeprefix("a.")
+        base = self.behind(pointer, operation)
         self.stores[base] += 1
         if self.stores[base] > 1:
             raise TtirError(f"{operation} has no translation: the second store to {base}")
@@ -401,11 +407,7 @@ class _Translator:
             f"{'Nat → ' * len(at)}{type_of(value.type)} :=\n  {head}{element(at)}"
         )
         self.elements[value] = lambda at: f"({' '.join([name, scope.arguments, *at])})"
-        if (
-            operation.operands
-            and operation.operands[0] in self.pointers
-            and (operation.name == "tt.addptr")
-        ):
+        if operation.name == "tt.addptr" and operation.operands[0] in self.pointers:
             self.pointers[value] = self.pointers[operation.operands[0]]
 
     def name_of(self, operation: Operation, scope: _Scope) -> tuple[str, str]:

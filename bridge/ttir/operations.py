@@ -54,18 +54,11 @@ def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None 
 
 
 def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:
-    block = operation.regions[0][0]
-    inner = block.operations[0]
-    plain = (
-        len(tiles) == 1
-        and len(block.operations) == 2
-        and set(inner.operands) == set(block.arguments)
-        and block.operations[1].operands == inner.results
-    )
-    kind = inner.name
+    kind = operation.combination if len(tiles) == 1 else None
+    if kind is None:
+        named = ", ".join(inner.name for inner in operation.regions[0][0].operations)
+        raise Undecided(f"a reduction by {named}")
     axis = operation.integer("axis")
-    if not plain:
-        raise Undecided(f"a reduction by {', '.join(o.name for o in block.operations)}")
     shape = shape_of(operation.operands[0].type)
     tile = move(machine, tiles[0], lambda x: np.broadcast_to(x, shape))
     if kind == "arith.addf":

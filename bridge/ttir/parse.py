@@ -233,8 +233,8 @@ class _Parser(Reader):
     def loop(self, operation: Operation) -> list[Type]:
         """`scf.for`: its operands are the first number, the end, the step and what is carried; its
         region's arguments the number and what is carried."""
-        if self.accept("unsigned"):
-            operation.attributes["unsigned"] = True
+        if self.token.text == "unsigned":
+            raise self.error("a loop of signed numbers")
         number = self.of("value")[1:]
         for before in ("=", "to", "step"):
             self.need(before)

@@ -213,6 +213,17 @@ class Operation:
             raise TtirError(f"{self} has {attribute} = {found!r}, which must be a list of integers")
         return [n for n in found if isinstance(n, int)]
 
+    @property
+    def combination(self) -> str | None:
+        """Of a reduction the operation that alone makes of two elements, each taken once, what
+        stands for both; None if it combines them otherwise."""
+        (block,) = self.regions[0]
+        if len(block.operations) != 2:
+            return None
+        inner, returned = block.operations
+        each_once = len(inner.operands) == 2 and {*inner.operands} == {*block.arguments}
+        return inner.name if each_once and returned.operands == inner.results else None
+
     def __str__(self) -> str:
         named = f"%{self.results[0].name} = " if self.results else ""
         return f"{named}{self.name} (line {self.text_line} of the TTIR, {self.location})"

@@ -88,12 +88,13 @@ def backward(
         from pyimpl.backends.kernels.backward import backward as kernels
         from pyimpl.backends.kernels.hopper import choice
 
-        hopper = asked == "gluon" or (
-            asked == "auto" and choice.is_chosen_backward(query, key, value, options)
+        hopper, hopper_queries = (
+            asked == "gluon" or (asked == "auto" and is_chosen(query, key, value, options))
+            for is_chosen in (choice.is_chosen_backward, choice.is_chosen_queries)
         )
         return kernels(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted,
-            delta=delta, wide=wide, hopper=hopper,
+            delta=delta, wide=wide, hopper=hopper, hopper_queries=hopper_queries,
         )  # fmt: skip
     if backend == "tiled":
         return tiled_backward.flash_backward(

@@ -82,29 +82,38 @@ def test_gradients_by_atomic_additions_are_within_the_tolerance(
 
 
 @needs_hopper
-@pytest.mark.parametrize("atomics", [False, True])
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize(
+    ("head_dim", "atomics"), [(64, False), (64, True), (128, False), (128, True), (256, False)]
+)
 @pytest.mark.parametrize("name", ["plain", "causal", "window"])
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_gradients_by_the_gluon_kernel_are_within_the_tolerance(
     dtype, name: str, head_dim: int, atomics: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All three by Gluon kernels: dQ by its own, or by the additions of the one for dK and dV."""
     from pyimpl.backends.kernels.hopper import backward as on_hopper
+    from pyimpl.backends.kernels.hopper import queries
 
     launched = []
-    launch = on_hopper.launch
-    monkeypatch.setattr(on_hopper, "launch", lambda *x, **y: launched.append(1) or launch(*x, **y))
+
+    def note(launch: Any) -> Any:
+        return lambda *given, **named: launched.append(launch) or launch(*given, **named)
+
+    wanted = [on_hopper.launch] if atomics else [on_hopper.launch, queries.launch]
+    for module in (on_hopper, queries):
+        monkeypatch.setattr(module, "launch", note(module.launch))
     query, key, value, options, *of_outputs = problem(dtype, name, head_dim)
     rows = forward(query, key, value, options)
 
     def compute() -> dict[str, torch.Tensor]:
         found = backward(
-            query, key, value, *rows, *of_outputs, options, Wanted(), atomics=atomics, hopper=True
-        )
+            query, key, value, *rows, *of_outputs, options, Wanted(), atomics=atomics, hopper=True,
+            hopper_queries=True,
+        )  # fmt: skip
         return {"query": found.query, "key": found.key, "value": found.value}
 
     found = compute()
-    assert launched
+    assert launched == wanted
     judge_gradients(
         found, query, key, value, options, *of_outputs,
         computed=torch.float32, weights=dtype, truncating=True,

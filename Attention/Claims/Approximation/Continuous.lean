@@ -22,7 +22,8 @@ variable {R : Type v} {n m : Nat}
 section
 variable [OrderedField R]
 
-private theorem atMost_of_square {u δ : R} (hδ : 0 ≤ δ) (h : u * u ≤ δ * δ) : AtMost δ u := by
+/-- A number whose square is at most that of δ ≥ 0 is at most δ. -/
+theorem atMost_of_square {u δ : R} (hδ : 0 ≤ δ) (h : u * u ≤ δ * δ) : AtMost δ u := by
   constructor
   · refine Classical.byContradiction fun hn => ?_
     have := OrderedRing.mul_pos (a := -u - δ) (b := -u + δ) (by grind) (by grind)

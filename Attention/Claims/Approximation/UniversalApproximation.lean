@@ -9,7 +9,7 @@ public section
 Claimed: for each ε > 0, each function f from ℝⁿ to ℝᵐ and each compact set, some transformer is
 within ε of f on the set. As typed, a transformer returns tokens, natural numbers: none is near ½.
 With a vector of real numbers for its output, a transformer is bounded on a box: none is near 1 / x
-on [0, 1]. True: `universal_approximation`, of uniformly continuous functions. -/
+on [0, 1]. True: `universal_approximation_transformer`, of uniformly continuous functions. -/
 
 namespace Attention.Claims
 
@@ -123,14 +123,12 @@ private theorem bounded_refute {computed : ∀ n m : Nat, (Vec R n → Vec R m) 
 
 end
 
-/-- No transformer with real outputs is within 1 of 1 / x on [0, 1], whatever its depth, its width
-and its parameters: x⁻¹, with 0⁻¹ = 0, is a function on the whole compact set, and not bounded
-there. Of the square root it is asked only that it is at least some σ₀ > 0 on numbers of at least
-ε. -/
-theorem universalApproximation_transformer_refuted [OrderedField R] [Exponential R R]
-    {sqrt : R → R} {ε σ₀ : R} (h₀ : 0 < σ₀) (hsqrt : ∀ z, ε ≤ z → σ₀ ≤ sqrt z) :
-    ¬ UniversalApproximation (TransformerComputes sqrt ε) := by
-  refine bounded_refute fun T hT => ?_
+/-- On [0, 1] a transformer is bounded, if the root in its normalisations is at least some σ₀ > 0 on
+numbers of at least ε. -/
+theorem TransformerComputes.bounded [OrderedField R] [Exponential R R] {sqrt : R → R} {ε σ₀ : R}
+    (h₀ : 0 < σ₀) (hsqrt : ∀ z, ε ≤ z → σ₀ ≤ sqrt z) {T : Vec R 1 → Vec R 1}
+    (hT : TransformerComputes sqrt ε 1 1 T) :
+    ∃ c, ∀ x, InBox 0 1 x → AtMost c (T x)[(0 : Fin 1)] := by
   have input : ∀ {s d_model : Nat} (W : Vector (Linear R 1 d_model) s),
       Bounded (InBox 0 1) fun x : Vec R 1 => Vec.map (·.row x) W := fun {s d_model} W => by
     have rows : Bounded (InBox 0 1) fun x : Vec R 1 => (#v[x] : Matrix R 1 1) :=
@@ -157,5 +155,14 @@ theorem universalApproximation_transformer_refuted [OrderedField R] [Exponential
   · obtain ⟨c, hc⟩ := (Bounded.decode h₀ hsqrt scale targetMask crossMask decoder
       (Bounded.encode h₀ hsqrt scale mask encoder (input source)) (input target)).linear output
     exact ⟨c, fun x hx => by rw [hT]; exact hc x hx i 0⟩
+
+/-- No transformer with real outputs is within 1 of 1 / x on [0, 1], whatever its depth, its width
+and its parameters: x⁻¹, with 0⁻¹ = 0, is a function on the whole compact set, and not bounded
+there. Of the square root it is asked only that it is at least some σ₀ > 0 on numbers of at least
+ε. -/
+theorem universalApproximation_transformer_refuted [OrderedField R] [Exponential R R]
+    {sqrt : R → R} {ε σ₀ : R} (h₀ : 0 < σ₀) (hsqrt : ∀ z, ε ≤ z → σ₀ ≤ sqrt z) :
+    ¬ UniversalApproximation (TransformerComputes sqrt ε) :=
+  bounded_refute fun _ hT => hT.bounded h₀ hsqrt
 
 end Attention.Claims

@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 from typing import Self
 
+from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
 
 # Parts of the names of operators, and packages, that compute attention.
@@ -23,7 +24,9 @@ class Borrowed:
 
     def __init__(self, asked: bool) -> None:
         # What listens in Python (TorchDispatchMode) has PyTorch import its compiler, for seconds.
-        self.listening = profile() if asked else None
+        # Threads that the function starts are listened to only on request.
+        every_thread = _ExperimentalConfig(profile_all_threads=True)
+        self.listening = profile(experimental_config=every_thread) if asked else None
 
     def __enter__(self) -> Self:
         if self.listening is not None:

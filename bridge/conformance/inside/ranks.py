@@ -96,6 +96,8 @@ class Ranks:
     def _open(self) -> Request:
         """Start the processes, and import the function in each."""
         self.ranks, self.spoiled = [], False
+        # This one has the whole tensors, which a process of the function has to ask others for.
+        walls.dumpable(False)
         folder = tempfile.mkdtemp(prefix="ranks-")
         for rank in range(self.shards.processes):
             self.ranks.append(self._fork(rank, os.path.join(folder, "store")))
@@ -266,6 +268,7 @@ class Ranks:
             return _Rank(pid, requests, answers)
         try:
             walls.dies_with_parent()
+            walls.dumpable(True)
             # Those of the others too: the end of a pipe is seen once nobody has it.
             for one in self.ranks:
                 os.close(one.requests)

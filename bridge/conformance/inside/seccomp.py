@@ -1,11 +1,11 @@
 """System calls that a function under test may not make.
 
 A filter of the kernel's (seccomp) refuses what reaches into other processes, makes namespaces or
-mounts, loads code into the kernel, opens sockets other than those within one machine, or types
-into a terminal. In a network namespace of its own a process may be given the loopback interface:
-then it may open sockets of IPv4 too, which reach nothing else, and ask the kernel for the list of
-interfaces, as gloo does. Numbers: Linux, include/uapi/asm-generic/unistd.h and
-arch/x86/entry/syscalls.
+mounts, loads code into the kernel, takes memory that belongs to no process, opens sockets other
+than those within one machine, or types into a terminal. In a network namespace of its own a process
+may be given the loopback interface: then it may open sockets of IPv4 too, which reach nothing else,
+and ask the kernel for the list of interfaces, as gloo does. Numbers: Linux,
+include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls.
 """
 
 from __future__ import annotations
@@ -51,6 +51,10 @@ _REFUSED = {
     "setns": (308, 268),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
+    # Memory that counts as no process's, and that no limit holds (of memfd_create see below).
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -71,6 +75,9 @@ _REFUSED = {
     "adjtimex": (159, 171),
     "personality": (135, 92),
 }
+# Such memory too, without which NVIDIA's driver does not start (NVIDIA/OpenShell, issue 1696): a
+# process that has devices of GPUs may take it.
+_MEMFD_CREATE = (319, 279)
 # Looked at by their arguments: (x86_64, aarch64).
 _SOCKET, _SOCKETPAIR, _CLONE, _CLONE3, _IOCTL = (
     (41, 198),
@@ -95,10 +102,10 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _Step = tuple[int, int, int, int]
 
 
-def program(machine: str, *, loopback: bool = False) -> list[_Step]:
+def program(machine: str, *, loopback: bool = False, devices: bool = False) -> list[_Step]:
     """The filter as steps of classic BPF: (code, steps to skip if true, if false, operand).
-    loopback: sockets of IPv4, and of rtnetlink, are let through. Raises OSError for a machine whose
-    numbers are not known."""
+    loopback: sockets of IPv4, and of rtnetlink, are let through; devices: memfd_create is. Raises
+    OSError for a machine whose numbers are not known."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
     which = list(_ARCHITECTURES).index(machine)
@@ -112,7 +119,7 @@ def program(machine: str, *, loopback: bool = False) -> list[_Step]:
     if machine == "x86_64":
         # The numbers of x32, which are the same calls once more.
         steps += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, no)]
-    for numbers in _REFUSED.values():
+    for numbers in (*_REFUSED.values(), *([] if devices else [_MEMFD_CREATE])):
         steps += [(_EQUAL, 0, 1, numbers[which]), (_RETURN, 0, 0, no)]
     # Its flags lie in memory, where no filter sees them: the C library then calls clone.
     steps += [(_EQUAL, 0, 1, _CLONE3[which]), (_RETURN, 0, 0, none)]
@@ -150,11 +157,11 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
 
 
-def install(*, loopback: bool = False) -> None:
+def install(*, loopback: bool = False, devices: bool = False) -> None:
     """From now on, for this process and all that it starts. It must be unable to gain rights
-    (PR_SET_NO_NEW_PRIVS), and for loopback be in a network namespace of its own. Raises OSError
-    where the kernel takes no filter."""
-    steps = program(platform.machine(), loopback=loopback)
+    (PR_SET_NO_NEW_PRIVS), and for loopback be in a network namespace of its own. devices: it has
+    some of GPUs. Raises OSError where the kernel takes no filter."""
+    steps = program(platform.machine(), loopback=loopback, devices=devices)
     data = b"".join(struct.pack("=HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(data, len(data))
     given = _Program(len(steps), ctypes.addressof(buffer))

@@ -17,7 +17,7 @@ where it does not reach.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -26,8 +26,12 @@ from torch import Tensor
 from . import buffers, found, frames
 from .borrowed import Borrowed
 
-# The last outputs are kept for so many calls, to see whether their memory is used again.
-_KEPT = 4
+# The last outputs are kept, so many and of so many bytes together, to see whether their memory is
+# used again; of so many of them it is looked at whether they change.
+_KEPT, _KEPT_BYTES = 64, 1 << 26
+_LOOKED_AT = 4
+# A tuple of more things is not looked into.
+_MOST_IN_TUPLE = 4
 # How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
 # of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which every mistake of
 # shapes is one, over an argument that the function itself has.
@@ -89,7 +93,7 @@ class Session:
         self.inputs: dict[str, Tensor] = {}
         self.before: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
-        self.kept: list[tuple[Tensor, Tensor]] = []
+        self.kept: list[_Kept] = []
         # Caches, by the judge's names for them.
         self.caches: dict[str, Any] = {}
 
@@ -194,7 +198,7 @@ class Session:
             about |= {"dtype": kind, "shape": list(value.shape), "device": value.device.type}
             about |= {"layout": str(value.layout), "graph": bool(value.requires_grad)}
             return about
-        if isinstance(value, (tuple, list)) and len(value) <= _KEPT:
+        if isinstance(value, (tuple, list)) and len(value) <= _MOST_IN_TUPLE:
             each = enumerate(value)
             return {"tuple": [self._describe(x, f"{place} {n}", device, numbers) for n, x in each]}
         return {"type": None if value is None else frames.cut(type(value).__name__)}
@@ -206,25 +210,54 @@ class Session:
     def _not_new(self) -> str | None:
         """Which memory an output has that it should not have; None if it is new."""
         for output in self.outputs.values():
-            here = output.untyped_storage().data_ptr()
             if output.numel() == 0:
                 continue
+            here = _Memory.of(output)
             for name, tensor in self.inputs.items():
-                if tensor.untyped_storage().data_ptr() == here:
+                if here.meets(_Memory.of(tensor)):
                     return f"that of its input {name}"
-            if any(_lies_in(here, x) for x in self.caches.values()):
+            if any(
+                isinstance(x, Tensor) and here.meets(_Memory.of(x)) for x in self.caches.values()
+            ):
                 return "that of its cache"
-            if any(x.untyped_storage().data_ptr() == here for x, _ in self.kept):
+            if any(here.meets(one.memory) for one in self.kept):
                 return "that of what it had returned before"
-        if any(not _is_unchanged(x, before) for x, before in self.kept):
+        if any(not _is_unchanged(one.tensor, one.before) for one in self.kept[-_LOOKED_AT:]):
             return "that it goes on to change"
-        new = [(x.detach(), x.detach().clone()) for x in self.outputs.values()]
-        self.kept = [*self.kept, *new][-_KEPT:]
+        new = (x.detach() for x in self.outputs.values())
+        self.kept += [_Kept(x, x.clone(), _Memory.of(x)) for x in new]
+        del self.kept[:-_KEPT]
+        while sum(one.memory.size for one in self.kept[:-_LOOKED_AT]) > _KEPT_BYTES:
+            del self.kept[0]
         return None
 
 
-def _lies_in(here: int, cache: Any) -> bool:
-    return isinstance(cache, Tensor) and cache.untyped_storage().data_ptr() == here
+class _Memory(NamedTuple):
+    """Where a storage lies. One that was made from an address within another is one of its own to
+    PyTorch, and has bytes in common with it."""
+
+    device: torch.device
+    start: int
+    size: int
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> _Memory:
+        storage = tensor.untyped_storage()
+        return cls(tensor.device, storage.data_ptr(), storage.nbytes())
+
+    def meets(self, other: _Memory) -> bool:
+        """Whether there is a byte that both have."""
+        first, last = (self, other) if self.start < other.start else (other, self)
+        overlap = last.start < first.start + first.size and last.size > 0
+        return overlap and self.device == other.device
+
+
+class _Kept(NamedTuple):
+    """An output, its numbers when it was returned, and where it lies."""
+
+    tensor: Tensor
+    before: Tensor
+    memory: _Memory
 
 
 def _alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:

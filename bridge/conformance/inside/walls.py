@@ -63,6 +63,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _SCRATCH = 2 << 30
 # linux/if.h, linux/sockios.h
 _IFF_UP, _SIOCSIFFLAGS = 1, 0x8914
+# What a function's process keeps of the environment: what chooses threads, devices and languages.
+KEPT = ("OMP_", "MKL_", "CUDA_", "NVIDIA_", "LANG", "LC_", "TRITON_INTERPRET", "TZ")
 # A process namespace with fewer numbers than this cannot be had (kernel/pid.c).
 _LEAST_PROCESSES = 301
 
@@ -235,7 +237,7 @@ def renounce(view: View) -> None:
     _check(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "giving up rights")
     set_limits(view)
     _check(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new rights")
-    seccomp.install(loopback=view.loopback)
+    seccomp.install(loopback=view.loopback, devices=bool(view.devices))
 
 
 def set_limits(view: View) -> None:
@@ -290,7 +292,7 @@ def run_enclosed(view: View, work: Work) -> None:
         return
     first = _fork(lambda: _first(view, work))
     # Nobody of the same user reaches into its memory.
-    _dumpable(False)
+    dumpable(False)
     os.waitpid(first, 0)
 
 
@@ -312,11 +314,11 @@ def _first(view: View, work: Work) -> None:
     except OSError as error:
         work.ready(str(error.strerror or error))
         return
-    _dumpable(False)
+    dumpable(False)
 
     def function() -> None:
         # It may look at itself.
-        _dumpable(True)
+        dumpable(True)
         try:
             renounce(view)
         except OSError as error:
@@ -336,5 +338,6 @@ def _tell_end(pid: int, work: Work) -> None:
             return
 
 
-def _dumpable(value: bool) -> None:
+def dumpable(value: bool) -> None:
+    """Whether processes of the same user may look into this one: its memory, its open files."""
     _LIBC.prctl(_SET_DUMPABLE, int(value), 0, 0, 0)

@@ -36,8 +36,6 @@ from . import (
 MESSAGE = 1 << 20
 # Seconds by the clock in which sessions that were killed are gone, or are left.
 _ENDING = 1.0
-# What a function's process keeps of the environment: what chooses threads, devices and languages.
-_KEPT = ("OMP_", "MKL_", "CUDA_", "NVIDIA_", "LANG", "LC_", "TRITON_INTERPRET", "TZ")
 
 
 def main(number: int) -> NoReturn:
@@ -126,7 +124,7 @@ def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None
     for number, one in enumerate(kept):
         os.dup2(one, number)
     os.closerange(len(kept), 1 << 12)
-    environment = {n: x for n, x in os.environ.items() if n.startswith(_KEPT)}
+    environment = {n: x for n, x in os.environ.items() if n.startswith(walls.KEPT)}
     os.environ.clear()
     os.environ.update(
         environment,

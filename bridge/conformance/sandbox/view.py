@@ -28,7 +28,9 @@ _SYSTEM = (
 _OF_GPUS = ("/sys/bus", "/sys/class", "/sys/devices", "/sys/module")
 _GPUS = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 # What of a checkout tells of the vectors, or could be changed into it.
-_OF_CHECKOUT = ("Attention", "bridge", "build", "docs", "tests", ".git")
+_OF_CHECKOUT = ("Attention", "bridge", "build", "dist", "docs", "tests", ".git")
+# Installed, this package, and the vectors as they are published for themselves.
+_PACKAGES = ("bridge", "attention_vectors")
 _MEMORY = 16 << 30
 
 
@@ -54,7 +56,7 @@ def sight_of(
     without this one, `pyimpl`, and the function's own file or top-level package; also: files and
     folders that the user adds; problem: the file of a problem, for a model; loopback: whether its
     processes may talk to each other over a network of their own. Raises CallableError for a name
-    without a colon, for a file that is not there, and for a part of the judge."""
+    without a colon, for a file that is not there, and for a part of the judge, links to one too."""
     if not found.is_well_formed(name):
         raise CallableError("is not of the form module:function or file.py:function")
     place, _, attribute = name.rpartition(":")
@@ -86,6 +88,10 @@ def sight_of(
             raise CallableError(f"there is no file {problem}")
         seen.append(problem.resolve())
     extra = [Path(path).resolve() for path in also]
+    answers = [path.resolve() for path in _answering()]
+    for path in (*seen, *extra):
+        if any(path.resolve().is_relative_to(one) for one in answers):
+            raise CallableError(f"is to see {path}, which is a part of what judges it")
     paths = [*(str(path) for path in extra if path.is_dir()), *paths]
     view = _together([*seen, *extra], devices)
     return Sight(replace(view, loopback=loopback), tuple(paths), name)
@@ -107,9 +113,9 @@ def _package(name: str) -> Path:
 
 
 def _module(name: str) -> Path | None:
-    """The file or folder of a top-level module, found without importing it; None for one that is
-    seen anyway, or that is not there."""
-    spec = importlib.machinery.PathFinder.find_spec(name)
+    """The file or folder of a top-level module, in the working folder if nowhere else, found
+    without importing it; None for one that is seen anyway, or that is not there."""
+    spec = importlib.machinery.PathFinder.find_spec(name, [*sys.path, os.getcwd()])
     if spec is None:
         return None
     origin = Path(spec.origin) if spec.origin and spec.has_location else None
@@ -144,10 +150,18 @@ def _together(seen: Iterable[Path], devices: list[str]) -> View:
     )
 
 
-def _private() -> list[Path]:
-    """What no function is to see: this package, wherever it is installed, and the vectors."""
+def _answering() -> list[Path]:
+    """What no user can show to a function either, by a link that the function's maker has sent for
+    example: the vectors and this package."""
     own = Path(bridge.__file__).parent
-    installed = [Path(path) / "bridge" for path in sys.path if _is_installed(path)]
+    return [own, default_directory(), own.parent / ".git", own.parent / "Attention"]
+
+
+def _private() -> list[Path]:
+    """What no function is to see: this package and the vectors, wherever they are installed."""
+    own = Path(bridge.__file__).parent
+    folders = [Path(path) for path in sys.path if _is_installed(path)]
+    installed = [folder / name for folder in folders for name in _PACKAGES]
     checkout = own.parent
     if (checkout / "pyproject.toml").is_file():
         installed += [checkout / name for name in _OF_CHECKOUT]

@@ -16,9 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bridge import working_folder
 from bridge.conformance import inside
 from bridge.conformance.inside.shards import Shards
-from bridge.conformance.inside.walls import View
+from bridge.conformance.inside.walls import KEPT, View
 from bridge.interrupt import unseen_by_children
 
 # The package of `inside`, without that of which it is a part.
@@ -33,6 +34,8 @@ from inside import zygote
 zygote.main(number)
 """
 
+# By this the dynamic linker finds the libraries of some interpreters.
+_OF_THE_LINKER = "LD_LIBRARY_PATH"
 
 _lock = threading.Lock()
 # Seconds by the clock in which it ends by itself, or is killed.
@@ -47,11 +50,12 @@ class Zygote:
         folder = str(Path(inside.__file__).parent)
         number = theirs.fileno()
         # Ctrl-C does not wait for what it imports; `fork` does, and lets Ctrl-C through.
-        with unseen_by_children():
+        with working_folder.unknown_to_children(), unseen_by_children():
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, str(number), folder],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(number,),
+                env=_environment(),
             )
         theirs.close()
         self._answers = False
@@ -88,6 +92,14 @@ class Zygote:
                 self.process.wait(_ENDING)
         self.process.kill()
         self.process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """That of the process: the kernel shows it to each session's function, in /proc, whatever that
+    process clears later. Threads that have nothing to do sleep: by default those of OpenMP wait
+    busily, on a machine with other work for longer than they compute."""
+    kept = {n: x for n, x in os.environ.items() if n.startswith(KEPT) or n == _OF_THE_LINKER}
+    return {"OMP_WAIT_POLICY": "PASSIVE", **kept}
 
 
 _running: tuple[int, Zygote] | None = None

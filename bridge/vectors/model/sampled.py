@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -89,13 +89,24 @@ class Packed:
         return (None, None) if window is None else (window.left, window.right)
 
 
+class FloatMatrix(tuple[tuple[Exact, ...], ...]):
+    """A matrix of exact numbers, with the float64 that they are: [rows, columns]."""
+
+    floats: NDArray[np.float64]
+
+
 def matrix(numbers: Numbers) -> Matrix:
     """A matrix of exact numbers."""
-    if np.issubdtype(numbers.dtype, np.integer):
-        return tuple(map(tuple, numbers.tolist()))
-    return tuple(tuple(map(_exact, row)) for row in numbers.tolist())
+    rows = numbers.tolist()
+    if not np.issubdtype(numbers.dtype, np.integer):
+        rows = [map(_exact, row) for row in rows]
+    found = FloatMatrix(map(tuple, rows))
+    found.floats = numbers.astype(np.float64)
+    return found
 
 
+# The same few numbers come again and again, and making a fraction of one takes microseconds.
+@lru_cache(maxsize=1 << 14)
 def _exact(x: float) -> Exact:
     return int(x) if x.is_integer() else Fraction(x)
 

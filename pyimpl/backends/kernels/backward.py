@@ -35,6 +35,7 @@ from pyimpl.backends.kernels.parts.launch import (
     check_programs,
     check_tensor,
     padded_size,
+    processors,
     strides_of,
 )
 from pyimpl.backends.kernels.parts.numerics import (
@@ -152,6 +153,11 @@ _HOPPER = (
     *(None,) * (len(kept.OPTIONS) + 2), "lse_desc", "delta_desc", "sums_desc",
     None, "dk_ptr", "dv_ptr", None,
 )  # fmt: skip
+_HOPPER_QUERIES = (
+    "q_desc", "k_desc", "v_desc", "g_desc", None, None, None, None,
+    *(None,) * (len(kept.OPTIONS) + 2), "lse_desc", "delta_desc", None,
+    "dq_desc", None, None, None,
+)  # fmt: skip
 _QUERIES = (*_SHARED, "grad_query_ptr", None, None, "grad_slopes_ptr")
 
 
@@ -174,6 +180,7 @@ def backward(
     blocks: Chosen = None,
     atomics: bool | None = None,
     hopper: bool = False,
+    hopper_queries: bool = False,
 ) -> Gradients:
     """dQ, dK and dV in the dtype of `query`, the others, with `wide` all, in float32; all newly
     allocated.
@@ -191,6 +198,7 @@ def backward(
     `torch.use_deterministic_algorithms` forbids it.
 
     hopper: dK and dV, and with `atomics` dQ, by the Gluon kernel (`hopper.backward`), if it can.
+    hopper_queries: dQ, without `atomics`, by the Gluon kernel for it (`hopper.queries`), if it can.
 
     A key masked for every query, and a query whose log-sum-exp is −∞, have no influence, whatever
     they hold, NaN included; all else must be finite.
@@ -223,7 +231,8 @@ def backward(
     if wanted.slopes and options.alibi_slopes is not None:
         slopes = torch.zeros_like(delta)
 
-    # In the order of `_ROWS`, `_KEYS`, `_HOPPER` and `_QUERIES`, as far as the call has them.
+    # In the order of `_ROWS`, `_KEYS`, `_HOPPER`, `_QUERIES` and `_HOPPER_QUERIES`, as far as the
+    # call has them.
     prefix_sums = (None, None) if sequences is None else sequences[:2]
     tensors = (
         query, key, value, filled, out, grad_out, lse, grad_lse, *kept.tensors_of(options),
@@ -232,11 +241,19 @@ def backward(
     numbers = ("backward", wide, known, slopes is not None, *kept.numbers_of(options))
     if hopper:
         from pyimpl.backends.kernels.hopper import backward as hopper_backward
+        from pyimpl.backends.kernels.hopper import choice
 
         def takes() -> bool:
             return hopper_backward.why_not(given, grad_k, grad_v) is None
 
         hopper = kept.decide_once(takes, tensors, numbers)
+    if hopper_queries:
+        from pyimpl.backends.kernels.hopper import queries as on_hopper
+
+        def takes_queries() -> bool:
+            return slopes is None and on_hopper.why_not(given, grad_q) is None
+
+        hopper_queries = kept.decide_once(takes_queries, tensors, ("queries", *numbers))
     tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 
@@ -249,7 +266,7 @@ def backward(
         return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
 
     def keys_launch(sums: Tensor | None = None) -> Launch:
-        if hopper and (sums is None or head_dim in hopper_backward.WITH_SUMS):
+        if hopper and (sums is None or head_dim in choice.WITH_SUMS):
             return hopper_backward.launch(given, grad_k, grad_v, sums)
         return launch_of(partial(keys, sums=sums), keys_default)
 
@@ -259,8 +276,13 @@ def backward(
     def rows() -> tuple[Launch, ...]:
         return () if known else (row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta),)
 
+    def queries_launch() -> Launch:
+        if hopper_queries:
+            return on_hopper.launch(given, grad_q, processors=processors(query.device))
+        return launch_of(queries, backward_queries.launch_options(*sizes))
+
     def loops() -> tuple[Launch, ...]:
-        return keys_launch(), launch_of(queries, backward_queries.launch_options(*sizes))
+        return keys_launch(), queries_launch()
 
     def in_two_loops() -> None:
         for launch in loops():
@@ -291,8 +313,9 @@ def backward(
         of_sequences = None if sequences is None else sequences[2:]
         kept.start(
             lambda: (*rows(), *loops()), query.device, tensors, (grad_q, grad_k, grad_v, slopes),
-            (*numbers, hopper, chosen, of_sequences),
-            *(() if known else (_ROWS,)), _HOPPER if hopper else _KEYS, _QUERIES,
+            (*numbers, hopper, hopper_queries, chosen, of_sequences),
+            *(() if known else (_ROWS,)), _HOPPER if hopper else _KEYS,
+            _HOPPER_QUERIES if hopper_queries else _QUERIES,
         )  # fmt: skip
     if slopes is not None and options.alibi_slopes is not None and sequences is None:
         slopes = slopes.sum(dim=-1)

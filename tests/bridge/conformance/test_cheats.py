@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -139,6 +140,7 @@ def test_a_copy_of_the_process_may_answer_but_ends_with_it(families: list[Family
         ("changes_its_inputs", "changed its input key"),
         ("returns_its_input", "changed its input value"),
         ("one_buffer_for_all", "that of what it had returned before"),
+        ("eight_buffers_in_turn", "that of what it had returned before"),
         ("filled_later", None),
         ("filled_by_the_next_call", None),
         ("spoils_what_it_gave", "that it goes on to change"),
@@ -164,6 +166,7 @@ def test_remembering_what_was_given_is_no_cheat(families: list[Family]) -> None:
     [
         ("calls_sdpa", "scaled_dot_product"),
         ("calls_sdpa_where_it_is_large", "scaled_dot_product"),
+        ("calls_sdpa_in_a_thread", "scaled_dot_product"),
         ("calls_the_operator_below", "scaled_dot_product"),
         ("calls_pyimpl", "pyimpl"),
         ("calls_multi_head_attention_flex", "flex"),
@@ -176,8 +179,12 @@ def test_attention_of_others_is_reported(name: str, borrowed: str) -> None:
     assert any(borrowed in one for one in found)
 
 
-def test_an_own_computation_is_none_of_others() -> None:
-    with CONDITIONS.session(f"{FOLDER / 'honest.py'}:attention") as session:
+@pytest.mark.parametrize(
+    "name", ["honest.py:attention", "borrowing.py:calls_sdpa_in_another_process"]
+)
+def test_what_is_reported_of_no_function(name: str) -> None:
+    """An own computation is none of others; one in another process is not seen."""
+    with CONDITIONS.session(f"{FOLDER / name}") as session:
         assert describe(session, ("float32",)).borrows == ()
 
 
@@ -193,6 +200,8 @@ def test_an_own_computation_is_none_of_others() -> None:
         ("is_killed", "ended the process: SIGKILL"),
         ("closes_everything", "closed its side|ended the process|did not return"),
         ("floods", "None"),
+        ("kills_its_group", "ended the process"),
+        ("stops_its_group", "did not return: used practically no processor time"),
     ],
 )
 def test_using_up_what_there_is(
@@ -201,6 +210,17 @@ def test_using_up_what_there_is(
     (found,) = failures(judge_cheat(f"exhausting:{name}", families, 1))
     assert re.match(reason, str(found.reason))
     assert len(capsys.readouterr().err) < 100_000
+
+
+def test_an_answer_in_crumbs_costs_the_judge_little(families: list[Family]) -> None:
+    """Or else it would be over its own work that the function's limit is not looked at."""
+    hasty = replace(CONDITIONS, limit=0.5)
+    before = time.process_time()
+    (found,) = failures(judge_cheat("exhausting:answers_in_crumbs", families, 1, hasty))
+    assert re.match(
+        "did not return: used .* of processor time, of 0.5 s allowed", str(found.reason)
+    )
+    assert time.process_time() - before < 10
 
 
 def test_too_many_processes(families: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,34 @@ def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
         sight_of("bridge.conformance.judge:judge", "cpu")
 
 
+def test_the_package_of_the_vectors_is_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site-packages" / "attention_vectors"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("answers = 42\n")
+    monkeypatch.syspath_prepend(package.parent)
+    name = write(tmp_path, "from attention_vectors import answers as attention\n")
+    with pytest.raises(CallableError, match="cannot import name 'answers'"), Session(name) as one:
+        one.open()
+
+
+def test_no_link_shows_the_vectors(tmp_path: Path) -> None:
+    """Within a folder that is seen they are hidden; alone they are refused."""
+    vectors = default_directory()
+    (tmp_path / "weights.json").symlink_to(vectors / "causal.json")
+    (tmp_path / "data").symlink_to(vectors)
+    with pytest.raises(CallableError, match=r"is to see .*, which is a part of what judges it"):
+        sight_of(SDPA, "cpu", [tmp_path / "weights.json"])
+    with pytest.raises(CallableError, match=r"is to see .*, which is a part of what judges it"):
+        sight_of(SDPA, "cpu", [tmp_path / "data"])
+    with pytest.raises(CallableError, match=r"is to see .*, which is a part of what judges it"):
+        sight_of(SDPA, "cpu", problem=tmp_path / "weights.json")
+    assert not any(
+        Path(path).is_relative_to(vectors) for path in sight_of(SDPA, "cpu", [tmp_path]).view.read
+    )
+
+
 def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "neighbour.py").write_text("def attention(query, key, value): return value + 0\n")
     name = write(tmp_path, "from neighbour import attention\n")
@@ -175,7 +203,7 @@ if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
     # As a program is that a user starts.
-    walls._dumpable(True)
+    walls.dumpable(True)
 if sys.argv[2] == "hidden":
     # As in a container that hides a part of its /proc.
     walls.apart()
@@ -253,8 +281,9 @@ def test_its_processor_time_is_that_of_a_child(
 
 
 def test_the_filter_knows_this_machine_and_refuses_others() -> None:
-    for machine, loopback in itertools.product(("x86_64", "aarch64"), (False, True)):
-        steps = seccomp.program(machine, loopback=loopback)
+    either = (False, True)
+    for machine, loopback, devices in itertools.product(("x86_64", "aarch64"), either, either):
+        steps = seccomp.program(machine, loopback=loopback, devices=devices)
         assert len(steps) < 4096
         returns = 6
         assert steps[-1][0] == returns

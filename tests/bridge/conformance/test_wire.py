@@ -108,6 +108,10 @@ HOSTILE = {
     "negative": (frame_of(one("float32", [-1])), r"a tensor of shape \[-1\]; sizes of 0 and more"),
     "huge": (frame_of(one("float32", [1 << 60])), "a tensor of shape"),
     "huge together": (frame_of(one("float32", [1 << 20, 1 << 20])), "bytes of numbers; "),
+    "huge but for one": (
+        frame_of(one("float32", [1 << 28] * 7 + [0])),
+        "whose sizes are too large together",
+    ),
     "a fraction": (frame_of(one("float32", [1.5])), "a tensor of shape"),
     "true": (frame_of(one("float32", [True])), "a tensor of shape"),
     "many sizes": (frame_of(one("float32", [1] * 99)), "at most 8 sizes are accepted"),
@@ -137,6 +141,24 @@ def test_a_frame_that_is_not_whole_is_waited_for() -> None:
     found = read(whole)
     assert found is not None
     assert found.tensors["x"].tolist() == [0.0, 0.0]
+
+
+def test_a_header_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again with each piece of the numbers, whose size the sender chooses."""
+    read_headers: list[bytes] = []
+
+    def header(data: bytes) -> Any:
+        read_headers.append(data)
+        return known(data)
+
+    known = wire._header
+    monkeypatch.setattr(wire, "_header", header)
+    parser, frames = Parser(), []
+    for byte in frame_of(one("float32", [2]), bytes(8)) * 2:
+        parser.add(bytes([byte]))
+        frames.append(parser.next())
+    assert [x.tensors["x"].tolist() for x in frames if x is not None] == [[0.0, 0.0]] * 2
+    assert len(read_headers) == 2
 
 
 def test_nothing_reaches_the_terminal_but_text() -> None:

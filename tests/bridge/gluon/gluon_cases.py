@@ -93,3 +93,9 @@ def ragged() -> GroupedQueryVector:
 def backward_case() -> GradientVector:
     """Several tiles of queries, and keys of two programs."""
     return gradient_case(40, 130, Mask("window", left=40, right=90), (2, 1))
+
+
+@cache
+def queries_case() -> GradientVector:
+    """Several tiles of queries and of keys, ragged, with hidden pairs at both edges."""
+    return gradient_case(20, 76, Mask("window", left=5, right=40), (2, 1))

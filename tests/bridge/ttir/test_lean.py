@@ -274,6 +274,43 @@ def test_what_has_no_translation_is_refused() -> None:
         translate(parse(kernel(_ARGUMENTS, _ADD)).kernel, "K", {"A": 16, "B": 16})
 
 
+_SUM = """
+    %sum = "tt.reduce"(%y) <{axis = 0 : i32}> ({
+    ^bb0(%c: f32, %d: f32):
+      %e = arith.addf %c, %d : f32
+      tt.reduce.return %e : f32
+    }) : (tensor<16xf32>) -> f32 loc("sum"("k.py":8:0))
+    %all = tt.splat %sum : f32 -> tensor<16xf32>
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("%c, %d", "%c, %c"),
+        ("%c, %d", "%d, %d"),
+        ("tt.reduce.return %e", "tt.reduce.return %d"),
+        ("arith.addf %c, %d", "arith.subf %c, %d"),
+    ],
+)
+def test_a_reduction_is_a_sum_of_all_elements_or_refused(old: str, new: str) -> None:
+    store = "    tt.store"
+    stored = _ADD.replace(store, _SUM + store).replace("%to, %y,", "%to, %all,")
+    (text,) = (one for one in _translate(stored).definitions if "def K.sum " in one)
+    assert text.endswith("Flt.sum a.BLOCK fun n => (K.x a pid n)")
+    assert old in stored
+    with pytest.raises(TtirError, match=r"%sum = tt\.reduce .* has no translation"):
+        _translate(stored.replace(old, new))
+
+
+def test_an_address_that_is_chosen_is_refused() -> None:
+    chosen = """
+    %else = arith.select %inside, %to, %at : tensor<16xi1>, tensor<16x!tt.ptr<f32>>
+    tt.store %else,"""
+    with pytest.raises(TtirError, match="no translation: its pointer is no argument with offsets"):
+        _translate(_ADD.replace("    tt.store %to,", chosen))
+
+
 # The text that docs/kernel.md shows a part of.
 _TEXT = """
 from bridge.ttir import texts

@@ -148,6 +148,7 @@ module {
         ("    %a = arith.addi %n, %m : i32", "line 3: a value defined before must come here"),
         ("    %a = arith.addi %n, %n : i64, i64", "are of types i32, i32"),
         ("    %n = arith.addi %n, %n : i32", "%n is defined twice"),
+        ("    scf.for unsigned %i = %n to %n step %n : i32 {\n    }", "a loop of signed numbers"),
         ("    cf.br ^bb7", r"there is no block \^bb7"),
         ("    %a:2 = arith.addi %n, %n : i32", "has 1 results, not 2"),
         ("    %a = arith.constant dense<?> : i32", "is no part of TTIR|must come here"),

@@ -165,9 +165,16 @@ def test_what_has_no_lean_is_refused(name: str) -> None:
         changes()
 
 
-def test_hints_change_no_text() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        text if not n else pytest.param(text, marks=pytest.mark.thorough)
+        for n, text in enumerate(texts.TEXTS)
+    ],
+    ids=lambda text: text.name,
+)
+def test_hints_change_no_text(text: texts.Text) -> None:
     """16 divides no stride of these tensors."""
-    text = texts.TEXTS[0]
     launch = text.launch(blocks=(32, 64))
     shape = {"ALIGNED": False, "PAIRS_ALIGNED": False}
     unaligned = type(launch)(**{**vars(launch), "constants": {**launch.constants, **shape}})

@@ -39,10 +39,14 @@ class Few(Kernel):
 
 
 def verdict(
-    process: Foreign, random: tuple[Shape, ...], formal: tuple[Shape, ...] = (), **options: object
+    process: Foreign,
+    random: tuple[Shape, ...],
+    formal: tuple[Shape, ...] = (),
+    whole: tuple[Shape, ...] = (),
+    **options: object,
 ) -> Verdict:
     subject = Few(process.name, process, **options)  # type: ignore[arg-type]
-    subject.few = {"fields": random, "formal": formal}
+    subject.few = {"fields": random, "formal": formal, "rational": whole}
     return prove(subject, lean=lambda _: "no proof", seconds=30.0)
 
 
@@ -94,7 +98,7 @@ class TestFused:
         found = verdict(fused, shapes, (square(16, window=_CAUSAL),), minus_infinity=(-1e6,))
         assert found.word == "EQUAL"
         assert found.status == 0
-        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL", None]
         assert found.levels[1].elements == 16 * 17
         assert found.roundings == {"f16"}
         text = found.text()
@@ -146,13 +150,14 @@ class TestFaulty:
 
     def faulty(self, process: Foreign, fault: int) -> Verdict:
         shapes = (few(9), few(4))
-        return verdict(process, shapes, shapes[1:], configuration=fault, dtype="float32")
+        whole = (few(4), few(20))
+        return verdict(process, shapes, shapes[1:], whole, configuration=fault, dtype="float32")
 
     def test_none(self, faulty: Foreign) -> None:
         found = self.faulty(faulty, 0)
         assert found.word == "EQUAL", found.text()
-        assert [len(level.equal) for level in found.levels] == [2, 1]
-        assert found.notes == ["rows is autotuned: configuration 0 of 6 was taken"]
+        assert [len(level.equal) for level in found.levels] == [2, 1, 2]
+        assert found.notes == ["rows is autotuned: configuration 0 of 8 was taken"]
 
     def test_fault_has_shape_program_and_element(self, faulty: Foreign) -> None:
         found = self.faulty(faulty, 1)
@@ -174,6 +179,30 @@ class TestFaulty:
         assert found.levels[0].word == "EQUAL"
         assert found.finding is not None
         assert "exp2 of a positive number" in found.finding.what
+
+    def test_maximum_of_the_first_keys_alone(self, faulty: Foreign) -> None:
+        """The other levels pass it: it shows beyond 16 keys, and numbers of the fields have no
+        order."""
+        found = self.faulty(faulty, 6)
+        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL", "WRONG"]
+        finding = found.finding
+        assert finding is not None
+        assert finding.shape.kv_len in range(17, 21)
+        assert "exp2 of a positive number" in finding.what
+        assert "Random whole numbers, by their order too: WRONG, as said above" in found.text()
+
+    def test_log_sum_exp_has_formulas(self, faulty: Foreign) -> None:
+        found = self.faulty(faulty, 7)
+        finding = found.finding
+        assert found.word == "WRONG"
+        assert finding is not None
+        assert (finding.output, finding.element) == ("log-sum-exp", (0, 0, 0))
+        # Of one key the denominator is 1.
+        assert finding.found == "0"
+        assert finding.wanted.startswith("ln[(1)·2^(log2e·scale·q[0, 0, 0, 0]·k[0, 0, 0, 0] + ")
+        text = found.text()
+        assert "Random numbers of two prime fields: WRONG, as said above" in text
+        assert "no shape was run" not in text
 
     def test_what_cannot_be_told(self, faulty: Foreign) -> None:
         found = self.faulty(faulty, 3)
@@ -280,9 +309,10 @@ def test_formulas_that_numbers_contradict_are_not_wrong(by_numbers: int) -> None
             return Compared(1, len(wrong), wrong)
 
     subject = Subject()
-    subject.few = {"fields": (square(4),), "formal": (square(3),)}
+    subject.few = {"fields": (square(4),), "formal": (square(3),), "rational": ()}
     found = prove(subject, lean=lambda _: "", seconds=1.0)
-    assert [level.word for level in found.levels] == ["EQUAL", ("CANNOT TELL", "WRONG")[by_numbers]]
+    words = [level.word for level in found.levels[:2]]
+    assert words == ["EQUAL", ("CANNOT TELL", "WRONG")[by_numbers]]
 
 
 def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -345,7 +375,7 @@ def test_own_kernels(name: str) -> None:
     done = command(name)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"EQUAL: {name}\n")
-    assert done.stdout.count("elements equal") == 2
+    assert done.stdout.count("elements equal") == 3
     proved = {
         "forward": "Full.lean, of which kernel-full, kernel-full-lse, ",
         "varlen": "PackedFull.lean, of which kernel-packed, kernel-packed-lse, ",

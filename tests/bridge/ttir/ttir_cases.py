@@ -84,6 +84,34 @@ _PARTIAL = (
         "or PAGE_SIZE is not None or not EVEN_D:",
         "or PAGE_SIZE is not None:",
     ),
+    Mutant(
+        "running-maximum-forgotten",
+        "the reference point is the largest score of the tile, which may be below the one before",
+        _LOOP,
+        "m_new = tl.maximum(m, largest)",
+        "m_new = largest",
+    ),
+    Mutant(
+        "values-by-the-keys-stride",
+        "the values of a head lie as far apart as its keys",
+        "backends/kernels/forward.py",
+        "value_ptr, batch, stride_vb, kv_head, stride_vh,",
+        "value_ptr, batch, stride_vb, kv_head, stride_kh,",
+    ),
+    Mutant(
+        "query-tiles-one-late",
+        "the first tile of queries is left out, and one past the last taken",
+        "backends/kernels/forward.py",
+        "tile = query_tiles - 1 - tl.program_id(0) % query_tiles",
+        "tile = query_tiles - tl.program_id(0) % query_tiles",
+    ),
+    Mutant(
+        "stored-by-the-size-of-keys",
+        "of an output row as many elements are stored as a key has",
+        "backends/kernels/forward.py",
+        "stored = inside[:, None] & within(value_dims, value_dim, ALIGNED)[None, :]",
+        "stored = inside[:, None] & within(value_dims, head_dim, ALIGNED)[None, :]",
+    ),
     # It stores the same as long as no integer passes its type.
     Mutant(
         "rows-of-32-bits",

@@ -26,8 +26,6 @@ from pyimpl.backends.kernels.parts.launch import (
     window_arguments,
 )
 
-# The head sizes for which it computes dQ too.
-WITH_SUMS = (64, 128)
 _NUMBERS = NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=3)
 _SUMS = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=4)
 
@@ -85,8 +83,8 @@ def launch(
             "q_desc": descriptor(query, block_m), "g_desc": descriptor(given.grad_out, block_m),
             "k_desc": descriptor(given.key, HALF.value),
             "v_desc": descriptor(given.value, HALF.value),
-            "lse_desc": _numbers(given.lse, block_m),
-            "delta_desc": _numbers(given.delta, block_m),
+            "lse_desc": numbers_descriptor(given.lse, block_m),
+            "delta_desc": numbers_descriptor(given.delta, block_m),
             "sums_desc": TensorDescriptor(added, shape, strides, [1, 1, block_m, 64], _SUMS),
             "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
             "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
@@ -103,5 +101,6 @@ def launch(
     )  # fmt: skip
 
 
-def _numbers(rows: Tensor, block_m: int) -> TensorDescriptor:
+def numbers_descriptor(rows: Tensor, block_m: int) -> TensorDescriptor:
+    """Tiles of numbers of so many queries of one head, for the tensor memory accelerator."""
     return TensorDescriptor(rows, list(rows.shape), list(rows.stride()), [1, 1, block_m], _NUMBERS)

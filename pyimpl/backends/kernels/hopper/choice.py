@@ -24,6 +24,8 @@ from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
 # 10 × major + minor.
 CAPABILITY = 90
 HEAD_DIMS = (64, 128, 256)
+# Those for which the backward kernel computes dQ too.
+WITH_SUMS = (64, 128)
 DTYPES = (torch.float16, torch.bfloat16)
 # The kernel is written in what Gluon has in both.
 TRITONS = ("3.6", "3.7")
@@ -76,11 +78,14 @@ SEEN_BACKWARD = tuple(
     Seen(n, DTYPES, ("3.6",), causal=True, kernel="c70b1b511f36", evidence=_BACKWARD)
     for n in HEAD_DIMS
 )
+# Of the kernel for dQ, which no device has run yet: "auto" does not take it.
+SEEN_QUERIES: tuple[Seen, ...] = ()
 
 
 @functools.cache
 def text_of_the_kernel(name: str = "forward") -> str:
-    """The first 12 digits of the SHA-256 of the kernel's file: "forward" or "backward"."""
+    """The first 12 digits of the SHA-256 of the kernel's file: "forward", "backward" or
+    "queries"."""
     text = Path(__file__).with_name(f"{name}_kernel.py").read_bytes()
     return hashlib.sha256(text).hexdigest()[:12]
 
@@ -115,6 +120,24 @@ def keys_options(head_dim: int) -> dict[str, int]:
     backward kernel, by the same times."""
     block_m, block_n = 128 if head_dim == 64 else 64, 64 if head_dim == 256 else 128
     return {"block_m": block_m, "block_n": block_n, "stages": 2}
+
+
+def queries_options(head_dim: int, is_windowed: bool, q_len: int) -> dict[str, int]:
+    """`block_n`, `keys` and `values`, buffers of the tiles of these, `in_turns`, `waves` and
+    `items` as `launch_options` has them, for a launch of the kernel for dQ.
+
+    By the compiled code (docs/performance.md): no device has run it yet.
+    """
+    waves = launch_options(head_dim, is_windowed, q_len)["waves"]
+    wide = head_dim == 256
+    return {
+        "block_n": 128 if head_dim == 64 else 64,
+        "keys": 2,
+        "values": 1 if wide else 2,
+        "in_turns": 0,
+        "waves": waves,
+        "items": 1 if wide or not waves else 2,
+    }
 
 
 def why_not(
@@ -202,6 +225,11 @@ def is_chosen_backward(query: Tensor, key: Tensor, value: Tensor, options: Score
     Others must have no influence, whatever they hold: the Triton kernels do not read them.
     """
     return _is_chosen("backward", SEEN_BACKWARD, query, key, value, options, _all_see_and_are_seen)
+
+
+def is_chosen_queries(query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> bool:
+    """The same of the kernel for dQ and `SEEN_QUERIES`."""
+    return _is_chosen("queries", SEEN_QUERIES, query, key, value, options, _all_see_and_are_seen)
 
 
 def _is_chosen(

@@ -83,6 +83,11 @@ def descriptor(tensor: Tensor, rows: int) -> TensorDescriptor:
     )
 
 
+def heads_at_once(heads: int, kv_len: int, head_dim: int) -> int:
+    """How many of so many heads have keys and values, of 16 bits, that are `CACHED` together."""
+    return max(1, min(heads, CACHED // (2 * 2 * kv_len * head_dim)))
+
+
 def launch(
     query: Tensor,
     key: Tensor,
@@ -128,7 +133,7 @@ def launch(
             "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift, **window,
             "scale": scores["scale"],
-            "heads_at_once": max(1, min(batch * num_heads, CACHED // (2 * 2 * kv_len * head_dim))),
+            "heads_at_once": heads_at_once(batch * num_heads, kv_len, head_dim),
         },
         {
             "BLOCK_M": BLOCK_M, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,

@@ -171,6 +171,13 @@ def _hopper_keys(case: Case, arch: int) -> Launch:
     return hopper.launch(given, _like(case, given.key), _like(case, given.value), None)
 
 
+def _hopper_queries(case: Case, arch: int) -> Launch:
+    from pyimpl.backends.kernels.hopper import queries as hopper
+
+    given = _inputs_of(case)
+    return hopper.launch(given, _like(case, given.query), processors=132)
+
+
 def _backward_queries(case: Case, arch: int) -> Launch:
     given = _inputs_of(case)
     slopes = given.delta if given.options.alibi_slopes is not None else None
@@ -194,6 +201,7 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
     "forward": _forward,
     "hopper": _hopper,
     "hopper-keys": _hopper_keys,
+    "hopper-queries": _hopper_queries,
     "decode": _decode,
     "paged": _decode,
     "varlen": _varlen,
@@ -206,7 +214,7 @@ KERNELS: dict[str, Callable[[Case, int], Launch]] = {
 
 
 # Kernels that are not for every architecture, and for which they are.
-ONLY = {"hopper": (90,), "hopper-keys": (90,)}
+ONLY = dict.fromkeys(("hopper", "hopper-keys", "hopper-queries"), (90,))
 
 
 def compiles(arch: int, case: Case) -> bool:
@@ -218,6 +226,7 @@ def compiles(arch: int, case: Case) -> bool:
 _QUICK = """
 forward bf16 64 causal
 hopper bf16 128 causal
+hopper-queries bf16 256 causal
 forward fp16 80 window+mask+bias
 forward fp32 64 softcap+alibi+sink
 decode bf16 128 window+mask+bias
@@ -274,7 +283,10 @@ def cases(quick: bool = False) -> list[Case]:
         *(
             Case(*rest)
             for rest in itertools.product(
-                ("hopper", "hopper-keys"), ("bf16",), (64, 128, 256), ("", "causal", "window")
+                ("hopper", "hopper-keys", "hopper-queries"),
+                ("bf16",),
+                (64, 128, 256),
+                ("", "causal", "window"),
             )
         ),
         Case("hopper", "fp16", 128, "causal"),

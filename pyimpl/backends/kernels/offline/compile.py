@@ -65,8 +65,10 @@ SPILL_SHARE = 0.05
 LOOPLESS = ("rows", "combine")
 # Kernels whose warp groups have a part each: of their loop nothing may spill. And those that take
 # all exponentials while products of the same group are under way.
-WARP_SPECIALISED = ("hopper", "hopper-keys")
-OVERLAPPING = ("hopper",)
+WARP_SPECIALISED = ("hopper", "hopper-keys", "hopper-queries")
+OVERLAPPING = ("hopper", "hopper-queries")
+# Of wide heads there are no registers for that.
+WIDE = 256
 # One whose loop the compiler may find to run once at most: a bias that is broadcast over nothing
 # has one tile of scores for each of its own, and a window may hide it.
 LOOP_MAY_GO = ("bias",)
@@ -317,7 +319,8 @@ def _losses(r: Record) -> Iterator[str]:
     name = f"sm_{r.arch}, {r.case}"
     if r.loop_spills:
         yield f"{name}: {r.loop_spills} instructions in the loop move spilled registers"
-    if r.case.kernel in OVERLAPPING and not 0 < r.exponentials == r.overlapped:
+    overlaps = r.case.kernel == "hopper" or r.case.head_dim < WIDE
+    if r.case.kernel in OVERLAPPING and overlaps and not 0 < r.exponentials == r.overlapped:
         yield (
             f"{name}: of {r.exponentials} exponentials in the loop {r.overlapped} are taken while "
             "products are under way"

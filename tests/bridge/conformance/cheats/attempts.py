@@ -9,6 +9,7 @@ import gc
 import importlib
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -95,6 +96,34 @@ def leaves_by_an_open_folder() -> bool:
         except OSError:
             continue
     return False
+
+
+@attempt
+def reads_the_judges_environment() -> bool:
+    # As the kernel keeps it, whatever a process does to its own later.
+    with open("/proc/self/environ", "rb") as file:
+        names = {one.partition(b"=")[0].decode() for one in file.read().split(b"\0")}
+    return any(name.startswith(("PYTEST", "HOME", "USER", "PATH")) for name in names)
+
+
+# --- memory that no limit counts ------------------------------------------------------------------
+
+
+@attempt
+def takes_memory_of_a_file_without_a_name() -> bool:
+    return os.memfd_create("numbers") >= 0
+
+
+@attempt
+def takes_shared_memory() -> bool:
+    # IPC_PRIVATE, IPC_CREAT
+    return not failed(LIBC.shmget(0, ctypes.c_size_t(1 << 30), 0o1600))
+
+
+@attempt
+def raises_its_limits() -> bool:
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
+    return True
 
 
 # --- reaching other processes ---------------------------------------------------------------------

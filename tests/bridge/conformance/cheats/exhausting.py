@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import struct
 import sys
 import time
 
@@ -74,4 +76,33 @@ def closes_everything(
 def floods(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
     for _ in range(200):
         sys.stdout.write("x" * 10_000 + "\n")
+    return zeros(query, key, value)
+
+
+def answers_in_crumbs(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    """Each piece of an answer is work for who reads it: the more, the longer its header is."""
+    content = {"kind": "returned", "fields": {"x": [[]] * 500_000}, "tensors": []}
+    content["tensors"] = [["result", "float32", [1 << 24]]]
+    header = json.dumps(content).encode()
+    left = memoryview(struct.pack(">I", len(header)) + header)
+    while left:
+        left = left[os.write(4, left) :]
+    while True:
+        os.write(4, b"\0")
+
+
+def kills_its_group(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    """The group of processes that it was forked into: its keeper is one of them."""
+    os.kill(0, signal.SIGKILL)
+    return zeros(query, key, value)
+
+
+def stops_its_group(
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
+) -> Tensor:
+    os.kill(0, signal.SIGSTOP)
     return zeros(query, key, value)

@@ -126,3 +126,15 @@ def opens_a_socket_of_ipv6() -> bool:
 def goes_to_the_first_network() -> bool:
     with open(f"/proc/{os.getppid()}/ns/net") as space:
         return bool(ctypes.CDLL(None).setns(space.fileno(), 0) == 0)
+
+
+@attempt
+def reads_the_whole_tensors_where_they_are_split() -> bool:
+    with open(f"/proc/{os.getppid()}/mem", "rb"):
+        return True
+
+
+@attempt
+def takes_the_pipe_that_they_come_by() -> bool:
+    with open(f"/proc/{os.getppid()}/fd/3", "rb"):
+        return True

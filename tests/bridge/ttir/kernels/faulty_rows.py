@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 
-@triton.autotune([triton.Config({"FAULT": i}) for i in range(6)], key=["length"])
+@triton.autotune([triton.Config({"FAULT": i}) for i in range(8)], key=["length"])
 @triton.jit
 def rows(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, scale, length,
@@ -25,6 +25,8 @@ def rows(
     largest = tl.max(scores, 0)
     if FAULT == 2:
         largest = -largest
+    if FAULT == 6:
+        largest = tl.max(tl.where(j < 16, scores, float("-inf")), 0)
     weights = tl.exp(scores - largest)
     if FAULT == 3:
         weights = tl.sin(weights)
@@ -34,7 +36,10 @@ def rows(
     out = tl.sum(weights[:, None] * v, 0) / total
     row = head * length + (0 if FAULT == 5 else i)
     tl.store(out_ptr + row * D + c, out)
-    tl.store(lse_ptr + row, largest + tl.log(total))
+    lse = largest + tl.log(total)
+    if FAULT == 7:
+        lse = tl.log(total)
+    tl.store(lse_ptr + row, lse)
 
 
 def launch_rows(query, key, value, scale):

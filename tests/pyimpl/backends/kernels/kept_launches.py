@@ -43,7 +43,7 @@ STARTED: list[tuple[object, ...]] = []
 # What each start is given for Triton's hooks: what they are told, and the two.
 HOOKS: list[tuple[object, ...]] = []
 # The arguments of `backward` that are no options.
-HOW = {"hopper", "delta", "wide", "blocks", "sequences"}
+HOW = {"hopper", "hopper_queries", "delta", "wide", "blocks", "sequences"}
 
 
 class Compiled:
@@ -240,6 +240,11 @@ def calls(seed: int) -> dict[str, Call]:
         "backward-gluon-grouped": back(q, *few, hopper=True),
         "backward-gluon-strides": back(*across, hopper=True),
         "backward-not-gluon": back(q, k, v, hopper=True, softcap=9.0),
+        "backward-gluon-queries": back(q, k, v, hopper_queries=True),
+        "backward-gluon-queries-window": back(q, k, v, hopper_queries=True, left=9, right=0),
+        "backward-gluon-both": back(q, *few, hopper=True, hopper_queries=True),
+        "backward-gluon-queries-strides": back(*across, hopper_queries=True),
+        "backward-not-gluon-queries": back(q, k, v, hopper_queries=True, wide=True),
         "varlen": together(),
         "varlen-bounded": together(max_q_len=28, max_kv_len=28),
         "varlen-causal": together(is_causal=True, causal_alignment="bottom-right"),

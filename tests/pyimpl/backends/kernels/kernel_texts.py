@@ -3,7 +3,8 @@
 `keys`: for each kernel, of launches of one kind and different shapes, what Triton's own binder
 makes the text from: types, constants and attributes. `agree`: whether `Launch.specialisation` says
 the same types and constants. `texts`: of the forward kernel the texts themselves, TTIR without
-locations, by kind and shape.
+locations, by kind and shape. `tuples`: by its numbers, as what Triton takes the members of a tuple
+that it is told not to specialise.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from typing import Any
 
 import torch
+import triton
 from torch import Tensor
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
@@ -118,6 +120,16 @@ def text_of(launch: Launch) -> str:
     return str(backend.make_ttir(module, {}, options, 90).str_nodebug())
 
 
+@triton.jit(do_not_specialize=["strides"])
+def in_a_tuple(ptr: Any, strides: Any) -> None:
+    pass
+
+
+def types_in_a_tuple(*strides: int) -> Any:
+    launch = Launch(in_a_tuple, 1, {"ptr": empty(1), "strides": strides}, {}, 4, 1)
+    return bound(launch)[0]["strides"]
+
+
 def without_hints(text: str) -> str:
     return re.sub(r" \{tt\.(divisibility|constancy) = [^}]*\}", "", text)
 
@@ -143,7 +155,9 @@ def main() -> None:
     hints = [
         without_hints(text_of(forward_launch("full", SHAPES[0], head_dim))) for head_dim in (80, 81)
     ]
-    json.dump({"keys": keys, "agree": agree, "texts": texts, "hints": hints}, sys.stdout)
+    found = {"keys": keys, "agree": agree, "texts": texts, "hints": hints}
+    tuples = {str(strides): types_in_a_tuple(*strides) for strides in ((3, 5), (1, 5))}
+    json.dump({**found, "tuples": tuples}, sys.stdout)
 
 
 if __name__ == "__main__":

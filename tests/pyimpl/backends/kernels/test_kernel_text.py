@@ -57,6 +57,12 @@ def test_what_is_said_of_alignment_changes_no_operation(made: Any) -> None:
     assert aligned == other
 
 
+def test_triton_makes_constants_of_a_tuples_members(made: Any) -> None:
+    """Why each stride is a parameter of its own (decision 0027). Where this fails, strides can be
+    handed over as one tuple."""
+    assert made["tuples"] == {"(3, 5)": ["i32", "i32"], "(1, 5)": ["constexpr", "i32"]}
+
+
 def test_what_a_launch_says_of_its_text_is_what_triton_makes_of_it(made: Any) -> None:
     assert len(made["agree"]) == 35
     assert [name for name, agrees in made["agree"].items() if not agrees] == []

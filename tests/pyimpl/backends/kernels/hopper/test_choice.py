@@ -27,14 +27,17 @@ from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper.choice import (
     SEEN,
     SEEN_BACKWARD,
+    SEEN_QUERIES,
     Seen,
     is_chosen,
     is_chosen_backward,
+    is_chosen_queries,
     tile_ends,
     why_not,
 )
 from pyimpl.backends.kernels.parts import launch
 from pyimpl.dropout import Dropout
+from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import ScoreOptions
 
 PLAIN = ScoreOptions(0.125)
@@ -277,6 +280,44 @@ def test_when_its_backward_pass_is_taken_unasked(hopper: None) -> None:
     # No row has it.
     assert not takes(500, 500, head_dim=64)
     assert not takes(500, 500, softcap=3.0)
+
+
+def test_the_kernel_for_queries_is_taken_unasked_once_it_was_seen(
+    hopper: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = rows(1, 2, 300, 128)
+    given = (query, query, query, PLAIN)
+    assert SEEN_QUERIES == ()
+    assert is_chosen_backward(*given)
+    assert not is_chosen_queries(*given)
+    (row,) = choice.SEEN_BACKWARD
+    monkeypatch.setattr(choice, "SEEN_QUERIES", (row,))
+    assert not is_chosen_queries(*given)
+    now = replace(row, kernel=choice.text_of_the_kernel("queries"))
+    monkeypatch.setattr(choice, "SEEN_QUERIES", (now,))
+    assert is_chosen_queries(*given)
+    assert not is_chosen_queries(query, query, query, replace(PLAIN, left=100))
+
+
+def test_the_backward_kernels_that_a_backend_is_given(
+    hopper: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the two is taken by rows of its own, and by name both are."""
+    kernels = importlib.import_module("pyimpl.backends.kernels.backward")
+    told: list[tuple[bool, bool]] = []
+    monkeypatch.setattr(
+        kernels, "backward", lambda *_, hopper, hopper_queries, **__: told.append(
+            (hopper, hopper_queries)
+        )
+    )  # fmt: skip
+    monkeypatch.setattr(dispatch, "choose_backend", lambda *_: "triton")
+    query = rows(1, 2, 300, 128)
+    backends: tuple[dispatch.Backend, ...] = ("auto", "gluon", "triton")
+    for backend in backends:
+        dispatch.backward(
+            query, query, query, query, query[..., 0], query, None, PLAIN, Wanted(), backend
+        )
+    assert told == [(True, False), (True, True), (False, False)]
 
 
 @pytest.mark.parametrize(("name", "seen"), [("forward", SEEN), ("backward", SEEN_BACKWARD)])

@@ -1,0 +1,31 @@
+"""What a function can try on a GPU alone (docs/cheats.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from gpu_device import DEVICE, needs_gpu
+
+from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.sandbox.session import Session
+
+CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "cheats"
+
+
+def called(name: str, *inputs: torch.Tensor) -> torch.Tensor:
+    also = (CHEATS / "honest.py",)
+    with Session(f"{CHEATS / name}", DEVICE, also=also, required=True) as session:
+        session.open()
+        found: torch.Tensor = Remote(session)(*inputs)
+    return found
+
+
+@needs_gpu
+def test_numbers_are_taken_when_the_call_returns() -> None:
+    """Those that a second stream is still to write are not there yet."""
+    inputs = [torch.randn(1, 2, 5, 8, device=DEVICE) for _ in range(3)]
+    right = called("honest.py:attention", *inputs)
+    assert right.abs().max() > 0
+    late = called("remembering.py:leaves_a_stream_running", *inputs)
+    assert torch.equal(late, torch.zeros_like(late))

@@ -13,7 +13,7 @@ Run:
 It prints, among others:
 
     A function of shards: 2 processes, zigzag.
-    Supports: gqa, gradients, is-causal, lse, lse-gradients, scale.
+    Supports: documents, gqa, gradients, is-causal, lse, lse-gradients, scale.
 """
 
 import torch.distributed as dist
@@ -33,6 +33,7 @@ def attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    cu_seqlens: Tensor | None = None,
     return_lse: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The output of this process's queries; query [batch, heads, its queries, head_dim]."""
@@ -46,5 +47,6 @@ def attention(
         is_causal=is_causal,
         scale=scale,
         enable_gqa=enable_gqa,
+        cu_seqlens=cu_seqlens,
         return_lse=return_lse,
     )

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "alibi": "alibi_slopes",
     "sinks": "sinks",
     "bias": "bias",
+    "documents": "cu_seqlens",
     "lse": "return_lse",
 }
 # Features that no argument shows: whether autograd gives gradients by query, key and value, and by
@@ -318,11 +319,14 @@ class _Probe:
             "alibi": per_head,
             "sinks": per_head,
             "bias": added,
+            "documents": torch.tensor((0, 1, self.kv_len), dtype=torch.int32, device=self.device),
             "lse": True,
         }
         named: dict[str, Any] = {ARGUMENTS[feature]: options[feature]}
         if feature == "gqa":
             named |= {"heads": 4, "kv_heads": 2}
+        if feature == "documents":
+            named |= {"q_len": self.kv_len}
         reason = self.refusal(own=own, **named)
         if reason is not None and feature in ("is-causal", "window"):
             reason = self.refusal(own=own, q_len=self.kv_len, **named)

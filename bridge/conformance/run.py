@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from bridge.conformance.adapters import documents
 from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.answers import Answer, Job, answers, jobs_of, why_unsupported
@@ -22,7 +23,7 @@ from bridge.conformance.judge import (
     result_of,
 )
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.vectors.model.attention import Family, Vector
+from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.tangents import TangentVector
@@ -32,7 +33,12 @@ _TWICE = 16
 # And one in so many with its inputs in larger buffers.
 _PADDED = 8
 Buffers = Literal["some", "all", "none"]
+# How a call is made: as the vector says, with its inputs in larger buffers, or as one of several
+# documents.
+Way = Literal["plain", "buffers", "documents"]
 IN_BUFFERS = "with query, key and value in larger buffers, which are NaN around them"
+AMONG_DOCUMENTS = "as the second of three documents, by cu_seqlens"
+_SAYS = {"buffers": IN_BUFFERS, "documents": AMONG_DOCUMENTS}
 _AFTER_FAILURE = "was not run, since another failed first"
 
 
@@ -135,34 +141,36 @@ def run(
         if vector.id in reasons
     }
     jobs = jobs_of(vector for vector in vectors if vector.id not in reasons)
-    calls = [(job, False) for job in jobs]
+    calls: list[tuple[Job, Way]] = [(job, "plain") for job in jobs]
     if order is not None:
         calls += order.sample(calls, len(jobs) // _TWICE)
         order.shuffle(calls)
         if isinstance(adapter, CallableAdapter) and buffers != "none":
             # Last, so that what hangs or ends its process in any case is told without them.
             count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
-            calls += [(job, True) for job in order.sample(jobs, count)]
+            calls += [(job, "buffers") for job in order.sample(jobs, count)]
+    if isinstance(adapter, CallableAdapter) and "documents" in adapter.features.supported:
+        calls += [(job, "documents") for job in jobs if can_be_among(job)]
     if until_failure is not None:
         rank = {name: n for n, name in enumerate(until_failure)}
         calls.sort(key=lambda call: min(rank.get(vector.family, len(rank)) for vector in call[0]))
-    buffered: dict[str, VectorResult] = {}
-    for job, padded in calls:
-        for answer in _answers(adapter, job, dtype, device, padded=padded):
+    others: dict[str, VectorResult] = {}
+    for job, way in calls:
+        for answer in _answers(adapter, job, dtype, device, way):
             for result in judge_answer(rounding, answer, details=details):
-                if padded:
+                if way != "plain":
                     if result.status == "failed":
-                        buffered[result.id] = _in_buffers(result)
+                        others.setdefault(result.id, _in_way(result, _SAYS[way]))
                     continue
                 before = results.setdefault(result.id, result)
                 if before.status == "passed":
                     results[result.id] = result
         if until_failure is not None and any(
-            v.id in buffered or (v.id in results and results[v.id].status == "failed") for v in job
+            v.id in others or (v.id in results and results[v.id].status == "failed") for v in job
         ):
             break
-    for id, result in buffered.items():
-        # What is wrong in any case is told as it is without buffers.
+    for id, result in others.items():
+        # What is wrong in any case is told as it is when called plainly.
         if id not in results or results[id].status == "passed":
             results[id] = result
     each = tuple(
@@ -172,22 +180,37 @@ def run(
     return Result(adapter.name, dtype, device, rounding.name, each)
 
 
-def _answers(adapter: Adapter, job: Job, dtype: str, device: str, *, padded: bool) -> list[Answer]:
+def can_be_among(job: Job) -> bool:
+    """Whether each problem of a job may be one of several documents."""
+    problems: list[AttentionVector] = []
+    for vector in job:
+        if isinstance(vector, AttentionVector):
+            problems.append(vector)
+        elif isinstance(vector, GradientVector):
+            problems += vector.attentions()
+        elif isinstance(vector, ComesToAttention):
+            problems += vector.problems()
+    return bool(problems) and all(map(documents.can_be_among, problems))
+
+
+def _answers(adapter: Adapter, job: Job, dtype: str, device: str, way: Way) -> list[Answer]:
     """Those of a call, of which those in larger buffers that are refused are none."""
-    if not (padded and isinstance(adapter, CallableAdapter)):
+    if way == "plain" or not isinstance(adapter, CallableAdapter):
         return answers(adapter, job, dtype, device)
-    adapter.padded = True
+    adapter.padded, adapter.among = way == "buffers", way == "documents"
     try:
         found = answers(adapter, job, dtype, device)
     finally:
-        adapter.padded = False
+        adapter.padded = adapter.among = False
+    if way == "documents":
+        return found
     return [answer for answer in found if not (answer.problem or "").startswith("raised ")]
 
 
-def _in_buffers(result: VectorResult) -> VectorResult:
-    """A failure that says how the inputs lay."""
-    said = describe_failure({**plain(asdict(result)), "id": IN_BUFFERS})
-    return replace(result, reason=said, detail=None)
+def _in_way(result: VectorResult, said: str) -> VectorResult:
+    """A failure that says how the function was called."""
+    reason = describe_failure({**plain(asdict(result)), "id": said})
+    return replace(result, reason=reason, detail=None)
 
 
 def judge_answer(

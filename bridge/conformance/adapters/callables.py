@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from bridge.conformance.adapters import documents
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import run_grouped
@@ -76,8 +77,8 @@ class CallableAdapter(ByAutograd, WholeBatches):
         self.takes = frozenset(takes)
         grouped_too = {GroupedQueryVector.operation} if "gqa" in has else set()
         self.operations = WholeBatches.operations | grouped_too
-        # Whether query, key and value lie in larger buffers.
-        self.padded = False
+        # Whether query, key and value lie in larger buffers, or are one of several documents.
+        self.padded = self.among = False
         self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
@@ -153,10 +154,13 @@ class CallableAdapter(ByAutograd, WholeBatches):
             torch.nn.functional.pad(x, (0, size - x.shape[-1])).contiguous()
             for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
         )
+        options = self._options(batch, way)
+        if self.among and documents.is_among(batch):
+            (query, key, value), sums = documents.given((query, key, value), self.features.multiple)
+            options["cu_seqlens"] = sums
         if self.padded:
             query, key, value = map(buffers.pad, (query, key, value))
         widened = width[0] != batch.query.shape[-1]
-        options = self._options(batch, way)
         if "scale" in self.features.supported and (widened or not batch.default_scale):
             options["scale"] = batch.scale
         if query.shape[1] != key.shape[1] and self.features.gqa_flag:
@@ -170,6 +174,9 @@ class CallableAdapter(ByAutograd, WholeBatches):
     def outputs(self, batch: Batch, result: Any) -> Outputs:
         """What the function returned for `arguments`."""
         out, lse = self._parts(result)
+        if self.among and documents.is_among(batch):
+            length, multiple = batch.query.shape[2], self.features.multiple
+            out, lse = (documents.own(x, length, multiple) for x in (out, lse))
         width, value_dim = self._width_of(batch)[2], batch.value.shape[-1]
         widened = width != value_dim
         if widened and isinstance(out, Tensor) and out.shape == (*batch.query.shape[:-1], width):

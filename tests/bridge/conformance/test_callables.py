@@ -91,7 +91,7 @@ def test_what_is_found_of_sdpa() -> None:
 
 def test_what_is_found_of_the_public_function() -> None:
     able = find_features(pyimpl.attention)
-    assert able.unsupported == {}
+    assert able.unsupported == {"documents": "has no argument cu_seqlens"}
     assert able.lse_by == "return_lse"
 
 

@@ -22,6 +22,7 @@ from bridge.conformance.inside.shards import LAYOUTS, Shards, Split, join
 from bridge.conformance.judge import VectorResult
 from bridge.conformance.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.request import Misuse
+from bridge.conformance.run import AMONG_DOCUMENTS
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Session
 from bridge.conformance.subject import Subject
@@ -40,8 +41,9 @@ def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
     """What the functions of `ring.py` take: small calls take longer than the vectors."""
 
     def function(
-        query: Any, key: Any, value: Any, is_causal: bool = False, scale: float | None = None
-    ) -> Any:
+        query: Any, key: Any, value: Any, is_causal: bool = False, scale: float | None = None,
+        cu_seqlens: Any = None,
+    ) -> Any:  # fmt: skip
         return value
 
     found = presume(function, ALL, "it is known").without(without)
@@ -127,12 +129,31 @@ FAULTS = {
 def test_a_mistake_that_others_made_is_seen(fault: str, families: list[Family]) -> None:
     chosen, part = FAULTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
-    found = failures(judge_function(fault, families, chosen, layout))
+    alone = able(without=("documents",))
+    found = failures(judge_function(fault, families, chosen, layout, features=alone))
     assert found
     for vector in found:
         assert vector.reason is None
         assert vector.worst is not None
         assert re.match(part, vector.worst.part)
+
+
+@pytest.mark.parametrize(
+    ("fault", "layout", "chosen"),
+    [
+        # axolotl issue 3608
+        ("documents_ignored", "contiguous", "causal"),
+        ("documents_backward", "contiguous", "gradient"),
+        ("documents_of_shards", "zigzag", "causal"),
+    ],
+)
+def test_a_mistake_with_documents_is_seen(
+    fault: str, layout: str, chosen: str, families: list[Family]
+) -> None:
+    """Where the sequence is one document they are right, or the reason would be another."""
+    found = failures(judge_function(fault, families, chosen, layout))
+    assert found
+    assert all(str(vector.reason).startswith(AMONG_DOCUMENTS) for vector in found)
 
 
 @pytest.mark.parametrize("wrong", [False, True])

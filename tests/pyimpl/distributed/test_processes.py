@@ -134,11 +134,16 @@ def test_up_to_eight_processes(case: Case, processes: int) -> None:
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
+def pool_of(processes: int) -> Pool:
+    """The pool of all tests, or the large one where so many are asked for."""
+    return shared_pool() if processes <= 4 else shared_pool(8)
+
+
 def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
     """Fail unless output, log-sum-exp and gradients are within what one process may round, which
     rounds each result once: the number of processes is not in it."""
     made = case.make(processes)
-    found = join(case, shared_pool().run(processes, by_part, case, fault))
+    found = join(case, pool_of(processes).run(processes, by_part, case, fault))
     options = ScoreOptions(scale=case.dims[0] ** -0.5, right=0 if case.numbers else None)
     given = made.query, made.key, made.value
     judge(
@@ -151,8 +156,11 @@ def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
     )  # fmt: skip
 
 
+EIGHT = pytest.param(8, marks=pytest.mark.thorough)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
-@pytest.mark.parametrize("processes", [1, 2, 3, 4])
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, EIGHT])
 def test_errors_do_not_grow_with_the_processes(dtype: torch.dtype, processes: int) -> None:
     case = Case((37, 37), "zigzag", dims=(16, 16), dtype=dtype, numbers={"is_causal": True})
     check_rounding(case, processes)
@@ -172,14 +180,14 @@ def mean_errors(processes: int, fault: Any = None) -> tuple[float, float]:
 
     def error(dtype: torch.dtype) -> float:
         case = replace(NARROW, dtype=dtype, rounded=torch.bfloat16)
-        found = join(case, shared_pool().run(processes, by_part, case, fault))["out"]
+        found = join(case, pool_of(processes).run(processes, by_part, case, fault))["out"]
         return rms(found.double() - exact)
 
     once = rms(exact.bfloat16().double() - exact)
     return error(torch.bfloat16), once + 2 * error(torch.float32)
 
 
-@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.parametrize("processes", [1, 2, 4, EIGHT])
 def test_the_mean_error_in_bfloat16_is_that_of_one_rounding(processes: int) -> None:
     found, most = mean_errors(processes)
     assert found <= most

@@ -51,6 +51,7 @@ class Ring(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         about: Ring.About = ctx.about
+        about.backward = True
         query, key, value, out, lse = ctx.saved_tensors
         wide = out.dtype
         grad, q = grads[0].to(wide), query.to(wide)
@@ -79,7 +80,7 @@ class Ring(torch.autograd.Function):
 
         def __init__(
             self, group: Any, lengths: tuple[int, int], layout: str, causal: bool, scale: float,
-            fault: str,
+            fault: str, ends: Tensor | None = None,
         ) -> None:  # fmt: skip
             self.group, self.causal, self.scale, self.fault = group, causal, scale, fault
             self.rank, self.count = dist.get_rank(group), dist.get_world_size(group)
@@ -88,6 +89,7 @@ class Ring(torch.autograd.Function):
                 for n in lengths
             ]
             self.queries, self.keys = of[0][self.rank], of[1]
+            self.ends, self.backward = ends, False
 
         def rounds(self, key: Tensor, value: Tensor) -> Any:
             k, v = key, value
@@ -103,9 +105,23 @@ class Ring(torch.autograd.Function):
             scores = self.scale * query @ key.mT
             if self.fault == "one token dropped at odd lengths" and key.shape[2] % 2:
                 scores[..., -1] = -torch.inf
-            if not self.causal:
+            if self.causal:
+                later = self.queries[:, None] < self.keys[source]
+                scores = scores.masked_fill(later, -torch.inf)
+            ignored = self.fault == "documents ignored" or (
+                self.backward and self.fault == "documents ignored in the backward pass"
+            )
+            if self.ends is None or ignored:
                 return scores
-            return scores.masked_fill(self.queries[:, None] < self.keys[source], -torch.inf)
+            numbers = (torch.bucketize(x, self.ends, right=True) for x in self.of(source))
+            ours, theirs = numbers
+            return scores.masked_fill(ours[:, None] != theirs, -torch.inf)
+
+        def of(self, source: int) -> tuple[Tensor, Tensor]:
+            """The places of the own queries and of the keys of a process."""
+            if self.fault == "documents counted from the shard":
+                return torch.arange(len(self.queries)), torch.arange(len(self.keys[source]))
+            return self.queries, self.keys[source]
 
         @staticmethod
         def share(some: Tensor, both: Tensor) -> Tensor:
@@ -133,9 +149,11 @@ def ring(layout: str, fault: str = "") -> Callable[..., Tensor]:
     def attention(
         query: Tensor, key: Tensor, value: Tensor, *, group: dist.ProcessGroup, q_len: int,
         kv_len: int, is_causal: bool = False, scale: float | None = None,
+        cu_seqlens: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
         scale = query.shape[-1] ** -0.5 if scale is None else scale
-        about = Ring.About(group, (q_len, kv_len), layout, is_causal, scale, fault)
+        ends = None if cu_seqlens is None else cu_seqlens[1:].contiguous()
+        about = Ring.About(group, (q_len, kv_len), layout, is_causal, scale, fault, ends)
         found: Tensor = Ring.apply(query, key, value, about)
         return found
 
@@ -148,6 +166,9 @@ rounded = ring("contiguous", "partial outputs rounded to 16 bits")
 odd_lengths = ring("contiguous", "one token dropped at odd lengths")
 without_offset = ring("contiguous", "causal as if every shard were the first")
 wrong_shift = ring("zigzag", "the second half of zigzag as if it followed the first")
+documents_ignored = ring("contiguous", "documents ignored")
+documents_backward = ring("contiguous", "documents ignored in the backward pass")
+documents_of_shards = ring("zigzag", "documents counted from the shard")
 not_home = ring("contiguous", "gradients of keys that do not come home")
 
 

@@ -248,12 +248,14 @@ public import Attention.Proof.Real.Training
 public import Attention.Proof.Ring.Apart
 public import Attention.Proof.Ring.Attention
 public import Attention.Proof.Ring.Backward
+public import Attention.Proof.Ring.Bounds
 public import Attention.Proof.Ring.Confluence
 public import Attention.Proof.Ring.Ends
 public import Attention.Proof.Ring.Forward
 public import Attention.Proof.Ring.Gradients
 public import Attention.Proof.Ring.Lockstep
 public import Attention.Proof.Ring.Shards
+public import Attention.Proof.Ring.Skip
 public import Attention.Proof.Ring.Sources
 public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
@@ -326,6 +328,7 @@ public import Attention.Spec.Philox
 public import Attention.Spec.Ring
 public import Attention.Spec.RingNet
 public import Attention.Spec.RingNetBackward
+public import Attention.Spec.RingSkip
 public import Attention.Spec.Rows
 public import Attention.Spec.SafeSoftcap
 public import Attention.Spec.Schedule
@@ -333,6 +336,7 @@ public import Attention.Spec.ScoreChangeTolerance
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.ScoreTemperature
 public import Attention.Spec.ScoreTolerance
+public import Attention.Spec.ShardBounds
 public import Attention.Spec.Shards
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes

@@ -39,6 +39,7 @@ public import Attention.WrongVariants.RealExponential
 public import Attention.WrongVariants.Ring
 public import Attention.WrongVariants.RingNet
 public import Attention.WrongVariants.RingNetBackward
+public import Attention.WrongVariants.RingSkip
 public import Attention.WrongVariants.RoundedChanges
 public import Attention.WrongVariants.RoundedLogSumExp
 public import Attention.WrongVariants.RoundedOutput

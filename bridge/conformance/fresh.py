@@ -236,9 +236,10 @@ class _Draw:
 
     def natural(self, options: tuple[str, ...], *, precise: bool = False) -> AttentionVector:
         """Scores between −80 and 80, for which the precision of the bounds suffices. precise:
-        numbers of 24 bits, between −2 and 2."""
+        numbers of 24 bits, between −2 and 2, the default scale and no mask: for every function."""
         q_len, kv_len, head_dim = self.length(5), self.length(18), self.upto(8)
-        value_dim, mask = self.upto(6), self.mask(q_len, kv_len, len(_KINDS))
+        value_dim = self.upto(6)
+        mask = self.mask(q_len, kv_len, 1 if precise else len(_KINDS))
         numbers: dict[str, Any] = {}
         for name in options:
             match name:
@@ -258,7 +259,8 @@ class _Draw:
         lean = "Attention.Spec.attentionSink" if "sink" in options else "Attention.Spec.attention"
         theorem = _ENCLOSED[options[0]] if len(options) == 1 else "enclosure-sound"
         head = self.head(lean, theorem, mask, q_len, kv_len, "".join(f", {x}" for x in options))
-        scale = self.random.choice((None, None, None, Fraction(1, 2), Fraction(-1, 4)))
+        scales = (None,) if precise else (None, None, None, Fraction(1, 2), Fraction(-1, 4))
+        scale = self.random.choice(scales)
         of_scores, of_values = ((1 << 24, 1 << 23),) * 2 if precise else ((64, 16), (64, 8))
         vector = AttentionVector(
             **{**head, "model": "natural"},

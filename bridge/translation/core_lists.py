@@ -76,6 +76,8 @@ def _gone_through(
             iterable, lists = _zip(writer, among_all, before), 2
         case _:
             function, among = t.values()
+            if t.name == "List.any":
+                function, among = among, function
             among = writer.resolve(among)
             if isinstance(among, Constant) and among.name == "List.zipIdx":
                 function = writer.erase(function)
@@ -153,6 +155,14 @@ def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
     with writer.scope():
         target, condition = element()
         return build.filter_of(target, iterable, writer.expression(condition, None))
+
+
+def _any(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    element, iterable = _gone_through(writer, t, before)
+    with writer.scope():
+        target, condition = element()
+        each = build.comprehension(writer.expression(condition, None), (target, iterable))
+        return build.call("any", ast.GeneratorExp(each.elt, each.generators))
 
 
 def _filter_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
@@ -241,6 +251,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "List.flatMap": _flat_map,
     "List.flatten": _flatten,
     "List.filter": _filter,
+    "List.any": _any,
     "List.filterMap": _filter_map,
     "List.foldl": _fold,
     "List.finRange": _make_list,

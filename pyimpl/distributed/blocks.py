@@ -21,6 +21,7 @@ from torch import Tensor
 
 from pyimpl.distributed.shards import Run, Shards
 from pyimpl.internal.arguments import compute_dtype
+from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions, cut
 
 # Queries and keys that are compared place by place at a time.
@@ -72,6 +73,7 @@ class Block(NamedTuple):
 
 
 @lru_cache(maxsize=128)
+@implements("Attention.Spec.neededRounds")
 def needed_rounds(sequence: Sequence) -> int:
     """After how many rounds, in the t-th of which process r holds the keys of process r − t, no
     query sees a key that it has not met: from 1 to the number of processes."""
@@ -82,6 +84,7 @@ def needed_rounds(sequence: Sequence) -> int:
     return 1
 
 
+@implements("Attention.Spec.meets")
 def _meet(sequence: Sequence, to: int, source: int) -> bool:
     """Whether some query of one process may see some key of another: if not, none does."""
     runs = sequence.runs(to, source, by_place=False)
@@ -131,6 +134,7 @@ class _Window(NamedTuple):
     shift: int
 
 
+@implements("Attention.Spec.Run.sees")
 def _visible(
     sequence: Sequence, queries: tuple[Run, ...], keys: tuple[Run, ...]
 ) -> Iterator[tuple[Run, Run, _Window]]:
@@ -154,6 +158,8 @@ def _visible(
         yield a, b, _Window(left, right, shift)
 
 
+@implements("Attention.Spec.leastApart")
+@implements("Attention.Spec.mostApart")
 def _window(sequence: Sequence, distance: int, step: int) -> _Window:
     """The window of two runs of this step, the first query of which stands `distance` after the
     first key: −right ≤ distance + step · (i − j) ≤ left, solved for j − i."""
@@ -169,6 +175,7 @@ def _window(sequence: Sequence, distance: int, step: int) -> _Window:
     return _Window(shift + (left - distance) // step, 0, shift)
 
 
+@implements("Attention.Spec.runsSee")
 def _of_one_document(
     sequence: Sequence, queries: tuple[Run, ...], keys: tuple[Run, ...]
 ) -> Iterator[tuple[Run, Run]]:
@@ -198,6 +205,7 @@ def _by_place(
                 yield _place_block(numbers, visible, some, others, options, query)
 
 
+@implements("Attention.Spec.seesPlace")
 def _visible_places(sequence: Sequence, rows: Tensor, columns: Tensor, distance: Tensor) -> Tensor:
     """Which pairs window and documents let see each other, `[rows, columns]`."""
     visible = torch.ones_like(distance, dtype=torch.bool)

@@ -65,6 +65,7 @@ class Ring:
         return blocks(self.sequence, self.processes.rank, source, options, query)
 
     @implements("Attention.Spec.takeShard")
+    @implements("Attention.Spec.takeMet")
     def take_in(
         self,
         out: Tensor,
@@ -146,6 +147,7 @@ def ring_forward(
 @folds_into_query
 @implements("Attention.Spec.backwardProgram")
 @implements("Attention.Spec.takeParcel")
+@implements("Attention.Spec.takeParcelMet")
 @implements("Attention.Spec.RingNet.gradients")
 def ring_backward(
     query: Tensor,

@@ -48,6 +48,7 @@ class Run(NamedTuple):
         """Where they are in the sequence."""
         return slice(self.first, self.last + 1, self.step)
 
+    @implements("Attention.Spec.Run.part")
     def part(self, first: int, stop: int) -> Run | None:
         """Those at the places from `first` up to but without `stop`, for a step of 1."""
         low, high = max(self.first, first), min(self.first + self.size, stop)
@@ -184,6 +185,7 @@ def in_rows(shards: Shards, width: int) -> tuple[Shards, tuple[Shards, ...]]:
     return Shards(tuple(held)), tuple(inside)
 
 
+@implements("Attention.Spec.runsOf")
 def _runs(places: Tensor) -> tuple[Run, ...] | None:
     if len(places) == 0:
         return ()

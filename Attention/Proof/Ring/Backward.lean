@@ -91,6 +91,14 @@ the device before it had found of them. -/
 
 variable {rules held initial}
 
+/-- It depends on the computations of the rules alone. -/
+theorem found_congr {other : RingRules n 3 α β} (ht : rules.take = other.take)
+    (hg : rules.give = other.give) :
+    ∀ (t : Nat) (i : Fin n), found rules held initial t i = found other held initial t i
+  | 0, i => by rw [found, found, ht]
+  | t + 1, i => by
+    rw [found, found, found_congr ht hg t i, found_congr ht hg t (before i), ht, hg]
+
 /-- A device whose sums of round `t` are on their way. -/
 private def pending (rest : List (Instruction n 5 3)) (t : Nat) (buffers : Vector α 5)
     (result : β) : Node n 5 3 α β :=

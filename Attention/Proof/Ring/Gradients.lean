@@ -151,24 +151,31 @@ private theorem valueTerm_none {q : Fin q_len} {j : Fin kv_len}
     valueTerm scale modify Q K Z L dO j q = Vec.zero := by
   rw [valueTerm, droppedAgain, probability_none h, Semiring.zero_mul, zero_smul]
 
-private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn : rounds ≤ n)
+/-- A ring whose devices find what those of the backward pass find has the gradients, if no query
+sees a key of a device that it does not meet. -/
+theorem backward_of_found {rounds : Nat}
+    {rules : RingRules n 3 (Parcel S R d d_v) (BackwardState R d d_v)} (dLse : Vec R q_len)
+    (hs : rules.sender = backwardSender rounds) (hg : rules.give = fun state => .sums state.sums)
+    (same : ∀ t i, found rules (fun i => .keys (shard K V (cols i)))
+        (fun i => ⟨(rows i).map fun _ => Vec.zero, ⟨[], []⟩⟩) t i
+      = found (backwardRules toValue scale modify slope Q Z L dO
+          (rowDelta (attentionDropout scale modify Q K V Z) dO dLse) rounds rows cols 0)
+          (fun i => .keys (shard K V (cols i)))
+          (fun i => ⟨(rows i).map fun _ => Vec.zero, ⟨[], []⟩⟩) t i)
+    (hr : 0 < rounds) (hn : rounds ≤ n)
     (hcols : ((List.finRange n).flatMap cols).Perm (List.finRange kv_len))
     (hrows : ((List.finRange n).flatMap rows).Perm (List.finRange q_len))
     (skipped : ∀ i t, rounds ≤ t → t < n → ∀ q ∈ rows i, ∀ k ∈ cols (source i t),
       score scale modify Q K q k = none)
     (hL : ∀ i : Fin q_len, IsLogSumExp R L[i] ((List.finRange kv_len).map
-      (score scale modify Q K i))) (dLse : Vec R q_len)
+      (score scale modify Q K i)))
     {spare : Fin n → Vector (Parcel S R d d_v) 4} {events : List (RingEvent n 3)}
     {net : RingNet n 5 3 (Parcel S R d d_v) (BackwardState R d d_v)}
-    (run : (backwardStart (backwardProgram rounds) K V rows cols spare).run
-      (backwardRules toValue scale modify slope Q Z L dO
-        (rowDelta (attentionDropout scale modify Q K V Z) dO dLse) rounds rows cols capacity)
-      events = some net) :
+    (run : (backwardStart (backwardProgram rounds) K V rows cols spare).run rules events
+      = some net) :
     let g := vjpDropout scale modify slope Q K V Z toValue dO dLse
     events.length ≤ n * (15 * rounds - 7)
-      ∧ ((∀ event, net.after (backwardRules toValue scale modify slope Q Z L dO
-          (rowDelta (attentionDropout scale modify Q K V Z) dO dLse) rounds rows cols capacity)
-          event = none) →
+      ∧ ((∀ event, net.after rules event = none) →
         net.gradients = (List.finRange n).map fun i =>
           ((rows i).map fun q => g.dQ[q],
             .sums ⟨(cols i).map fun j => g.dK[j], (cols i).map fun j => g.dV[j]⟩)) := by
@@ -177,9 +184,10 @@ private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn 
     fun i j => probabilityAgain_eq (R := R) scale modify Q K (hL i) j
   obtain ⟨length, ends⟩ := ring_net_backward_consumes
     (held := fun i => .keys (shard K V (cols i))) hr
-    (home := fun i => source i (rounds - 1)) (fun _ => rfl) (fun _ => rfl)
-    (fun i => holder_source (rounds - 1) i) (fun i => source_holder i (rounds - 1))
-    (fun h i => by subst h; rfl) (fun i => rfl) run
+    (home := fun i => source i (rounds - 1)) (fun i => by rw [hs]; rfl) (fun i => by rw [hs]; rfl)
+    (fun i => by rw [hs]; exact holder_source (rounds - 1) i)
+    (fun i => by rw [hs]; exact source_holder i (rounds - 1))
+    (fun h i => by subst h; rw [hs]; rfl) (fun i => rfl) run
   refine ⟨length, fun stuck => ?_⟩
   refine List.ext_getElem (by simp [RingNet.gradients]) fun i hi _ => ?_
   have hi : i < n := by simpa [RingNet.gradients] using hi
@@ -189,13 +197,11 @@ private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn 
   simp only [List.flatMap_map] at around keys
   simp only [RingNet.gradients, List.getElem_map, Vector.getElem_toList, List.getElem_finRange]
   simp only [Fin.getElem_fin] at e₁ e₂
-  simp only [Fin.getElem_fin, Fin.cast_mk, e₁, e₂, found_eq]
+  simp only [Fin.getElem_fin, Fin.cast_mk, e₁, e₂, same, hs, hg, found_eq]
   have he : rounds - 1 + 1 = rounds := by omega
   rw [he]
-  have hs : (backwardRules toValue scale modify slope Q Z L dO
-      (rowDelta (attentionDropout scale modify Q K V Z) dO dLse) rounds rows cols capacity).sender 2
-        (⟨i, hi⟩ : Fin n) = holder ⟨i, hi⟩ (rounds - 1) := rfl
-  rw [hs]
+  have last : backwardSender rounds 2 (⟨i, hi⟩ : Fin n) = holder ⟨i, hi⟩ (rounds - 1) := rfl
+  rw [last]
   generalize hh : holder (⟨i, hi⟩ : Fin n) (rounds - 1) = h
   have hsh : source h (rounds - 1) = ⟨i, hi⟩ := by rw [← hh, source_holder]
   have unmet : ∀ t, rounds ≤ t → t < n → ∀ q ∈ rows (source h t), ∀ j ∈ cols ⟨i, hi⟩,
@@ -212,7 +218,7 @@ private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn 
     simp only [queryTerm, smul_sumOver]
     simp only [g, ← hdQ, Vec.getElem_ofFn, Fin.getElem_fin]
   · dsimp only
-    simp only [backwardRules, hsh]
+    simp only [hsh]
     congr 2
     · refine List.map_congr_left fun j hj => ?_
       rw [sumOver_met hn _ (fun u => rows (source h u)) (around h)
@@ -224,6 +230,41 @@ private theorem backward_of_rules {rounds capacity : Nat} (hr : 0 < rounds) (hn 
         fun t h₁ h₂ q hq => valueTerm_none (unmet t h₁ h₂ q hq j hj)]
       simp only [valueTerm]
       simp only [g, ← hdV, Vec.getElem_ofFn, Fin.getElem_fin]
+
+private theorem sumOver_zero {γ : Type} {m : Nat} {f : γ → Vec R m} {xs : List γ}
+    (h : ∀ x ∈ xs, f x = Vec.zero) : Vec.sumOver f xs = Vec.zero :=
+  Vector.ext fun c hc => by
+    rw [Vec.getElem_sumOver, Vec.getElem_zero, sumOver_eq_zero fun x hx => ?_]
+    rw [h x hx, Vec.getElem_zero]
+
+/-- Keys that no query of a device sees leave its gradients as they are, and get zeros. -/
+theorem takeParcel_unseen {i s : Fin n} {dQ : Fin q_len → Vec R d} {sums : KeySums R d d_v}
+    (h : ∀ q ∈ rows i, ∀ k ∈ cols s, score scale modify Q K q k = none) :
+    takeParcel toValue scale modify slope Q Z L dO delta rows cols i s ⟨(rows i).map dQ, sums⟩
+        (.keys (shard K V (cols s)))
+      = ⟨(rows i).map dQ, (shard K V (cols s)).map fun _ => Vec.zero,
+          (shard K V (cols s)).map fun _ => Vec.zero⟩ := by
+  have add_zero : ∀ x : Vec R d, Vec.add x Vec.zero = x := fun x =>
+    Vector.ext fun c hc => by rw [Vec.getElem_add, Vec.getElem_zero, Semiring.add_zero]
+  have zeros : ∀ {m : Nat} (f : Fin kv_len → Vec R m), (∀ k ∈ cols s, f k = Vec.zero) →
+      (cols s).map f = (shard K V (cols s)).map fun _ => Vec.zero := fun f hf => by
+    rw [shard, List.map_map]
+    exact List.map_congr_left hf
+  rw [takeParcel_keys]
+  congr 1
+  · refine List.map_congr_left fun q hq => ?_
+    rw [sumOver_zero fun k hk => queryTerm_none (h q hq k hk), add_zero]
+  · congr 1
+    · exact zeros _ fun k hk => sumOver_zero fun q hq => keyTerm_none (h q hq k hk)
+    · exact zeros _ fun k hk => sumOver_zero fun q hq => valueTerm_none (h q hq k hk)
+
+/-- The gradients by its queries that a device of the backward pass has found, one for each. -/
+theorem found_queries {rounds capacity : Nat} (t : Nat) (i : Fin n) :
+    ∃ (dQ : Fin q_len → Vec R d) (sums : KeySums R d d_v),
+      found (backwardRules toValue scale modify slope Q Z L dO delta rounds rows cols capacity)
+        (fun i => .keys (shard K V (cols i))) (fun i => ⟨(rows i).map fun _ => Vec.zero, ⟨[], []⟩⟩)
+        t i = ⟨(rows i).map dQ, sums⟩ :=
+  ⟨_, _, found_eq t i⟩
 
 /-- **ring-net-backward**: if every key and every query is on exactly one device, no query sees a
 key of a device that it does not meet in these rounds, and the devices have the log-sum-exps of
@@ -253,8 +294,7 @@ theorem ring_net_backward {rounds : Nat}
         net.gradients = (List.finRange n).map fun i =>
           ((rows i).map fun q => g.dQ[q],
             .sums ⟨(cols i).map fun j => g.dK[j], (cols i).map fun j => g.dV[j]⟩)) := by
-  obtain ⟨sender, take, give, capacity⟩ := rules
-  subst hs ht hg
-  exact backward_of_rules hr hn hcols hrows skipped hL dLse run
+  refine backward_of_found dLse hs hg (fun t i => ?_) hr hn hcols hrows skipped hL run
+  exact found_congr (by rw [ht]; rfl) (by rw [hg]; rfl) t i
 
 end Attention.Proof

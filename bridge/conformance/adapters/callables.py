@@ -156,7 +156,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         )
         options = self._options(batch, way)
         if self.among and documents.is_among(batch):
-            (query, key, value), sums = documents.given((query, key, value), self.features.multiple)
+            (query, key, value), sums = documents.wrap((query, key, value), self.features.multiple)
             options["cu_seqlens"] = sums
         if self.padded:
             query, key, value = map(buffers.pad, (query, key, value))

@@ -1,10 +1,12 @@
-"""`ring-net` and `ring-net-backward` on runs of the translated Spec: a drawn one of the events that
-can happen does."""
+"""`ring-net`, `ring-net-backward` and their rules of what is left out, on runs of the translated
+Spec: a drawn one of the events that can happen does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -18,6 +20,7 @@ from bridge.spec.backward_dropout import vjp_dropout
 from bridge.spec.backward_tiles import KeySums
 from bridge.spec.core import EXACT
 from bridge.spec.dropout import attention_dropout
+from bridge.spec.masks import Alignment
 from bridge.spec.ring_net import (
     Instruction,
     InstructionWaitReceives,
@@ -41,6 +44,7 @@ from bridge.spec.ring_net_backward import (
     backward_start,
     ring_net_gradients,
 )
+from bridge.spec.ring_skip import needed_rounds, shards_meet, take_met, take_parcel_met
 
 SIZE: dict[str, Any] = {"d": 1, "d_v": 1, "num": EXACT}
 
@@ -63,6 +67,9 @@ class Drawn:
         self.key = [[random.randint(-3, 3)] for _ in range(length)]
         self.value = [[Fraction(random.randint(-9, 9))] for _ in range(length)]
         self.capacity = random.randrange(3)
+        # Which device computes with the keys of which, and in how many rounds; None: all with all.
+        self.meet: Callable[[int, int], bool] | None = None
+        self.rounds = count
 
     def modify(self, q: int, j: int, score: int) -> int | None:
         """Causal."""
@@ -98,6 +105,8 @@ class Drawn:
             1, self.modify, self.query, self.rows.__getitem__, self.cols.__getitem__, self.capacity,
             n=self.count, **SIZE,
         )  # fmt: skip
+        if self.meet is not None:
+            rules = replace(rules, take=partial(take_met, self.meet, rules.take))
         start = ring_start(
             programs.__getitem__, self.key, self.value, self.rows.__getitem__,
             self.cols.__getitem__, lambda i: [], n=self.count, d_v=1, num=EXACT,
@@ -116,7 +125,10 @@ class Drawn:
 
 class DrawnBackward(Drawn):
     """With gradients by outputs and log-sum-exps, factors of dropout and slopes. The transformed
-    scores of a query are drawn so that their powers of 2 sum to one; the slopes know the scores."""
+    scores of a query are drawn so that their powers of 2 sum to one; the slopes know the scores.
+    zeros: what a device does not compute with gets them from it."""
+
+    zeros = True
 
     def __init__(self, random: Random, count: int, length: int) -> None:
         super().__init__(random, count, length)
@@ -162,8 +174,13 @@ class DrawnBackward(Drawn):
         delta = row_delta(out, self.grad, self.dlse, q_len=self.length, d_v=1, num=EXACT)
         rules = backward_rules(
             to_value, 1, self.modify, self.slope, self.query, self.factor, self.lse, self.grad,
-            delta, self.count, rows, cols, self.capacity, n=self.count, **SIZE,
+            delta, self.rounds, rows, cols, self.capacity, n=self.count, **SIZE,
         )  # fmt: skip
+        if self.meet is not None:
+            met: Any = partial(take_parcel_met, self.meet, rules.take, d=1, d_v=1, num=EXACT)
+            if not self.zeros:
+                met = partial(take_met, self.meet, rules.take)
+            rules = replace(rules, take=met)
         stale = ParcelSums(KeySums([[Fraction(7)]] * 9, [[Fraction(7)]] * 9))
         start = backward_start(
             programs.__getitem__, self.key, self.value, rows, cols, lambda i: [stale] * 4,
@@ -202,6 +219,61 @@ def test_every_backward_run_ends_in_the_gradients(seed: int, count: int, length:
     events, found = ring.gradients([backward_program(count, i, n=count) for i in range(count)])
     assert len(events) == (count * (15 * count - 7) if count > 1 else 2)
     assert found == ring.right_gradients()
+
+
+class Skipped(DrawnBackward):
+    """Of contiguous or of drawn shards, under a window that masks before the drawn scores do."""
+
+    def __init__(self, random: Random, count: int, length: int) -> None:
+        super().__init__(random, count, length)
+        self.left = random.randrange(length)
+        self.scores = [
+            self.parts(lse, q - max(q - self.left, 0) + 1)
+            for q, lse in enumerate(x for x in self.lse if x is not None)
+        ]
+        if random.random() < 0.7:
+            owner = sorted(random.randrange(count) for _ in range(length))
+            self.rows = [[j for j in range(length) if owner[j] == i] for i in range(count)]
+            self.cols = self.rows
+        self.meet = partial(
+            shards_meet, 8, Alignment.TOP_LEFT, self.left, 0, None, self.rows.__getitem__,
+            self.cols.__getitem__, q_len=length, kv_len=length,
+        )  # fmt: skip
+        self.rounds = needed_rounds(self.meet, n=count)
+
+    def modify(self, q: int, j: int, score: int) -> int | None:
+        seen = self.scores[q]
+        first = max(q - self.left, 0)
+        return seen[j - first] if first <= j <= q and j - first < len(seen) else None
+
+
+@given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 6))
+def test_what_is_left_out_changes_nothing(seed: int, count: int, length: int) -> None:
+    ring = Skipped(Random(seed), count, length)
+    rounds = ring.rounds
+    events, outputs = ring.run([ring_program(rounds, i, n=count) for i in range(count)])
+    assert len(events) == count * (7 * rounds - 6)
+    assert outputs == ring.right()
+    events, found = ring.gradients([backward_program(rounds, i, n=count) for i in range(count)])
+    assert len(events) == count * (15 * rounds - 7 if rounds > 1 else 2)
+    assert found == ring.right_gradients()
+
+
+def test_one_round_less_is_seen() -> None:
+    """And a device that keeps its sums where it is to give zeros."""
+
+    def right(seed: int, fault: str) -> bool:
+        ring = Skipped(Random(seed), 3, 6)
+        rounds = max(ring.rounds - (fault == "rounds"), 1)
+        if fault == "rounds":
+            programs = [ring_program(rounds, i, n=3) for i in range(3)]
+            return bool(ring.run(programs)[1] == ring.right())
+        ring.zeros = fault != "zeros"
+        programs_back = [backward_program(rounds, i, n=3) for i in range(3)]
+        return bool(ring.gradients(programs_back)[1] == ring.right_gradients())
+
+    for fault in ("rounds", "zeros"):
+        assert not all(right(seed, fault) for seed in range(20))
 
 
 def without(

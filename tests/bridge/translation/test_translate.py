@@ -265,6 +265,18 @@ def product(v: dict[str, Any], body: Any) -> dict[str, Any]:
     return {"product": v, "body": body}
 
 
+def test_whether_a_list_has_such_an_element() -> None:
+    """The list comes before the condition, unlike in map and filter."""
+    less = term("LT.lt", type_(NAT), ("instance", None), use("n"), number(3))
+    small = function(variable("n"), less)
+    body = term("List.any", type_(NAT), use("xs"), small)
+    parameter = variable("xs", list_of(NAT))
+    assert translate(definition(body, parameter, result=term("Bool"))) == lines("""
+        def f(xs: list[int]) -> bool:
+            return any((n < 3 for n in xs))
+    """)
+
+
 def test_a_function_that_is_given_a_name() -> None:
     """Not a lambda that is assigned."""
     of_nat = {"product": variable("_", NAT, named=False), "body": NAT}

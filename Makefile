@@ -17,11 +17,11 @@ verify: ## check every proof, run every implementation on the vectors, print the
 	@$(SETUP) verify
 	@$(BRIDGE) verify $(ARGS)
 
-quick: ## lint, types and the tests of what changed since they passed, without Lean: a minute or so
+quick: ## lint, types and the tests of your changes, without Lean: a minute or so
 	@$(SETUP) test
 	@$(BRIDGE) test --quick $(ARGS)
 
-test: ## lint, types, Lean build and audit, offline compilation, and the test-suite; what is unchanged since it passed is kept
+test: ## lint, types, Lean build and audit, offline compilation, and the test-suite; a check is skipped while its inputs are as they were when it passed
 	@$(SETUP) test
 	@$(BRIDGE) test $(ARGS)
 
@@ -51,5 +51,5 @@ docs-serve: docs ## build it, and show it at http://localhost:8000
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.* ## /\1: /p' $(firstword $(MAKEFILE_LIST))
 
-clean: ## remove what the build made; .venv and the prepared Lean stay
+clean: ## remove the build's outputs; keep .venv and the prepared Lean
 	rm -rf build dist

@@ -167,7 +167,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
         usual = [1024, 8192, 65536]
         if not is_decode:
             usual = [1024, 4096, 16384] if on_gpu else [4096 if operation == "forward" else 2048]
-        masks = [Mask.named(name, options.window) for name in options.masks]
+        masks = [Mask.of_name(name, options.window) for name in options.masks]
         if is_decode:
             masks = [Mask("full")]
         page_sizes = [None]

@@ -39,7 +39,7 @@ class Mask:
     right: int | None = None
 
     @classmethod
-    def named(cls, name: MaskName, window: int) -> Mask:
+    def of_name(cls, name: MaskName, window: int) -> Mask:
         """The mask of a name; `window` is the width of the last three to either side."""
         if name == "full":
             return cls(name)

@@ -48,7 +48,7 @@ def verdict(rows: int, max_error: float, error_over_tolerance: float) -> Verdict
     """The verdict on what is finite and of the right shape."""
     wrong = None
     if not error_over_tolerance <= 1.0:
-        wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times what is allowed"
+        wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times the tolerance"
     return Verdict(rows, max_error, error_over_tolerance, wrong)
 
 
@@ -78,7 +78,7 @@ class Check:
             np.abs(_array(out[b, h, some]) - exact)
             for (b, h, some), exact in zip(self._rows, self._truth, strict=True)
         ]
-        parts = zip(errors, self._allowed(rounding), strict=True)
+        parts = zip(errors, self._tolerances_of(rounding), strict=True)
         ratio = max(float((error / allowed).max()) for error, allowed in parts)
         largest = max(float(error.max()) for error in errors)
         return verdict(count, largest, ratio)
@@ -97,7 +97,7 @@ class Check:
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         return np.asarray(weights @ v / weights.sum(-1, keepdims=True))
 
-    def _allowed(self, rounding: RoundingModel) -> list[Array]:
+    def _tolerances_of(self, rounding: RoundingModel) -> list[Array]:
         if rounding.name not in self._tolerances:
             found = []
             for rows in self._rows:

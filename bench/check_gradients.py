@@ -89,12 +89,12 @@ class CheckGradients:
         stored = rounding.output
         query = _join(heads, dim=1)
         keys = [_add(x) for x in zip(*members, strict=True)]
-        allowed = [x.allowed(stored) for x in (query, *keys)]
+        allowed = [x.tolerance(stored) for x in (query, *keys)]
         if group > 1:
             # Kernels that take no groups round the gradients of each head before they add them.
             for place, parts in enumerate(zip(*members, strict=True), 1):
                 for part in parts:
-                    allowed[place] = allowed[place] + part.allowed(stored) - part.error
+                    allowed[place] = allowed[place] + part.tolerance(stored) - part.error
         return (query.exact, *(x.exact for x in keys)), tuple(allowed)
 
     def _blocks(

@@ -67,7 +67,7 @@ class Measured:
 
 
 @contextmanager
-def _counted() -> Iterator[dict[str, float]]:
+def _count_messages() -> Iterator[dict[str, float]]:
     """Bytes sent and seconds waited within the block."""
     found = {"sent": 0.0, "waited": 0.0}
     start, wait = Processes.start, Posted.wait
@@ -115,7 +115,7 @@ def _times(
     for _ in range(repeats):
         dist.barrier(group)
         began = time.perf_counter()
-        with _counted() as counts:
+        with _count_messages() as counts:
             call()
         seconds.append(time.perf_counter() - began)
         waited.append(counts["waited"])

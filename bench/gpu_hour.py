@@ -52,10 +52,10 @@ OWN_CORES = 2
 def parser() -> Parser:
     """The command line."""
     p = Parser(prog="python -m bench.gpu_hour", description="Measure all that needs a GPU.")
-    p.add_argument("--out", type=Path, metavar="DIR", help="where what is found goes")
+    p.add_argument("--out", type=Path, metavar="DIR", help="folder of the findings")
     p.add_argument("--seconds", type=positive, default=560, metavar="N", help="for everything")
     p.add_argument("--resume", type=Path, metavar="FILE", help="go on from these findings")
-    p.add_argument("--plan", action="store_true", help="print what would be done, and stop")
+    p.add_argument("--plan", action="store_true", help="print the plan, and stop")
     p.add_argument(
         "--stages", nargs="+", choices=[x.name for x in STAGES], metavar="STAGE",
         default=[x.name for x in STAGES], help=", ".join(x.name for x in STAGES),
@@ -145,9 +145,9 @@ class Hour:
             return 1
         self._say(f"{here[0]['machine']['device']}, {unpacked} compiled kernels brought along")
         self._identity = here[0]["identity"]
-        plan = Plan(settings(options, here[0]["capability"]), self._known(), self._overlays())
+        plan = Plan(settings(options, here[0]["capability"]), self._read_known(), self._overlays())
         print(*table(plan, options.seconds), sep="\n", flush=True)
-        todo = plan.compiled(options.stages)
+        todo = plan.compilations(options.stages)
         self._compiled = dict.fromkeys(job.name for job in todo)
         self._compiling.set()
         compiling = threading.Thread(target=self._compile, args=(todo,), daemon=True)
@@ -157,7 +157,7 @@ class Hour:
                 try:
                     self._stage(stage, plan)
                 except Exception as error:  # the others are worth their time all the same
-                    self._failed(stage.name, error)
+                    self._note_failure(stage.name, error)
         self._compiling.clear()
         compiling.join(max(0.0, self._time(1.0) - time.monotonic()))
         packed = cache.pack(_triton(options), options.out)
@@ -171,10 +171,10 @@ class Hour:
             try:
                 found[name] = str(what_if.write(name, self._options.cache / "what-if"))
             except (OSError, ValueError) as error:
-                self._failed(name, error)
+                self._note_failure(name, error)
         return found
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def _note_failure(self, what: str, error: Exception) -> None:
         reason = error_line(error)
         self._say(f"{what}: {reason}")
         self._record.add("error", of=what, reason=reason)
@@ -251,7 +251,7 @@ class Hour:
         run = self._record.run
         return any(x.get("not_captured") and x["run"] == run for x in self._record.findings)
 
-    def _known(self) -> Known:
+    def _read_known(self) -> Known:
         """What has been found on this machine with these sources."""
         return Known.of(self._record.findings, self._identity)
 
@@ -259,13 +259,15 @@ class Hour:
         """The kernels and cases for which what `launch_options` gives was wrong."""
         return {
             (x["candidate"]["kernel"], str(case_of(x["candidate"]["case"])))
-            for x in self._known().findings
+            for x in self._read_known().findings
             if x["what"] == "checked" and x["wrong"] and x["job"].startswith("correct ")
         }
 
     def _rates(self) -> dict[str, dict[str, Any]]:
         return {
-            x["rate"]["dtype"]: x["rate"] for x in self._known().findings if x["what"] == "rate"
+            x["rate"]["dtype"]: x["rate"]
+            for x in self._read_known().findings
+            if x["what"] == "rate"
         }
 
 

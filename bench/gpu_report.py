@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     p = Parser(prog="python -m bench.gpu_report", description="Findings of bench.gpu_hour.")
     p.add_argument("file", type=Path, metavar="FILE", help="found.jsonl")
     p.add_argument("--output", type=Path, metavar="FILE", help="write the printed lines")
-    p.add_argument("--json", type=Path, metavar="FILE", help="write what was timed beside peers")
+    p.add_argument("--json", type=Path, metavar="FILE", help="write the times beside peers")
     p.add_argument("--plot", type=Path, metavar="FILE", help=", ".join(plot.FORMATS))
     options = p.parse_args(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -105,7 +105,7 @@ class Bench:
             status = _status(error)
             reason = "the inputs could not be made: " + error_line(error)
             return _measure(case, [Result(name, status, reason) for name in names])
-        ours, our_result = self._prepared(OURS, self.ours, inputs, check)
+        ours, our_result = self._prepare(OURS, self.ours, inputs, check)
         our_samples: list[Sample] = []
         results: dict[str, Result] = {}
         runners: dict[str, Runner] = {}
@@ -113,7 +113,7 @@ class Bench:
             if self.now() >= end:
                 results[name] = Result(name, "not run", too_late)
                 continue
-            runner, results[name] = self._prepared(name, peer, inputs, check)
+            runner, results[name] = self._prepare(name, peer, inputs, check)
             if runner is not None:
                 runners[name] = runner
             self._tidy(results[name])
@@ -124,19 +124,19 @@ class Bench:
             if self.now() >= end:
                 results[name] = replace(results[name], status="not run", reason=too_late)
                 continue
-            results[name], samples = self._timed(results[name], ours, runner, case, for_it)
+            results[name], samples = self._time(results[name], ours, runner, case, for_it)
             our_samples += samples
             self._tidy(results[name])
         if ours is not None and our_result.status == "timed":
             if not our_samples:
-                our_result, our_samples = self._timed(
+                our_result, our_samples = self._time(
                     our_result, None, ours, case, share_end - self.now()
                 )
             if our_samples:
                 our_result = self._with_times(our_result, case, our_samples)
         return _measure(case, [our_result, *results.values()])
 
-    def _prepared(
+    def _prepare(
         self, name: str, peer: Peer, inputs: Inputs, check: Check | CheckGradients
     ) -> tuple[Runner | None, Result]:
         """A runner whose answer is right, or the result that says why there is none."""
@@ -163,7 +163,7 @@ class Bench:
         )
         return (None if verdict.wrong else runner), result
 
-    def _timed(
+    def _time(
         self, result: Result, ours: Runner | None, runner: Runner, case: Case, seconds: float
     ) -> tuple[Result, list[Sample]]:
         """The result with its times, and the samples of ours (of `runner`, if there is no ours)."""

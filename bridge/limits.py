@@ -124,7 +124,7 @@ class Watch:
         self._start = self._last = time.monotonic()
         self._idle = self._used_idly = 0.0
 
-    def measured(self) -> float:
+    def measure(self) -> float:
         """The processor time used until now, in seconds."""
         self._look_at_all()
         self.used_s = max(self.used_s, sum(self._seen.values()) - self._before)
@@ -162,7 +162,7 @@ class Watch:
         if not idle and min(self.used_s, elapsed) < self.limit.processor_s:
             return None
         load = psutil.getloadavg()[0]
-        return Passed(self.limit, self.used_s, elapsed, idle, load, self._described())
+        return Passed(self.limit, self.used_s, elapsed, idle, load, self._describe_processes())
 
     def end(self) -> None:
         """Kill all of them, but the own process."""
@@ -201,7 +201,7 @@ class Watch:
         self._looking += time.thread_time() - began
         return active, waits
 
-    def _described(self) -> tuple[str, ...]:
+    def _describe_processes(self) -> tuple[str, ...]:
         """Some of the processes, each with its state."""
         found = []
         for process in list(self._seen)[:5]:

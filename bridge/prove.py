@@ -34,7 +34,7 @@ class Compiling(Command):
               type=click.Choice(["top-left", "bottom-right"]),
               help="Of a causal mask.")  # fmt: skip
 @click.option("--backward", is_flag=True,
-              help="Compare gradients too, of what the launcher returns.")  # fmt: skip
+              help="Compare the gradients of the launcher's results too.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",
               help="A number in the kernel that stands for −∞, such as -1e6.")  # fmt: skip
 @click.option("--arch", type=click.IntRange(80, 129), default=90, show_default=True,
@@ -59,7 +59,7 @@ def prove(
     keep: bool,
     json_to: str | None,
 ) -> None:
-    """Compare what a Triton kernel stores with attention.
+    """Compare the results of a Triton kernel with attention.
 
     KERNEL: forward, varlen, decode, combine or backward, the project's own; flex_attention,
     fla-parallel-attn or conch-varlen-attention, of packages; or file.py:kernel, where
@@ -120,7 +120,7 @@ def _refuse(published: Published, backward: bool) -> None:
     """Raise Problem for what cannot be asked of a published kernel."""
     if published.version is None:
         install = f"{sys.executable} -m pip install --no-deps {' '.join(published.packages)}"
-        raise Problem(f"KERNEL: {published.name} needs what is not installed: {install}")
+        raise Problem(f"KERNEL: {published.name} needs packages that are not installed: {install}")
     if backward and not published.gradients:
         raise Problem(f"--backward: {published.name} has no launcher with a backward pass")
 

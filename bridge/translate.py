@@ -21,9 +21,9 @@ def translate(check: bool, kernels: bool) -> None:
     From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or
     the library does not build.
 
-    --kernels: from what Triton compiles, into Attention/Kernel/Generated; --check then says of each
-    launch too whether it comes to this text. With a Triton that the texts are not known of nothing
-    is compared.
+    --kernels: from Triton's compiled text, into Attention/Kernel/Generated; --check then says of
+    each launch too whether it comes to this text. Nothing is compared with a Triton that the texts
+    are not known of.
     """
     if kernels:
         _translate_kernels(checkout(), check)
@@ -44,7 +44,7 @@ def translate(check: bool, kernels: bool) -> None:
     except (LibraryFailure, UntranslatableError) as error:
         raise click.ClickException(str(error)) from error
     if check and changed:
-        click.echo("\n".join(f"{name} is not what Lean's terms come to" for name in changed))
+        click.echo("\n".join(f"{name} differs from Lean's terms" for name in changed))
         raise click.ClickException("run .venv/bin/python -m bridge translate")
     said = f"{len(wanted)} files are current" if check else "nothing changed"
     click.echo("\n".join(f"wrote {name}" for name in changed) or said)
@@ -68,7 +68,7 @@ def _translate_kernels(root: Path, check: bool) -> None:
     except TtirError as error:
         raise click.ClickException(str(error)) from error
     if check:
-        lines = [f"{name} is not what the kernel compiles to" for name in changed]
+        lines = [f"{name} differs from the compiled kernel" for name in changed]
         lines += [f"another text than that of its class is launched: {name}" for name in others]
         if lines:
             click.echo("\n".join(lines))

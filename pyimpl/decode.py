@@ -217,9 +217,9 @@ def _triton(
 def _kernels() -> tuple[Callable[..., tuple[Tensor, Tensor]], Callable[..., tuple[Tensor, Tensor]]]:
     """The kernels, which need Triton: of a contiguous cache and of one in pages."""
     from pyimpl.backends.kernels.decode import decode
-    from pyimpl.backends.kernels.paged import paged
+    from pyimpl.backends.kernels.paged import decode_paged
 
-    return decode, paged
+    return decode, decode_paged
 
 
 def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:

@@ -106,7 +106,7 @@ class Dropout:
         numbers = self.numbers(batch, heads)[..., None, None]
         if self.query_numbers is not None and self.key_numbers is not None:
             i = self.query_numbers[rows.start : rows.stop]
-            return self._kept(numbers, i, self.key_numbers[columns.start : columns.stop])
+            return self._gather_weights(numbers, i, self.key_numbers[columns.start : columns.stop])
         i = torch.arange(len(rows), device=numbers.device) + (rows.start + self.first_query)
         start, stop = columns.start + self.first_key, columns.stop + self.first_key
         # Four columns share a call; the first and the last may need only some of its words.
@@ -130,7 +130,7 @@ class Dropout:
         words = philox4x32((calls, rows[:, None], heads, torch.zeros_like(heads)), key)
         return [word < self.threshold for word in words]
 
-    def _kept(self, heads: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    def _gather_weights(self, heads: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """`kept_weights` of columns with any numbers: a call for each."""
         below = torch.stack(self._below(heads, rows, columns // 4))
         word = (columns % 4).expand(1, *below.shape[1:])

@@ -20,7 +20,7 @@ from pyimpl.backends.kernels import forward
 FOUND: Counter[str] = Counter()
 
 
-def said(found: Any, tensors: tuple[Any, ...]) -> str:
+def facts_of(found: Any, tensors: tuple[Any, ...]) -> str:
     """What is known of a launch. Fails if the launcher does not meet a hypothesis."""
     off: list[Unmet] = unmet(found, *tensors)
     own = [str(one) for one in off if not one.of_tensors]
@@ -44,7 +44,7 @@ def looked_at() -> Iterator[None]:
         found = make(*tensors, **options)
         # To look at what is on a GPU waits for it, which some tests forbid.
         if not tensors[0].is_cuda:
-            FOUND[said(found, tensors)] += 1
+            FOUND[facts_of(found, tensors)] += 1
         return found
 
     with mock.patch.object(forward, "launch", launch):

@@ -59,7 +59,7 @@ def _block(language: str, text: str, said: str) -> Step:
     return Step("append" if "At the end of" in said else "file", text, named[1])
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
@@ -94,5 +94,5 @@ def follow(
             case "output":
                 # A line that is cut in the page ends with an ellipsis.
                 for shown in step.text.splitlines():
-                    part = squeezed(shown.removesuffix("…"))
-                    assert part in squeezed(output), f"{shown}\n\nis not in\n\n{output}"
+                    part = squeeze(shown.removesuffix("…"))
+                    assert part in squeeze(output), f"{shown}\n\nis not in\n\n{output}"

@@ -99,7 +99,7 @@ class SmallVerify:
         found: dict[str, Any] = json.loads((self.root / "build" / "report.json").read_text("utf-8"))
         return found
 
-    def kept(self) -> dict[str, int]:
+    def kept_files(self) -> dict[str, int]:
         """The files of results that are kept, with the time of each."""
         folder = self.root / "build" / "cache"
         return {path.name: path.stat().st_mtime_ns for path in folder.glob("*-cpu-*.json")}

@@ -16,7 +16,7 @@ LEAN = [path for path in SOURCES if path.name != "lakefile.lean" and ".lake" not
 _NAME = re.compile(r"\bAttention(?:\.[A-Za-z_][A-Za-z0-9_']*)+")
 
 
-def declared() -> set[str]:
+def declared_names() -> set[str]:
     """The names that the library declares."""
     texts = (path.read_text("utf-8") for path in ROOT.glob("Attention/**/*.lean"))
     return {one.name for text in texts for one in declarations(text) if one.name}
@@ -36,7 +36,7 @@ def unknown(text: str, names: set[str]) -> list[str]:
 
 
 def test_what_it_names_of_the_library_is_there() -> None:
-    names = declared()
+    names = declared_names()
     assert len(LEAN) == 5
     used = 0
     for path in LEAN:

@@ -97,7 +97,7 @@ def test_the_example_runs(page: str) -> None:
     exec(compile(example, page, "exec"), {})
 
 
-def asked(*tiers: str) -> set[str]:
+def requirements_of(*tiers: str) -> set[str]:
     """The lines of `requirements/TIER.in` that name a package."""
     texts = [(ROOT / "requirements" / f"{tier}.in").read_text("utf-8") for tier in tiers]
     lines = "\n".join(texts).splitlines()
@@ -112,10 +112,10 @@ def test_the_packages_of_the_wheel_are_those_of_the_lock_inputs() -> None:
         for name in ("check", "docs", "dev")
     )
     chosen = {d for d in needed if d.startswith(("torch", "triton"))}
-    assert needed | check | docs | dev == chosen | asked("try", "verify", "test")
+    assert needed | check | docs | dev == chosen | requirements_of("try", "verify", "test")
     # What the command line needs is installed before the tests' tools are.
-    assert needed | check <= chosen | asked("try")
-    assert docs <= asked("verify")
+    assert needed | check <= chosen | requirements_of("try")
+    assert docs <= requirements_of("verify")
     assert {re.split(r"[<>=;]", d)[0] for d in needed} == {"torch", "triton", "numpy"}
 
 
@@ -146,7 +146,7 @@ def test_the_symbols_of_the_tolerances_have_the_names_of_the_code() -> None:
 
 def test_every_dependency_is_justified() -> None:
     reasons = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
-    for line in asked("try", "verify", "test"):
+    for line in requirements_of("try", "verify", "test"):
         name = re.split(r"[<>=;]", line)[0]
         assert re.search(rf"\b{re.escape(name)}\b", reasons), f"{name} has no line"
 

@@ -68,7 +68,7 @@ def plain(name: str) -> str:
     return re.split(r"[<>=!~;\[ (]", name)[0].lower().replace("-", "_").replace(".", "_")
 
 
-def undeclared(wheel: Path, *extras: str) -> set[str]:
+def undeclared_packages(wheel: Path, *extras: str) -> set[str]:
     """The installed packages that the wheel with these extras does not bring, by the names that
     they are imported by. Markers other than of extras are taken to hold."""
     wanted, brought = [(one, extras) for one in metadata(wheel).get_all("Requires-Dist", [])], set()
@@ -160,7 +160,7 @@ except ImportError as error:
 
 def test_pyimpl_runs_with_what_it_declares(wheel: Path, python: Path, tmp_path: Path) -> None:
     """And the judge says which extra it needs."""
-    refused = undeclared(wheel)
+    refused = undeclared_packages(wheel)
     assert refused >= {"click", "rich", "msgspec", "pdoc", "pytest", "transformers"}
     assert not refused & {"torch", "triton", "numpy", "pyimpl", "bridge"}
     version, sentence = run(python, "-c", USED, cwd=tmp_path, refused=refused).splitlines()
@@ -191,7 +191,7 @@ def test_it_runs_the_conformance_on_the_packaged_vectors(
     output = run(
         python.with_name("attention-check"), "pyimpl-reference", "--dtype", "float32", "--json",
         *(word for family in families for word in ("--family", family)),
-        cwd=tmp_path, path=str(empty), refused=undeclared(wheel, "check"),
+        cwd=tmp_path, path=str(empty), refused=undeclared_packages(wheel, "check"),
     )  # fmt: skip
     (result,) = json.loads(output)
     assert result["adapter"] == "pyimpl-reference"

@@ -26,7 +26,7 @@ class Device(Protocol):
     def clock(self, flushed_bytes: int = FLUSHED_BYTES) -> Clock:
         """A clock that empties a cache of so many bytes before."""
 
-    def captured(self, runner: Runner) -> Runner:
+    def capture(self, runner: Runner) -> Runner:
         """The same without the time to issue it."""
 
     def synchronize(self) -> None:
@@ -45,7 +45,7 @@ class Cuda:
         """Time between events."""
         return EventClock(self.where, flushed_bytes)
 
-    def captured(self, runner: Runner) -> Runner:
+    def capture(self, runner: Runner) -> Runner:
         """As a CUDA graph."""
         return capture_graph(runner)
 
@@ -72,7 +72,7 @@ class StandIn:
 
         return sample
 
-    def captured(self, runner: Runner) -> Runner:
+    def capture(self, runner: Runner) -> Runner:
         """The runner itself."""
         return runner
 
@@ -86,7 +86,7 @@ def device_here() -> Device:
 
 
 class Offline:
-    """A driver of Triton's that names a target and has nothing to run on: what `Launch.compiled`
+    """A driver of Triton's that names a target and has nothing to run on: what `Launch.compile`
     asks of one. With it Triton's cache gets the same entries as on the device."""
 
     def __init__(self, capability: int) -> None:

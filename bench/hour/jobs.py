@@ -117,7 +117,7 @@ def ceilings(work: Work, given: Fields) -> Job:
         "one addition": Runner(lambda: one.add_(1.0)),
     }
     for name, eager in calls.items():
-        for how, runner in (("eager", eager), ("captured", device.captured(eager))):
+        for how, runner in (("eager", eager), ("captured", device.capture(eager))):
             for cache, of in (("cold", clock), ("hot", device.clock(1))):
                 found = _median(in_turns(of, [runner], 20, 1.0))
                 yield "latency", {"call": name, "how": how, "cache": cache, **found}
@@ -133,7 +133,7 @@ def compiling(work: Work, given: Fields) -> Job:
     for case in (one.case, ragged_case(one.case, Sizes(**given["sizes"]))):
         prepared = _prepare(one, make_inputs(case, META), given["capability"])
         for launch in prepared.launches:
-            compiled = launch.compiled()
+            compiled = launch.compile()
             if compiled.hash in kernels:
                 continue
             found = kernels[compiled.hash] = {"shared": compiled.metadata.shared}
@@ -167,7 +167,7 @@ def candidate(work: Work, given: Fields) -> Job:
         runner, reason = _runner(work, prepared), None
         if given["capture"]:
             try:
-                runner = work.device.captured(runner)
+                runner = work.device.capture(runner)
             except Exception as error:
                 # What it began to capture may be left open.
                 work.spent, reason = True, error_line(error)
@@ -280,7 +280,7 @@ def _runner(work: Work, prepared: Prepared) -> Runner:
 
 
 def _capture(device: Device) -> Callable[[Peer], Peer]:
-    return lambda peer: lambda inputs: device.captured(peer(inputs))
+    return lambda peer: lambda inputs: device.capture(peer(inputs))
 
 
 def _median(found: list[tuple[Sample, ...]]) -> dict[str, float]:

@@ -131,7 +131,7 @@ class Plan:
                         if case.mask.name == "full":
                             yield replace(self._centre(kernel, case), variant=variant)
 
-    def compiled(self, stages: Iterable[str] = ("correct", "tune", "why")) -> list[Job]:
+    def compilations(self, stages: Iterable[str] = ("correct", "tune", "why")) -> list[Job]:
         """What is compiled for these stages, in its order: for what has been done nothing."""
         before = [f"correct {x.name}" for x in self.defaults]
         wanted = dict(zip(before, self.defaults, strict=True))
@@ -143,7 +143,7 @@ class Plan:
             x for name, x in wanted.items() if name not in self._known and name.split()[0] in stages
         )
         return [
-            Job("compile", compile_name(x), self._given(x), 90.0, self._overlay(x)) for x in todo
+            Job("compile", compile_name(x), self._fields(x), 90.0, self._overlay(x)) for x in todo
         ]
 
     def jobs(self, stage: str, rates: dict[str, dict[str, Any]]) -> list[Job]:
@@ -160,7 +160,7 @@ class Plan:
         }[stage]()
         return [job for job in made if job.name not in self._known]
 
-    def _given(self, one: Candidate) -> dict[str, Any]:
+    def _fields(self, one: Candidate) -> dict[str, Any]:
         settings = self.settings
         return {
             "candidate": one.plain, "capability": settings.capability,
@@ -171,7 +171,7 @@ class Plan:
         return self._overlays[one.variant] if one.variant else ""
 
     def _candidate(self, stage: str, one: Candidate, timed: bool) -> Job:
-        given = {**self._given(one), "timed": timed, "capture": True}
+        given = {**self._fields(one), "timed": timed, "capture": True}
         return Job("candidate", f"{stage} {one.name}", given, 40.0, self._overlay(one))
 
     def _peer_cases(self) -> list[Case]:
@@ -218,7 +218,7 @@ class Plan:
     def _races(self) -> list[Job]:
         return [
             Job(
-                "race", f"race {one.name}", {**self._given(one), "runs": self.settings.runs}, 60.0,
+                "race", f"race {one.name}", {**self._fields(one), "runs": self.settings.runs}, 60.0,
             )
             for kernel in self.settings.kernels
             if KERNELS[kernel].same_bits
@@ -246,7 +246,7 @@ def compiled_by(job: Job) -> str | None:
 
 def table(plan: Plan, seconds: float) -> list[str]:
     """The stages as text: how many jobs, how long they are expected to take, when they are cut."""
-    compiled = plan.compiled()
+    compiled = plan.compilations()
     work = sum(COMPILE_SECONDS[job.given["candidate"]["kernel"]] for job in compiled)
     cores = plan.settings.cores
     cut = COMPILING_UNTIL * seconds

@@ -83,7 +83,7 @@ def checks(findings: Findings) -> list[str]:
         most = max((x["error_over_tolerance"] or 0.0 for x in of if not x["wrong"]), default=0.0)
         lines.append(
             f"  {kernel}: {len(usual & right)} of {len(usual)} cases as launch_options has them, "
-            f"{len(tuned)} other choices; largest error {most:.2g} of what is allowed"
+            f"{len(tuned)} other choices; largest error {most:.2g} of the tolerance"
         )
     return ["Right, against float64", *lines] if lines else []
 
@@ -230,7 +230,7 @@ def vectors(findings: Findings) -> list[str]:
     return ["Vectors", *lines] if lines else []
 
 
-def undone(findings: Findings) -> list[str]:
+def gaps(findings: Findings) -> list[str]:
     """What was not done, or came to no good end."""
     lines = []
     for x in findings:
@@ -246,7 +246,7 @@ def undone(findings: Findings) -> list[str]:
 
 
 PARTS: tuple[Callable[[Findings], list[str]], ...] = (
-    wrong, rates, checks, proposals, fastest, why, races, peers, vectors, undone,
+    wrong, rates, checks, proposals, fastest, why, races, peers, vectors, gaps,
 )  # fmt: skip
 
 

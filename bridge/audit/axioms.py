@@ -27,7 +27,7 @@ class Rested:
     trusted: str
 
 
-def rested(lean: Lean, names: Sequence[str] = ()) -> Rested:
+def axioms_of(lean: Lean, names: Sequence[str] = ()) -> Rested:
     """What declarations of a package that is built, or of what it needs, rest on. names: none for
     all theorems of the package's own. Raises UnknownDeclarationError."""
     audit = lean.audit(replay=False)
@@ -35,7 +35,7 @@ def rested(lean: Lean, names: Sequence[str] = ()) -> Rested:
     unknown = [name for name in names if name not in of]
     if unknown:
         raise UnknownDeclarationError(
-            f"{unknown[0]!r} is no declaration of the package, nor of what it imports"
+            f"{unknown[0]!r} is no declaration of the package, nor of its imports"
         )
     own = packages.read(lean.root).own
     wanted = names or [

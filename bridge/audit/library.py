@@ -123,7 +123,7 @@ class Library:
             "listing": listing,
         }
 
-    def audited(self, stage: Stage) -> Section:
+    def find_build_and_audit(self, stage: Stage) -> Section:
         """The section of `audit`, after `find` and `build`. Raises LibraryFailure with the problems
         of the first that is not good."""
         for name, work in (("toolchain", self.find), ("build", self.build), ("audit", self.audit)):

@@ -142,7 +142,7 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
             and grouped not in (adapter.operations)
         ):
             return f"takes no vectors of {grouped}"
-        problems = vector.asked()
+        problems = vector.problems()
         options = problems[0].options if problems else frozenset()
         takes = adapter.takes
         if isinstance(vector, SampledVector):

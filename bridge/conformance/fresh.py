@@ -110,7 +110,7 @@ class Fresh:
     def families(self) -> tuple[Family, ...]:
         """The vectors, with their results."""
         drawn: dict[str, list[Vector]] = {}
-        for n, (family, id) in enumerate(self.listed()):
+        for n, (family, id) in enumerate(self.list_names()):
             if family in self.names or id in self.ids or not (self.names or self.ids):
                 multiple = 1 if n // len(_TURN) % 2 else self.multiple
                 draw = _Draw(self.seed, n, family, id, multiple)
@@ -129,7 +129,7 @@ class Fresh:
             if name in drawn
         )
 
-    def listed(self) -> list[tuple[str, str]]:
+    def list_names(self) -> list[tuple[str, str]]:
         """Family and id of each that the seed and the count mean; nothing is drawn for it."""
         turn: tuple[str, ...] = _TURN_OF_PROBLEM if self.problem else _TURN
         if self.decode:
@@ -194,7 +194,7 @@ class _Draw:
     def vector(self) -> Vector:
         match self.family:
             case "fresh-grouped":
-                return self.grouped()
+                return self.grouped_query()
             case "fresh-natural":
                 return self.natural(())
             case "fresh-options":
@@ -209,13 +209,15 @@ class _Draw:
                 batch, heads, q_len, kv_len = (
                     self.upto(2), self.upto(3), self.length(40), self.length(150)
                 )  # fmt: skip
-                return self.sampled(batch, heads, q_len, kv_len, self.upto(64), self.upto(64))
+                return self.sampled_attention(
+                    batch, heads, q_len, kv_len, self.upto(64), self.upto(64)
+                )
             case "fresh-large":
                 batch, heads, q_len, kv_len, head_dim = self.random.choice(_LARGE)
                 q_len, kv_len = (
                     self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
                 )
-                return self.sampled(batch, heads, q_len, kv_len, head_dim, head_dim)
+                return self.sampled_attention(batch, heads, q_len, kv_len, head_dim, head_dim)
             case "fresh-precise":
                 return self.natural((), precise=True)
         return self.attention()
@@ -303,7 +305,7 @@ class _Draw:
         bounds = enclosed_gradients(vector)
         return replace(vector, expected=middle_of(bounds), bounds=bounds)
 
-    def grouped(self) -> GroupedQueryVector:
+    def grouped_query(self) -> GroupedQueryVector:
         kv_heads, q_len, kv_len = self.upto(2), self.length(4), self.length(12)
         head_dim = self.upto(5)
         heads, value_dim = kv_heads * (1 + self.upto(2)), self.upto(4)
@@ -319,7 +321,7 @@ class _Draw:
         )  # fmt: skip
         return replace(vector, expected=grouped_rows(vector))
 
-    def sampled(
+    def sampled_attention(
         self, batch: int, heads: int, q_len: int, kv_len: int, head_dim: int, value_dim: int
     ) -> SampledVector:
         mask = self.mask(q_len, kv_len, _POSITIONAL)

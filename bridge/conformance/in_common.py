@@ -62,7 +62,7 @@ def plain_problem_of(vector: Vector) -> AttentionVector | None:
     if isinstance(vector, AttentionVector):
         return vector
     if isinstance(vector, ComesToAttention):
-        return next(iter(vector.asked()), None)
+        return next(iter(vector.problems()), None)
     if isinstance(vector, TangentVector):
         return vector.attention()
     return vector.attentions()[0] if isinstance(vector, GradientVector) else None

@@ -57,8 +57,8 @@ def install() -> str | None:
         return f"Triton cannot be imported: {error}"
     if triton.__version__ not in VERSIONS:
         return (
-            f"Triton's interpreter runs as it is, slowly and without a check of overflow: what "
-            f"makes it faster is for Triton {' and '.join(VERSIONS)}, not {triton.__version__}"
+            f"Triton's interpreter runs as it is, slowly and without a check of overflow: the "
+            f"faster one is for Triton {' and '.join(VERSIONS)}, not {triton.__version__}"
         )
     try:
         exchanges = _exchanges(

@@ -60,7 +60,7 @@ class Detail:
     parts: tuple[str, ...] = ()
 
     @classmethod
-    def joined(cls, parts: Sequence[Detail]) -> Detail:
+    def join(cls, parts: Sequence[Detail]) -> Detail:
         """Those of the parts of a vector, row after row."""
         return cls(
             *(
@@ -289,7 +289,7 @@ def judge_gradients(
     each: list[tuple[Element, int, Detail]] = []
     for call in found:
         for name, numbers in call.items():
-            judged = right[name], vector.judged(name, numbers), allowed[name]
+            judged = right[name], vector.judged_part(name, numbers), allowed[name]
             for part, *rows in gradient_parts(name, *judged):
                 expected, got, tolerance = rows
                 with np.errstate(invalid="ignore"):
@@ -305,7 +305,7 @@ def judge_gradients(
         ratio=worst.ratio,
         worst=worst,
         failing=failing,
-        detail=Detail.joined([detail for _, _, detail in each]) if details and failing else None,
+        detail=Detail.join([detail for _, _, detail in each]) if details and failing else None,
     )
 
 

@@ -201,7 +201,7 @@ class _Search:
                 break
             tried += 1
             try:
-                trial = self._tried(hypothesis, failing)
+                trial = self._try(hypothesis, failing)
             except Exception as error:
                 cause = _describe_error(error)
                 problem = f"The hypothesis {hypothesis.name} could not be tried: {cause}."
@@ -274,7 +274,7 @@ class _Search:
         each = (one[1] for turn in turns for one in turn if one is not None)
         return [self.vectors[id] for id in itertools.islice(each, most)]
 
-    def _tried(self, hypothesis: Hypothesis, failing: Sequence[Vector]) -> _Trial:
+    def _try(self, hypothesis: Hypothesis, failing: Sequence[Vector]) -> _Trial:
         trial = _Trial(hypothesis)
         with _Running(self, hypothesis) as running:
             for vector, result, tolerance in running.results(failing, tolerances=True):
@@ -384,7 +384,7 @@ def _rows(answer: Answer) -> dict[str, Detail]:
             rows = tuple(map(tuple, out[n, 0].tolist()))
             found.append(Detail(rows, (), () if lse is None else tuple(lse[n, 0].tolist())))
     if isinstance(first, ComesToAttention):
-        return {first.id: Detail.joined(found)}
+        return {first.id: Detail.join(found)}
     return {vector.id: detail for vector, detail in zip(answer.vectors, found, strict=True)}
 
 

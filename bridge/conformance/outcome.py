@@ -162,25 +162,25 @@ def outcomes(
             conditions = replace(conditions, fresh=drawn)
     with conditions.session(called, subject.problem, subject.shards) as session:
         if subject.operation is not None:
-            announce(f"{subject.name}: what it takes …")
+            announce(f"{subject.name}: probing its features …")
             description, refuses = describe_model(session, subject.operation, dtypes)
             subject = replace(subject, features=description.features, refuses=refuses)
         elif subject.bench is not None:
             able = Features(
                 (subject.bench.operation.dtype,),
                 frozenset(),
-                dict.fromkeys(features.NAMES, "a definition says what is computed"),
+                dict.fromkeys(features.NAMES, "a definition determines the computation"),
             )
             description = Description(able.dtypes, able)
             subject = replace(subject, features=able)
         elif subject.decode:
-            announce(f"{subject.name}: what it takes …")
+            announce(f"{subject.name}: probing its features …")
             description, form = describe_decoder(session, ALL_DTYPES)
             subject = replace(subject, features=description.features, form=form)
         elif subject.features is not None:
             description = Description(subject.features.dtypes, subject.features)
         elif callables.is_callable_name(subject.name):
-            announce(f"{subject.name}: what it takes …")
+            announce(f"{subject.name}: probing its features …")
             # All dtypes: one that refuses those asked for is told from one that always raises.
             description = describe(session, ALL_DTYPES)
             subject = replace(subject, features=description.features)
@@ -326,5 +326,5 @@ def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
     for query, options in calls:
         # What a call raises, the vectors show.
         with contextlib.suppress(Exception):
-            found.update(function.borrowed(query, query, query, **options))
+            found.update(function.find_borrowed(query, query, query, **options))
     return tuple(sorted(found))

@@ -78,10 +78,10 @@ def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
 
 
 def find_borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
-    """Whose attention a call uses (`Remote.borrowed`), a small one or one of the problem's own
+    """Whose attention a call uses (`Remote.find_borrowed`), a small one or one of the problem's own
     lengths. Raises Lost."""
     try:
-        return function.borrowed(*_small(function, operation, own=own))
+        return function.find_borrowed(*_small(function, operation, own=own))
     except Lost:
         raise
     except Exception:
@@ -119,7 +119,7 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
         numbers = [wire.whole(x, "a number", 0, _LARGEST) for x in given]
         each = [None if one is None else _read(one) for one in found]
     except WireError as error:
-        raise CallableError(f"its process sent what is no answer: {error}") from error
+        raise CallableError(f"its process sent an invalid answer: {error}") from error
     known = [one for one in each if one is not None]
     kinds = {dtype for dtype, _ in known}
     if len(each) != 3 or len(known) != 3 or len(kinds) != 1:
@@ -174,7 +174,7 @@ def _plain(shape: tuple[int, ...], layout: Layout, number: int) -> tuple[int, in
 def _right(model: Function, operation: Operation, family: str, count: int) -> bool:
     """Whether the model is right on the first vectors of this family."""
     fresh = Fresh(0, _DRAWN, problem=True, operation=operation)
-    ids = tuple(id for name, id in fresh.listed() if name == family)[:count]
+    ids = tuple(id for name, id in fresh.list_names() if name == family)[:count]
     families = replace(fresh, ids=ids).families
     adapter = ModelAdapter("Model", model, operation, ALL_DTYPES, generous)
     result = run(adapter, families, operation.dtype)

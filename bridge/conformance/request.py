@@ -163,7 +163,9 @@ class Request:
         }  # fmt: skip
         for argument, value in given.items():
             if value:
-                raise Misuse(argument, "a problem says what is computed; none is accepted with one")
+                raise Misuse(
+                    argument, "a problem determines the computation; none is accepted with one"
+                )
         for name in self.functions:
             if not callables.is_callable_name(name):
                 raise Misuse("problem", f"{name} is built in; a class of models is accepted")
@@ -194,7 +196,7 @@ class Request:
         }  # fmt: skip
         for argument, value in given.items():
             if value:
-                raise Misuse(argument, "a definition says what is computed; none is accepted")
+                raise Misuse(argument, "a definition determines the computation; none is accepted")
         named = {"definition": definition, "workload": self.workload}
         for argument, path in named.items():
             if path is not None and not path.is_file():
@@ -291,7 +293,9 @@ def check_function(name: str) -> None:
         )
     absent = libraries.missing(name)
     if absent is not None:
-        raise Misuse("function", f"{name} needs what is not here: pip install {absent}")
+        raise Misuse(
+            "function", f"{name} needs packages that are not installed: pip install {absent}"
+        )
 
 
 def in_folder(name: str) -> list[str]:
@@ -372,7 +376,7 @@ def fresh_vectors(
         definition=definition,
         multiple=multiple,
     )
-    listed = drawn.listed()
+    listed = drawn.list_names()
     check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")
     check_known("families", names, [name for name, _ in listed], "a fresh family of this count")
     return drawn

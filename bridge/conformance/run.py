@@ -189,7 +189,7 @@ def can_be_among(job: Job) -> bool:
         elif isinstance(vector, GradientVector):
             problems += vector.attentions()
         elif isinstance(vector, ComesToAttention):
-            problems += vector.asked()
+            problems += vector.problems()
     return bool(problems) and all(map(documents.can_be_among, problems))
 
 
@@ -256,5 +256,5 @@ def _together(vector: Vector, parts: list[VectorResult]) -> VectorResult:
         worst=worst,
         failing=failing,
         lse_reason=next((part.lse_reason for part in parts if part.lse_reason), None),
-        detail=Detail.joined([x for x in details if x is not None]) if failing else None,
+        detail=Detail.join([x for x in details if x is not None]) if failing else None,
     )

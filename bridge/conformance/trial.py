@@ -77,7 +77,7 @@ def show(console: Console, found: Trial, root: Path) -> None:
         console,
         f"{number} test vectors for attention on {len(RIGHT) + 1} functions, in {DTYPE}. The "
         "expected outputs come from the Lean definitions that the theorems are about; an output "
-        "may differ from them by what its roundings allow, and no more.",
+        "may differ from them by its tolerance, and no more.",
     )
     console.print(_table(found))
     notes = [] if torch.cuda.is_available() else ["Triton interprets its kernel on the CPU"]

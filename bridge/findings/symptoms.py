@@ -75,7 +75,7 @@ def wrong_numbers(result: VectorResult, vector: Vector, dtype: str) -> Iterator[
     FindingsError where there is none."""
     detail = result.detail
     if detail is None:
-        raise FindingsError(f"{result.id}: failed, and what was returned is not known.")
+        raise FindingsError(f"{result.id}: failed, and its results are not known.")
     if isinstance(vector, GradientVector):
         found = list(_wrong_gradients(detail, vector))
     else:

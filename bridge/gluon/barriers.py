@@ -29,13 +29,13 @@ class Barrier:
             )
         self._count = self._left = count
 
-    def initialised(self) -> None:
+    def check_initialised(self) -> None:
         """Raise Fault unless it is."""
         if self._count is None:
             raise Fault("barrier", f"{self.name} is used at {line()} before it is initialised")
 
     def arrive(self, count: int, expected_bytes: int = 0) -> None:
-        self.initialised()
+        self.check_initialised()
         who = partition()
         if count > self._left:
             raise Fault(
@@ -49,7 +49,7 @@ class Barrier:
         who.clock.advance(who)
         self._look()
 
-    def landed(self, size: int) -> Stamp:
+    def land(self, size: int) -> Stamp:
         """A copy of so many bytes is complete; when that is."""
         self._bytes -= size
         stamp = Stamp(self, self.done + 1)
@@ -83,7 +83,7 @@ class Barriers:
         self._barriers = barriers
 
     @classmethod
-    def allocated(cls, shape: list[int]) -> Barriers:
+    def allocate(cls, shape: list[int]) -> Barriers:
         name = assigned_name("a barrier")
         if len(shape) == 1:
             return cls([Barrier(name)])
@@ -126,7 +126,7 @@ def wait(mbarrier: Barriers, phase: int, pred: Any = True, deps: Any = ()) -> No
     if not pred:
         return
     barrier, who, parity = mbarrier.one, partition(), int(phase)
-    barrier.initialised()
+    barrier.check_initialised()
     if parity not in (0, 1):
         raise Fault("barrier", f"{line()} waits for phase {parity} of {barrier.name}, not 0 or 1")
     at = line()

@@ -68,7 +68,7 @@ class GluonKernels(Kernels):
             Fault: it does what none may.
         """
         value_dim = v.shape[-1]
-        q, k, v = self._padded(self._size(q, v), q, k, v)
+        q, k, v = self._pad(self._size(q, v), q, k, v)
         out = self.memory.empty(q.shape, self.dtype)
         lse = self.memory.empty(q.shape[:-1])
         with _anywhere():
@@ -112,7 +112,7 @@ class GluonKernels(Kernels):
         size, dims = self._size(q, v), (q.shape[-1], v.shape[-1])
         row_lse, delta = self._row_numbers(out, lse, grad_out, grad_lse)
         atomics = atomics and self.has_sums(q, v)
-        q, k, v, grad_out = self._padded(size, q, k, v, grad_out)
+        q, k, v, grad_out = self._pad(size, q, k, v, grad_out)
         given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
         grad_key, grad_value = self.memory.empty(k.shape), self.memory.empty(v.shape)
         with _anywhere():
@@ -191,7 +191,7 @@ class GluonKernels(Kernels):
         largest = max(q.shape[-1], v.shape[-1], self.head_dim)
         return next((size for size in choice.HEAD_DIMS if size >= largest), largest)
 
-    def _padded(self, size: int, *tensors: Tensor) -> list[Tensor]:
+    def _pad(self, size: int, *tensors: Tensor) -> list[Tensor]:
         """The same vectors with zeros behind."""
         domain = self.memory.domain
 

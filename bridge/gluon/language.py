@@ -20,7 +20,7 @@ from bridge.gluon.program import enter, here, partition
 from bridge.gluon.rounded import INT32, INT64, DType, round_to
 from bridge.gluon.schedule import Partition
 from bridge.gluon.shared import Shared
-from bridge.gluon.tiles import Int, Tile, Value, chosen, extreme, full, tile_of
+from bridge.gluon.tiles import Int, Tile, Value, choose, extreme, full, tile_of
 
 
 class Missing(SimpleNamespace):
@@ -61,8 +61,8 @@ def _allocate(
     element_ty: DType, shape: Sequence[int], layout: Any = None, value: Any = None
 ) -> Any:
     if isinstance(layout, BarrierLayout):
-        return Barriers.allocated([int(size) for size in shape])
-    return Shared.allocated(element_ty, shape, value)
+        return Barriers.allocate([int(size) for size in shape])
+    return Shared.allocate(element_ty, shape, value)
 
 
 def _arange(start: int, end: int, layout: Any = None) -> Tile:
@@ -86,7 +86,7 @@ def _abs(x: Value) -> Value:
     return Tile(tile.dtype, here().domain.absolute(tile.numbers))
 
 
-def _reduced(of_floats: str, of_integers: Callable[..., Any]) -> Callable[..., Tile]:
+def _reduction(of_floats: str, of_integers: Callable[..., Any]) -> Callable[..., Tile]:
     def reduce(x: Tile, axis: int | None = None, keep_dims: bool = False) -> Tile:
         domain = here().domain
         if axis is None:
@@ -107,7 +107,7 @@ def _smallest(x: Tile, axis: int | None = None) -> Tile:
     return -_LARGEST(-x, axis)
 
 
-_LARGEST = _reduced("largest", np.max)
+_LARGEST = _reduction("largest", np.max)
 
 
 def _assembly(asm: str, constraints: str, args: Sequence[Tile], *more: Any, **named: Any) -> Tile:
@@ -179,7 +179,7 @@ def _warp_specialize(
 MBARRIER = Missing(
     name="mbarrier", MBarrierLayout=BarrierLayout, init=barriers.init, expect=barriers.expect,
     arrive=barriers.arrive, wait=barriers.wait, invalidate=barriers.invalidate,
-    allocate_mbarrier=lambda *given, **named: Barriers.allocated([1]),
+    allocate_mbarrier=lambda *given, **named: Barriers.allocate([1]),
 )  # fmt: skip
 TMA = Missing(
     name="tma", async_copy_global_to_shared=tensors.async_copy_global_to_shared,
@@ -196,8 +196,8 @@ LANGUAGE = Missing(
     static_assert=_check, static_print=_nothing, device_assert=_check, device_print=_nothing,
     assume=_nothing, multiple_of=_same, max_contiguous=_same, max_constancy=_same,
     minimum=lambda a, b: extreme(a, b, False), maximum=lambda a, b: extreme(a, b, True),
-    where=chosen, exp2=_elementwise("exp2"), exp=_elementwise("exp"), log=_elementwise("log"),
-    log2=_elementwise("log2"), abs=_abs, sum=_reduced("sum", np.sum), max=_LARGEST, min=_smallest,
+    where=choose, exp2=_elementwise("exp2"), exp=_elementwise("exp"), log=_elementwise("log"),
+    log2=_elementwise("log2"), abs=_abs, sum=_reduction("sum", np.sum), max=_LARGEST, min=_smallest,
     zeros=lambda shape, dtype, layout=None: full(shape, 0, dtype),
     full=lambda shape, value, dtype, layout=None: full(shape, value, dtype),
     arange=_arange, convert_layout=_same, set_auto_layout=_same,

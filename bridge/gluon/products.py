@@ -41,7 +41,7 @@ class Product(Tile):
         self.result = here().domain.dot(a, self._b.read(), acc)
         return True
 
-    def awaited(self, deps: Sequence[Any]) -> None:
+    def note_wait(self, deps: Sequence[Any]) -> None:
         """A wait with these dependencies is sure of its end."""
         if self.registers is not None and not any(x is self.registers for x in deps):
             raise Fault(
@@ -102,7 +102,7 @@ def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence[Any] = ()) -> An
     who.clock.advance(who)
     sure = who.begun[: max(0, len(who.begun) - most)]
     for product in sure:
-        product.awaited(deps)
+        product.note_wait(deps)
     del who.begun[: len(sure)]
     found = tuple(
         Tile(x.dtype, x.result) if isinstance(x, Product) and x.is_awaited else x for x in deps

@@ -50,7 +50,7 @@ class Shared:
     name: str
 
     @classmethod
-    def allocated(cls, dtype: DType, shape: Sequence[int], value: Tile | None = None) -> Shared:
+    def allocate(cls, dtype: DType, shape: Sequence[int], value: Tile | None = None) -> Shared:
         name = assigned_name("shared memory")
         places = np.arange(int(np.prod(shape))).reshape([int(size) for size in shape])
         made = cls(Allocation(name, dtype, places.size), places, name)

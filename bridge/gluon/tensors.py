@@ -158,7 +158,7 @@ class Copy:
             self._into.write(self._empty)
             return False
         self._into.write(self._numbers)
-        self.end = self._access.end = self._barrier.landed(self._size)
+        self.end = self._access.end = self._barrier.land(self._size)
         return True
 
 
@@ -175,7 +175,7 @@ def async_copy_global_to_shared(
     if not pred:
         return
     tensor_desc.check(coord, result)
-    barrier.one.initialised()
+    barrier.one.check_initialised()
     places, inside = tensor_desc.places(coord)
     domain, zero = here().domain, here().domain.constant(0.0)
     values = tensor_desc.region.buffer.values

@@ -51,11 +51,11 @@ def _of_int(name: str, f: Callable[[Any, Any], Any]) -> None:
         found = f(int(self), int(other))
         return bool(found) if isinstance(found, bool | np.bool_) else Int(found)
 
-    def reflected(self: Int, other: Any) -> Any:
+    def reflected_method(self: Int, other: Any) -> Any:
         return Int(f(int(other), int(self))) if isinstance(other, int) else NotImplemented
 
     setattr(Int, f"__{name}__", method)
-    setattr(Int, f"__r{name}__", reflected)
+    setattr(Int, f"__r{name}__", reflected_method)
 
 
 class Tile:
@@ -181,7 +181,7 @@ for _name, _floats, _f in (
     _comparison(_name, _floats, _f)
 
 
-def chosen(condition: Value, a: Value, b: Value) -> Value:
+def choose(condition: Value, a: Value, b: Value) -> Value:
     """`a` where the condition holds, else `b`; of integers and a truth value an integer."""
     scalars = all(isinstance(x, int | np.integer) for x in (a, b))
     if scalars and isinstance(condition, bool | int):

@@ -81,7 +81,7 @@ def collect(library: Library, stage: Stage) -> Collected:
     """Everything, in about 20 s if the library has changed. Raises LibraryFailure if it does not
     build or the audit finds something, a listed theorem without a Spec definition included; and
     ToolchainError, SourceError or VectorError for what is no fault of a declaration."""
-    root, audit = library.root, library.audited(stage)
+    root, audit = library.root, library.find_build_and_audit(stage)
     key = digest(root, ["bridge/index/listing.lean"], library.key())
     answers, _ = library.cache.get("listing", key, lambda: extract.listing(library.lean), bool)
     constants = extract.read_constants(answers)

@@ -154,7 +154,7 @@ def _place_differences(one: Stored, other: Written) -> Iterator[str]:
     if one.kind not in _KINDS[other.keyword]:
         yield f"{one.name} is stored as a {one.kind} and written as a {other.keyword}"
     if one.private != other.private:
-        yield f"{one.name} is private in one of what is stored and what is written, not in both"
+        yield f"{one.name} is private either as stored or as written, not in both"
     places = [
         ("begins", one.range[:2], other.first),
         ("ends", one.range[2:], other.last),

@@ -68,7 +68,7 @@ class Index:
             if f"{e.module}.".startswith(f"{space}.") or e.shown.startswith(f"{space}.")
         ]
 
-    def reached(self, start: Iterable[str]) -> set[str]:
+    def reach(self, start: Iterable[str]) -> set[str]:
         """These declarations and all that they use, directly or not."""
         return {*reach_all(start, lambda n: self.entries[n].uses if n in self.entries else ())}
 

@@ -105,12 +105,12 @@ def gaps(index: Index) -> tuple[list[str], list[Gap]]:
     """The operations, and those that lack something."""
     entries = index.entries.values()
     covered = {
-        "vectors": index.reached(e.name for e in entries if e.module == PROGRAM)
-        | index.reached(e.name for e in entries if e.vectors and e.name.startswith(SPEC))
+        "vectors": index.reach(e.name for e in entries if e.module == PROGRAM)
+        | index.reach(e.name for e in entries if e.vectors and e.name.startswith(SPEC))
         | {e.name for e in entries if e.module in WITHOUT_VECTORS},
-        "Python": index.reached(e.name for e in entries if e.python)
+        "Python": index.reach(e.name for e in entries if e.python)
         | {e.name for e in entries if e.module in WITHOUT_PYTHON},
-        "theorem": index.reached(
+        "theorem": index.reach(
             used
             for e in entries
             if e.main_theorem

@@ -55,7 +55,7 @@ def data(index: Index) -> dict[str, Any]:
     """The contents of the file, definitions and theorems in the order of the library."""
     speaks_of = arrows(index)
     order = {name: n for n, name in enumerate(index.entries)}
-    run = index.reached(e.name for e in index.entries.values() if e.module == PROGRAM)
+    run = index.reach(e.name for e in index.entries.values() if e.module == PROGRAM)
     definitions, theorems = {}, {}
     for name in sorted(speaks_of, key=order.__getitem__):
         entry = index.entries[name]
@@ -94,7 +94,7 @@ def problems(root: Path, index: Index) -> list[str]:
     path = root / FILE
     if path.is_file() and path.read_text("utf-8") == text(index):
         return []
-    return [f"{FILE} is not what the index says; run {COMMAND}"]
+    return [f"{FILE} differs from the index; run {COMMAND}"]
 
 
 def write(root: Path, index: Index) -> bool:

@@ -54,7 +54,7 @@ def summary(console: Console, found: Collected) -> None:
     tell(
         console,
         "Numbers: vectors that name it, functions that implement it, listed theorems whose\n"
-        "statement mentions it. It lacks what neither it nor a definition that uses it has.",
+        "statement mentions it. It lacks a number that no definition that uses it has either.",
     )
     for gap in found.gaps:
         tell(console, f"{gap.name} lacks {' and '.join(gap.lacks)}", "red")

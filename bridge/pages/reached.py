@@ -62,7 +62,7 @@ class Reach:
 
 def table(families: Sequence[Family]) -> str:
     """A row for each option; forwards, then for gradients."""
-    found = reached(families)
+    found = reach_by_option(families)
     rows = [
         (name, *_cells(found.get((name, False))), *_cells(found.get((name, True))))
         for name in NAMES
@@ -71,21 +71,21 @@ def table(families: Sequence[Family]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (_HEAD, line, *rows))
 
 
-def reached(families: Iterable[Family]) -> dict[tuple[str, bool], Reach]:
+def reach_by_option(families: Iterable[Family]) -> dict[tuple[str, bool], Reach]:
     """By option of `NAMES`, and whether it is of gradients, how far the vectors reach. Of packed
     sequences each is of its own lengths."""
     found: dict[tuple[str, bool], Reach] = {}
     for family in families:
         for vector in family.vectors:
             gradients = isinstance(vector, GradientVector)
-            for names, q_len, kv_len in _reached(vector):
+            for names, q_len, kv_len in _options_and_lengths(vector):
                 for name in names:
                     key = name, gradients
                     found[key] = found.get(key, Reach()).over(q_len, kv_len)
     return found
 
 
-def _reached(vector: Vector) -> Iterator[tuple[set[str], int, int]]:
+def _options_and_lengths(vector: Vector) -> Iterator[tuple[set[str], int, int]]:
     """The options of a vector, with its lengths, or those of each of its sequences."""
     names: set[str] = set()
     match vector:
@@ -103,7 +103,7 @@ def _reached(vector: Vector) -> Iterator[tuple[set[str], int, int]]:
             heads, lengths = vector.num_heads, (vector.q_len, vector.kv_len)
             yield from _of_heads(names, vector.masks, packed, heads, lengths)
         case SampledVector():
-            names = _options(vector.asked()[0].options | vector.own_options)
+            names = _options(vector.problems()[0].options | vector.own_options)
             if vector.grouped:
                 names.add(GROUPED)
             if vector.q.shape[0] > 1:

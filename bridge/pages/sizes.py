@@ -34,7 +34,7 @@ def _problems(vector: Vector) -> tuple[AttentionVector, ...] | None:
     elif isinstance(vector, TangentVector):
         problems = (vector.attention(),)
     elif isinstance(vector, LaidOutVector | SampledVector):
-        problems = vector.asked()
+        problems = vector.problems()
     if isinstance(vector, SampledVector | SampledGradientVector) and problems and vector.packed:
         lengths = vector.packed.lengths()
         return tuple(replace(problems[0], q_len=q, kv_len=k) for q, k in lengths)

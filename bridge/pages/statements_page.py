@@ -70,7 +70,7 @@ def parts(root: Path) -> list[Part]:
             if one.name not in main:
                 raise SourceError(f"{file}: {one.name} is no main result of docs/theorems.toml")
             if one.variables or one.included:
-                raise SourceError(f"{file}: a `variable` adds to what {one.name} states")
+                raise SourceError(f"{file}: a `variable` adds to the statement of {one.name}")
             if not one.doc:
                 raise SourceError(f"{file}: no sentence says {one.name}")
             listed = main[one.name]

@@ -151,7 +151,7 @@ class Foreign:
             raise ForeignError(_sentence(frame))
         given = frame.field("takes")
         if not isinstance(given, dict):
-            raise ForeignError("sent what is no answer: takes is no object")
+            raise ForeignError("sent an invalid answer: takes is no object")
         self.takes = {name: wire.flag(given.get(name), name) for name in ("causal", "scale")}
         return self
 
@@ -186,7 +186,7 @@ class Foreign:
                 raise Refused(_sentence(frame))
             return _read_recording(frame, tuple(steps))
         except WireError as error:
-            raise ForeignError(f"sent what is no answer: {error}") from error
+            raise ForeignError(f"sent an invalid answer: {error}") from error
 
     def _hear(self) -> Frame:
         """The next frame. Raises ForeignError."""
@@ -194,7 +194,7 @@ class Foreign:
             try:
                 frame = self._parser.next()
             except WireError as error:
-                raise ForeignError(f"sent what is no answer: {error}") from error
+                raise ForeignError(f"sent an invalid answer: {error}") from error
             if frame is not None:
                 return frame
             if select.select([self._from], [], [], min(self._watch.pause, 0.1))[0]:

@@ -62,7 +62,7 @@ class Integers:
             flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).copy_(numbers)
             self._flat[key_of(tensor)] = flat
 
-    def computed(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def compute(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What an operation makes of integers that are known, if it makes new tensors or a number:
         tensors on the device that it was asked for; else NotImplemented."""
         if func.is_view or func._schema.is_mutable or _is_random(func):
@@ -86,16 +86,16 @@ class Integers:
         flat, spec = tree_flatten(found)
         if any(isinstance(x, Tensor) and not is_whole(x.dtype) for x in flat):
             return NotImplemented
-        return tree_unflatten([self._placed(x, on_meta) for x in flat], spec)
+        return tree_unflatten([self._place(x, on_meta) for x in flat], spec)
 
-    def _placed(self, x: Any, on_meta: bool) -> Any:
+    def _place(self, x: Any, on_meta: bool) -> Any:
         if not isinstance(x, Tensor) or not on_meta:
             return x
         fake = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=_META)
         self.keep(fake, x)
         return fake
 
-    def written(self, func: Any, args: Any, kwargs: Any) -> None:
+    def write(self, func: Any, args: Any, kwargs: Any) -> None:
         """Do an operation that writes to fake tensors to what is kept of them too."""
         leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         targets = [

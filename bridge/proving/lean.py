@@ -20,7 +20,7 @@ def describe_texts(kernel: str, root: Path = ROOT, classes: Sequence[Text] = tex
     capability 9.0 is the committed Lean, and the ids of `docs/theorems.toml` that speak of it; of
     another kernel that there is no theorem. That the proofs hold is for `make verify`."""
     if kernel not in _PROVED:
-        return "no theorem yet speaks of what is compiled of this kernel"
+        return "no theorem is about this kernel's compiled code yet"
     if not (root / texts.FOLDER).is_dir():
         return f"not compared, since there is no folder {texts.FOLDER}"
     if not texts.is_compared():

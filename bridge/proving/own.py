@@ -69,7 +69,7 @@ def _decode(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
         programs = by_part[b, h]
         found.add(domain, "Σ output·e^lse", (b, h), case.at(tops, b, h), numerators, programs)
         found.add(domain, "Σ e^lse", (b, h), case.at(sums, b, h), rows.denominators, programs)
-    return case.done(found)
+    return case.finish(found)
 
 
 def _combine(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
@@ -91,7 +91,7 @@ def _combine(shape: Shape, level: Level, seed: int, found: Compared) -> Compared
         found.add(domain, "output", (b, h), got, right, by_out[b, h])
         got, right = case.at(exps, b, h), case.at(sums, b, h)
         found.add(domain, "e^log-sum-exp", (b, h), got, right, by_lse[b, h])
-    return case.done(found)
+    return case.finish(found)
 
 
 def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:

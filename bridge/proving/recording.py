@@ -208,7 +208,7 @@ class Recording(TorchDispatchMode):
         # Else PyTorch's compiler is imported, for seconds, at the first operation.
         return False
 
-    def given(
+    def make_argument(
         self, name: str, sizes: Sequence[int], strides: Sequence[int], dtype: torch.dtype
     ) -> Tensor:
         """A tensor that the code is given under this name."""
@@ -217,7 +217,7 @@ class Recording(TorchDispatchMode):
         storage.origin, storage.detail = "given", name
         return tensor
 
-    def sent(self) -> Iterator[Storage]:
+    def storages_to_send(self) -> Iterator[Storage]:
         """The storages, with the integers that are known."""
         for storage in self.storages.values():
             if storage.origin == "integers" and storage.detail is None:
@@ -253,16 +253,16 @@ class Recording(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # Autograd calls operations under `_OnCuda`, whose answers are for the launcher alone.
         with torch._C.DisableTorchFunction():
-            return self._dispatched(func, args, kwargs or {})
+            return self._dispatch(func, args, kwargs or {})
 
-    def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
         known = set(self.storages)
         writes = bool(func._schema.is_mutable)
-        found = self.integers.computed(func, args, kwargs)
+        found = self.integers.compute(func, args, kwargs)
         if found is NotImplemented:
             found = func(*args, **kwargs)
             if writes:
-                self.integers.written(func, args, kwargs)
+                self.integers.write(func, args, kwargs)
         for tensor in tree_leaves(found):
             if not isinstance(tensor, Tensor) or not tensor.is_meta:
                 continue
@@ -283,7 +283,7 @@ class Recording(TorchDispatchMode):
             if self.integers.of(tensor) is not None:
                 return "integers", None
             if key_of(tensor) in self.integers.told:
-                return "computed", f"aten.{name}, of what a kernel was given before"
+                return "computed", f"aten.{name}, of a tensor that a kernel was given before"
         if name in _EMPTY:
             return "empty", None
         constant = _FILLED.get(name, args[_FULL[name]] if name in _FULL else None)

@@ -64,7 +64,7 @@ def compare_launches(
                 for view, name in zip(recorded.gradients, ("query", "key", "value"), strict=True)
             ],
         )
-    return case.done(found)
+    return case.finish(found)
 
 
 class _Replay:

@@ -113,7 +113,8 @@ def main(requests: int, answers: int, name: str) -> None:
                     grid=step.grid, configuration=step.configuration,
                 )  # fmt: skip
             storages = [
-                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail] for s in recording.sent()
+                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail]
+                for s in recording.storages_to_send()
             ]
             send(
                 "recorded", storages=storages,
@@ -176,7 +177,9 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
         sizes = [request.batch, heads, length, dim]
         if request.layout == "bnhd":
             sizes = [request.batch, length, heads, dim]
-        return recording.given(name, sizes, _dense(sizes), dtype).requires_grad_(request.backward)
+        return recording.make_argument(name, sizes, _dense(sizes), dtype).requires_grad_(
+            request.backward
+        )
 
     q = tensor("query", request.heads, request.q_len, request.head_dim)
     k = tensor("key", request.kv_heads, request.kv_len, request.head_dim)
@@ -204,7 +207,7 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
             "returned an output that has no gradient, and one that a torch.autograd.Function "
             "computes is accepted"
         )
-    grad_out = recording.given("grad_output", out.shape, _dense(out.shape), out.dtype)
+    grad_out = recording.make_argument("grad_output", out.shape, _dense(out.shape), out.dtype)
     gradients = torch.autograd.grad(out, [q, k, v], grad_out)
     return _Called(outputs, steps, gradients)
 

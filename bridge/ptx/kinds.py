@@ -69,12 +69,12 @@ def halves(bits: Array) -> tuple[Array, Array]:
     return bits.astype(np.uint16), (bits >> np.uint32(16)).astype(np.uint16)
 
 
-def joined(low: Array, high: Array) -> Array:
+def join_halves(low: Array, high: Array) -> Array:
     """32 bits out of two times 16."""
     return low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))
 
 
-def flushed(values: Array) -> Array:
+def flush_subnormals(values: Array) -> Array:
     """`.ftz`: float32 below the normal numbers become zeros of their sign."""
     tiny = np.abs(values) < np.finfo(np.float32).tiny
     return np.where(tiny, np.copysign(np.float32(0), values), values)

@@ -35,7 +35,7 @@ class Compiled:
     shared: int
 
 
-def compiled(launch: Launch, architecture: int = ARCHITECTURE) -> Compiled:
+def compile_ptx(launch: Launch, architecture: int = ARCHITECTURE) -> Compiled:
     """The launch's PTX, read.
 
     Raises:
@@ -65,10 +65,10 @@ def _parse(text: str) -> Kernel:
 
 def run(launch: Launch, architecture: int = ARCHITECTURE) -> int:
     """Run all programs of a launch, one after another, on its tensors, which lie on the CPU.
-    Returns how many instructions that took. Raises as `compiled` and `run_program` do."""
+    Returns how many instructions that took. Raises as `compile_ptx` and `run_program` do."""
     if launch.programs == 0:
         return 0
-    made = compiled(launch, architecture)
+    made = compile_ptx(launch, architecture)
     memory = Buffers()
     parameters = _parameters(launch, made.kernel, memory)
     return sum(

@@ -271,7 +271,7 @@ class Program:
 
     def store(self, space: str, addresses: Array, data: Array, *, copied: bool = False) -> None:
         """Put `[active, size]` bytes. copied: by `cp.async`."""
-        self.demand_known("stores what nobody wrote")
+        self.demand_known("stores a value that was never written")
         threads = self.lanes[self.active]
         try:
             if copied:

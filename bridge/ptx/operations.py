@@ -59,17 +59,17 @@ _ROUNDED: dict[str, Callable[[Array], Array]] = {
 _PLAIN = frozenset(("rn", "lo", "approx", "full", "ftz", "wide", "hi", "NaN"))
 
 
-def _known(instruction: Instruction) -> None:
+def _check_modifiers(instruction: Instruction) -> None:
     if not set(instruction.modifiers[:-1]) <= _PLAIN:
         raise NotSimulated(instruction)
 
 
 def arithmetic(program: Program, instruction: Instruction) -> None:
     """add, sub, mul, mad, fma, div, rem, min, max, neg, abs of integers and floats."""
-    _known(instruction)
+    _check_modifiers(instruction)
     kind = instruction.kind
     if kind in PACKED:
-        _packed(program, instruction)
+        _packed_arithmetic(program, instruction)
     elif kind in BITS and kinds.is_float(kind):
         result, *given = instruction.operands
         values = [program.numbers(one, kind) for one in given]
@@ -80,7 +80,7 @@ def arithmetic(program: Program, instruction: Instruction) -> None:
         raise NotSimulated(instruction)
 
 
-def _packed(program: Program, instruction: Instruction) -> None:
+def _packed_arithmetic(program: Program, instruction: Instruction) -> None:
     """Of two numbers of 16 bits at once."""
     kind = PACKED[instruction.kind]
     result, *given = instruction.operands
@@ -91,13 +91,13 @@ def _packed(program: Program, instruction: Instruction) -> None:
         )
         for i in range(2)
     )
-    program.put(result, kinds.joined(low, high))
+    program.put(result, kinds.join_halves(low, high))
 
 
 def _floating(instruction: Instruction, kind: str, values: list[Array]) -> Array:
     operation, flush = instruction.operation, "ftz" in instruction.modifiers
     if flush:
-        values = [kinds.flushed(x) for x in values]
+        values = [kinds.flush_subnormals(x) for x in values]
     if operation in ("fma", "mad") and kind in ("f32", "f16"):
         found = kinds.multiplied_and_added(*(x.astype(np.float32) for x in values))
         if kind == "f16":
@@ -110,7 +110,7 @@ def _floating(instruction: Instruction, kind: str, values: list[Array]) -> Array
             found = np.where(np.isnan(values[0]) | np.isnan(values[1]), np.float32(np.nan), found)
     else:
         raise NotSimulated(instruction)
-    return kinds.flushed(found) if flush else found
+    return kinds.flush_subnormals(found) if flush else found
 
 
 def _integer(program: Program, instruction: Instruction) -> None:
@@ -122,7 +122,7 @@ def _integer(program: Program, instruction: Instruction) -> None:
         return
     values = [program.numbers(one, kind) for one in given]
     if operation in ("div", "rem"):
-        found = _divided(operation, *values)
+        found = _divide(operation, *values)
     elif operation in ("min", "max"):
         found = (np.minimum if operation == "min" else np.maximum)(*values)
     elif operation == "mad":
@@ -154,7 +154,7 @@ def _wide(program: Program, instruction: Instruction) -> None:
     program.put_numbers(result, upper, kind)
 
 
-def _divided(operation: str, a: Array, b: Array) -> Array:
+def _divide(operation: str, a: Array, b: Array) -> Array:
     """Toward zero; the remainder has the dividend's sign. By zero the ISA says nothing."""
     divisor = np.where(b == 0, np.ones_like(b), b)
     quotient = a // divisor
@@ -246,21 +246,21 @@ def compare(program: Program, instruction: Instruction) -> None:
         pairs = [kinds.halves(program.bits(x, "b32")) for x in (a, b)]
         for i, place in enumerate((result.first, result.second)):
             x, y = (kinds.numbers(pair[i], PACKED[kind]) for pair in pairs)
-            program.put(place, _related(instruction, relation, kind, x, y))
+            program.put(place, _relate(instruction, relation, kind, x, y))
         return
     if kind not in BITS or isinstance(result, Pair):
         raise NotSimulated(instruction)
     x, y = program.numbers(a, kind), program.numbers(b, kind)
     if "ftz" in instruction.modifiers:
-        x, y = kinds.flushed(x), kinds.flushed(y)
-    found = _related(instruction, relation, kind, x, y)
+        x, y = kinds.flush_subnormals(x), kinds.flush_subnormals(y)
+    found = _relate(instruction, relation, kind, x, y)
     if combined:
         (how,) = combined
         found = _LOGIC[how](found, program.bits(more[0], "pred"))
     program.put(result, found)
 
 
-def _related(instruction: Instruction, relation: str, kind: str, x: Array, y: Array) -> Array:
+def _relate(instruction: Instruction, relation: str, kind: str, x: Array, y: Array) -> Array:
     """Of floats `lt` and its like do not hold of NaN, `ltu` and its like do."""
     if relation in _UNSIGNED_ORDER:
         return _ORDERED[_UNSIGNED_ORDER[relation]](x, y)
@@ -282,9 +282,9 @@ def approximate(program: Program, instruction: Instruction) -> None:
     if instruction.kind != "f32":
         raise NotSimulated(instruction)
     values, flush = program.numbers(a, "f32"), "ftz" in instruction.modifiers
-    values = kinds.flushed(values) if flush else values
+    values = kinds.flush_subnormals(values) if flush else values
     found = _APPROXIMATE[instruction.operation](values.astype(np.float64)).astype(np.float32)
-    program.put_numbers(result, kinds.flushed(found) if flush else found, "f32")
+    program.put_numbers(result, kinds.flush_subnormals(found) if flush else found, "f32")
 
 
 def convert(program: Program, instruction: Instruction) -> None:
@@ -297,7 +297,7 @@ def convert(program: Program, instruction: Instruction) -> None:
     if to in PACKED:
         # The first is the upper half.
         high, low = (kinds.bits_of(program.numbers(x, of), PACKED[to]) for x in given)
-        program.put(result, kinds.joined(low, high))
+        program.put(result, kinds.join_halves(low, high))
         return
     values = program.numbers(given[0], of)
     if kinds.is_float(of) and not kinds.is_float(to):

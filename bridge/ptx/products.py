@@ -44,7 +44,7 @@ def multiply(program: Program, instruction: Instruction) -> None:
     columns = [2 * four + j % 2 for j in range(4)]
     for j, register in enumerate(c):
         total[warp, rows[j], columns[j]] = program.numbers(register, "f32")
-    program.demand_known("multiplies what nobody wrote")
+    program.demand_known("multiplies a value that was never written")
     total = (left @ right + total).astype(np.float32)
     for j, register in enumerate(d):
         program.put_numbers(register, total[warp, rows[j], columns[j]], "f32")

@@ -61,13 +61,15 @@ class Shared:
     def read(self, threads: Array, addresses: Array, size: int) -> Array:
         """`size` bytes from each address on, `[n, size]`. Raises Misuse."""
         places = self._places(addresses, size)
-        self._refuse(~self._written[places], "never written", "reads what nobody wrote")
+        self._refuse(~self._written[places], "never written", "reads memory that was never written")
         copied = self._under_way[places]
-        self._refuse(copied, "read before it has landed", "reads what cp.async may be copying")
+        self._refuse(
+            copied, "read before it has landed", "reads memory that cp.async may be copying"
+        )
         warps = self._warps(threads, places)
         writer, reader = self._writer[places], self._reader[places]
         other = (writer != _NOBODY) & (writer != warps)
-        self._refuse(other, "race", "reads what another warp wrote, and no barrier is between")
+        self._refuse(other, "race", "reads where another warp wrote, and no barrier is between")
         alone = (reader == _NOBODY) | (reader == warps)
         # Warps that read the same bytes at once count one after the other.
         self._mark(self._reader, places, warps, alone)
@@ -130,7 +132,7 @@ class Shared:
         for marks, did in ((self._writer, "wrote"), (self._reader, "read")):
             mark = marks[places]
             other = (mark != _NOBODY) & (mark != warps) & changed
-            what = f"writes what another warp {did}, and no barrier is between"
+            what = f"writes where another warp {did}, and no barrier is between"
             self._refuse(other, "race", what)
         writer = self._writer[places]
         self._mark(self._writer, places, warps, (writer == _NOBODY) | (writer == warps))

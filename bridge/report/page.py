@@ -147,7 +147,7 @@ def command(outcome: Outcome, vector: str) -> str:
         words.append("--undeclared")
     for path in outcome.also:
         words += ["--also", str(path)]
-    if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.listed()}:
+    if outcome.fresh is not None and vector in {id for _, id in outcome.fresh.list_names()}:
         words += outcome.fresh.options()
     if subject.bench is not None:
         return "the same command with --vector " + shlex.join(
@@ -194,7 +194,7 @@ def _failure(
         tuple(
             _gradient_lines(result, vector)
             if isinstance(vector, GradientVector)
-            else _lines(result, *_expected(vector, problems))
+            else _lines(result, *_expected_rows(vector, problems))
         ),
     )
 
@@ -227,7 +227,7 @@ def _matrix(matrix: tuple[tuple[Exact, ...], ...]) -> str:
     return "\n".join("  ".join(str(x) for x in row) for row in matrix)
 
 
-def _expected(
+def _expected_rows(
     vector: Vector, problems: tuple[AttentionVector, ...]
 ) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
     """The rows of the output and of the log-sum-exp, or of their rates."""

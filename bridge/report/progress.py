@@ -36,7 +36,7 @@ class Bar:
     def __exit__(self, *raised: object) -> None:
         self._progress.drop(self)
 
-    def reached(self, done: int, total: int, share: float | None = None) -> None:
+    def advance(self, done: int, total: int, share: float | None = None) -> None:
         """So many of how many. share: of the work, between 0 and 1, if that is another than of the
         number."""
         self.done, self.total = done, total

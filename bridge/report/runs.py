@@ -133,7 +133,7 @@ class Runs:
         )
         return dict(found)
 
-    def planted(
+    def plant(
         self, name: str, mutant: Mutant, families: Families, *, caught: bool, **how: Any
     ) -> Section:
         """What `planting.plant` gives for a mutant, called with `how`. name: what it is kept as;

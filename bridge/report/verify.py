@@ -74,7 +74,7 @@ class Verification:
         self.timings = timings.read(root)
         self.report: dict[str, Section] = {}
         self.bars: dict[str, Bar] = {}
-        self.library = Library(root, self.cache, self.note, self.reached)
+        self.library = Library(root, self.cache, self.note, self.advance)
         self._families: list[Family] | None = None
         self._families_done = {"made": 0, "recomputed": 0}
         self._workers: parallel.Workers | None = None
@@ -128,9 +128,9 @@ class Verification:
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False)
 
-    def reached(self, name: str, done: int, total: int) -> None:
+    def advance(self, name: str, done: int, total: int) -> None:
         """So much of a stage is done."""
-        self.bars[name].reached(done, total)
+        self.bars[name].advance(done, total)
 
     def run(self, only: Collection[str] = ()) -> bool:
         """All stages, or `only` these and those that they need; True if every one of them is good.
@@ -253,7 +253,7 @@ class Verification:
         if "vectors" in self.bars:
             # All files but the index; whether they can be read is not for this to say.
             total = len(list((self.root / "tests" / "vectors").glob("*.json"))) - 1
-            self.bars["vectors"].reached(min(self._families_done.values()), total)
+            self.bars["vectors"].advance(min(self._families_done.values()), total)
 
     def vectors_recomputed(self) -> Section:
         """The vectors of each family, and what exact arithmetic finds wrong with them."""
@@ -286,7 +286,7 @@ class Verification:
             if differing:
                 problems.append("to write them anew: .venv/bin/python -m bridge vectors")
         else:
-            problems.append("not compared with what the Lean definitions yield: Lean did not build")
+            problems.append("not compared with the Lean definitions' output: Lean did not build")
         return {"ok": not problems, "kept": kept, **found, "problems": problems}
 
     # --- implementations --------------------------------------------------------------------------
@@ -308,9 +308,9 @@ class Verification:
             found[one.job] = self.runs.keep(run, one)
             done, used = done + cost, used + one.processor_seconds
             number = sum(result is not None for result in found.values())
-            bar.reached(number, len(found), done / of)
+            bar.advance(number, len(found), done / of)
 
-        bar.reached(len(found) - len(missing), len(found), 0.0)
+        bar.advance(len(found) - len(missing), len(found), 0.0)
         if missing:
             self.workers().each(missing, keep)
         return {"kept": kept, "processor_seconds": round(used, 2), "results": [*found.values()]}

@@ -131,7 +131,7 @@ def findings(answer: dict[str, Any], file: str) -> list[str]:
         found.append(f"{label} is an axiom")
     # The kernel sees a `partial def` as an opaque constant: nothing can be proved of its code.
     if answer["kind"] == "opaque":
-        found.append(f"{label} is opaque or partial: what runs is not what is proved")
+        found.append(f"{label} is opaque or partial: no proof is about the code that runs")
     # The code of a recursive definition as it was written; nothing safe can mention it.
     recursion = "first_line" not in answer and answer["name"].endswith("._unsafe_rec")
     if answer["unsafe"] and not recursion:

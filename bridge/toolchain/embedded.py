@@ -156,12 +156,14 @@ class EmbeddedLean:
         """The results where every module is built as it stands now."""
         results = []
         for number, module in enumerate(graph, 1):
-            results.append(replace(self._kept(module, state), number=number, total=len(graph)))
+            results.append(
+                replace(self._kept_result(module, state), number=number, total=len(graph))
+            )
             if on_module is not None:
                 on_module(module.name, results[-1])
         return results
 
-    def _kept(self, module: Module, state: dict[str, Any]) -> ModuleResult:
+    def _kept_result(self, module: Module, state: dict[str, Any]) -> ModuleResult:
         """The result of a module that is built as it stands now."""
         shown = tuple(message_of(m, self._name(module)) for m in state[module.name]["messages"])
         return ModuleResult(module.name, True, reused=True, messages=shown)
@@ -195,7 +197,7 @@ class EmbeddedLean:
                             finish(module, ModuleResult(module.name, False, skipped=True))
                         elif self._is_current(module, state, interfaces):
                             interfaces[module.name] = state[module.name]["interface"]
-                            finish(module, self._kept(module, state))
+                            finish(module, self._kept_result(module, state))
                         elif len(building) < at_once:
                             if on_module is not None:
                                 on_module(module.name, None)
@@ -280,7 +282,7 @@ class EmbeddedLean:
     def runnable(self, name: str) -> Path:
         return self.stores.of(name).runnable(name)
 
-    def stored(self) -> dict[str, list[Path]]:
+    def stored_parts(self) -> dict[str, list[Path]]:
         """The parts that Lean has stored of each module of the default targets, by the module's
         name; the last of a module's parts is the one that holds all of it. Raises ToolchainError if
         one is not built as it stands."""

@@ -18,7 +18,7 @@ from bridge.toolchain.prepare import prepare
 
 USAGE = """lake, with the embedded Lean (no native lake is on PATH)
 
-usage: lake build [MODULE...]   build modules and what they need; default: the default targets
+usage: lake build [MODULE...]   build modules and their imports; default: the default targets
        lake clean               remove what was built
        lake --version           the version of Lean
 

@@ -109,7 +109,7 @@ class LeanProcess:
             self.process.stdin.write(text.encode())
             self.process.stdin.flush()
         except OSError as error:
-            raise self._ended() from error
+            raise self._error_of_end() from error
 
     def close_input(self) -> None:
         """No more requests."""
@@ -145,9 +145,9 @@ class LeanProcess:
                 yield json.loads(line[3:])
             elif not line.startswith("[DEBUG"):
                 self.noise.append(line)
-        raise self._ended()
+        raise self._error_of_end()
 
-    def _ended(self) -> ToolchainError:
+    def _error_of_end(self) -> ToolchainError:
         status = self.process.wait()
         if self.overdue is not None:
             return ToolchainError(self.overdue)

@@ -50,10 +50,10 @@ class _Reader:
         self.at += 1
         return self.data[self.at - 1]
 
-    def unsigned(self) -> int:
+    def uleb128(self) -> int:
         return self._leb128()[0]
 
-    def signed(self) -> int:
+    def sleb128(self) -> int:
         value, bits = self._leb128()
         return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -68,14 +68,14 @@ class _Reader:
                 return value, bits
 
     def name(self) -> bytes:
-        length = self.unsigned()
+        length = self.uleb128()
         self.at += length
         return self.data[self.at - length : self.at]
 
     def limits(self) -> tuple[int, int, int | None]:
         flags = self.byte()
-        lowest = self.unsigned()
-        return flags, lowest, self.unsigned() if flags & 1 else None
+        lowest = self.uleb128()
+        return flags, lowest, self.uleb128() if flags & 1 else None
 
     def end_of_expression(self) -> None:
         _expect(self.byte() == 0x0B, "a constant expression of more than one instruction")
@@ -102,7 +102,7 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
     reader = _Reader(data, 8)
     while reader.at < len(data):
         number = reader.byte()
-        length = reader.unsigned()
+        length = reader.uleb128()
         yield number, reader.at, length
         reader.at += length
 
@@ -110,12 +110,12 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
 def _imports(reader: _Reader) -> tuple[int, set[bytes]]:
     """How many globals are imported, and the names that the dynamic linker's offset table needs."""
     num_globals, needed = 0, set()
-    for _ in range(reader.unsigned()):
+    for _ in range(reader.uleb128()):
         module, field, kind = reader.name(), reader.name(), reader.byte()
         if module.startswith(b"GOT"):
             needed.add(field)
         if kind == _FUNCTION:
-            reader.unsigned()
+            reader.uleb128()
         elif kind == 1:  # table
             reader.byte()
             reader.limits()
@@ -126,20 +126,20 @@ def _imports(reader: _Reader) -> tuple[int, set[bytes]]:
             num_globals += 1
         else:  # tag
             reader.byte()
-            reader.unsigned()
+            reader.uleb128()
     return num_globals, needed
 
 
 def _globals(reader: _Reader, first: int) -> dict[int, int]:
     """Global index → constant value, for integer globals."""
     values = {}
-    for index in range(first, first + reader.unsigned()):
+    for index in range(first, first + reader.uleb128()):
         reader.at += 2
         instruction = reader.byte()
         if instruction in (0x41, 0x42):  # i32.const, i64.const
-            values[index] = reader.signed()
+            values[index] = reader.sleb128()
         elif instruction == 0x23:  # global.get
-            reader.unsigned()
+            reader.uleb128()
         elif instruction in (0x43, 0x44):  # f32.const, f64.const
             reader.at += 4 if instruction == 0x43 else 8
         else:
@@ -149,18 +149,16 @@ def _globals(reader: _Reader, first: int) -> dict[int, int]:
 
 
 def _exports(reader: _Reader) -> list[Export]:
-    return [
-        Export(reader.name(), reader.byte(), reader.unsigned()) for _ in range(reader.unsigned())
-    ]
+    return [Export(reader.name(), reader.byte(), reader.uleb128()) for _ in range(reader.uleb128())]
 
 
 def _elements(reader: _Reader) -> tuple[int, list[int]]:
     """The table index at which the functions start, and the functions."""
-    _expect(reader.unsigned() == 1 and reader.unsigned() == 0, "more than one element segment")
+    _expect(reader.uleb128() == 1 and reader.uleb128() == 0, "more than one element segment")
     _expect(reader.byte() == 0x41, "an element offset that is no constant")
-    offset = reader.signed()
+    offset = reader.sleb128()
     reader.end_of_expression()
-    return offset, [reader.unsigned() for _ in range(reader.unsigned())]
+    return offset, [reader.uleb128() for _ in range(reader.uleb128())]
 
 
 def symbol_file(addresses: dict[bytes, int]) -> bytes:
@@ -184,7 +182,7 @@ def shrink(data: bytes, used_by_javascript: set[str]) -> Shrunk:
     exports = _exports(_Reader(data, places[_EXPORT]))
     offset, functions = _elements(_Reader(data, places[_ELEMENT]))
     table = _Reader(data, places[_TABLE])
-    _expect(table.unsigned() == 1 and table.byte() == 0x70, "not one table of functions")
+    _expect(table.uleb128() == 1 and table.byte() == 0x70, "not one table of functions")
     flags, table_size, table_limit = table.limits()
     _expect(offset + len(functions) == table_size, "a table that the elements do not fill")
 

@@ -22,7 +22,7 @@ def construction(writer: Writer, t: Constant, before: Before) -> ast.expr:
     values = computed_arguments(t.arguments[len(constructor.parameters) :])
     fields = [names.identifier(f.name) for f in constructor.fields]
     given = [
-        writer.expression(value, None) if before is None else writer.placed(value, before, field)
+        writer.expression(value, None) if before is None else writer.place(value, before, field)
         for value, field in zip(values, fields, strict=False)
     ]
     if len(given) != len(fields):

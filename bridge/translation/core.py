@@ -185,12 +185,12 @@ def _over_option(place: int, otherwise: Callable[[ast.expr, ast.expr], ast.expr]
             if before is None:
                 # An assignment inside the condition: the option is computed once.
                 raise NeedsStatements
-            wanted = writer.erased(function)
+            wanted = writer.erase(function)
             title = "found"
             if isinstance(wanted, Function) and wanted.variable.named:
                 title = wanted.variable.name
-            subject = writer.assigned(title, subject, before)
-        value = writer.applied(function, [Made(subject)], None)
+            subject = writer.assign(title, subject, before)
+        value = writer.apply(function, [Made(subject)], None)
         return otherwise(build.comparison(subject, ast.Is(), build.NONE), value)
 
     return write

@@ -31,7 +31,7 @@ def same(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 def over(writer: Writer, t: Term, before: Before) -> ast.expr:
     """A list that is only gone through: a range instead of a list of it, for instance."""
-    t = writer.resolved(t)
+    t = writer.resolve(t)
     match t:
         case Constant("List.finRange" | "List.range"):
             return build.call("range", writer.expression(t.values()[0], before))
@@ -78,9 +78,9 @@ def _gone_through(
             function, among = t.values()
             if t.name == "List.any":
                 function, among = among, function
-            among = writer.resolved(among)
+            among = writer.resolve(among)
             if isinstance(among, Constant) and among.name == "List.zipIdx":
-                function = writer.erased(function)
+                function = writer.erase(function)
                 if isinstance(function, Function) and patterns.pair_at_once(function):
                     return _number(writer, among, function, before)
             iterable, lists = over(writer, among, before), 1
@@ -119,7 +119,7 @@ def _with_numbers(writer: Writer, t: Constant, before: Before) -> ast.expr:
 def _seen_through(writer: Writer, t: Constant) -> Constant:
     """The list that a vector is made of."""
     while t.name in ("Vector.mk", "List.toArray", "Vector.toList"):
-        inner = writer.resolved(t.values()[-1])
+        inner = writer.resolve(t.values()[-1])
         if not isinstance(inner, Constant):
             break
         t = inner

@@ -28,7 +28,7 @@ def element(
     """What a loop over lists binds for a function of `count` arguments, and the term that it
     then computes. Pairs are taken apart where the function does that at once."""
     targets: list[ast.expr] = []
-    function = writer.erased(function)
+    function = writer.erase(function)
     for n in range(count):
         if not isinstance(function, Function):
             titles = _remaining(writer, function, count - n, suggestions[n:])
@@ -47,7 +47,7 @@ def element(
                 targets.append(build.name("_"))
             else:
                 targets.append(build.name(writer.bind(variable, wanted)))
-        function = writer.erased(body)
+        function = writer.erase(body)
     return targets, function
 
 
@@ -67,7 +67,7 @@ def _extend(writer: Writer, function: Term, given: tuple[Argument, ...]) -> Term
 def accumulate(writer: Writer, function: Term, title: str) -> tuple[ast.expr, Term]:
     """What a fold binds for each element, and its next value, where the variable holds the
     value so far."""
-    function = writer.erased(function)
+    function = writer.erase(function)
     if isinstance(function, Function):
         writer.stands_for(function.variable, build.name(title))
         (target, *_), body = element(writer, function.body, 1)

@@ -45,22 +45,22 @@ class Hints:
                 definition = self.library.definitions[name]
                 if is_alias(definition) and self._as_declared(definition, t):
                     return names.class_(name)
-                return self.of(self._unfolded(t))
+                return self.of(self._unfold(t))
         raise UntranslatableError(f"the type {t}")
 
     def _argument(self, t: Term | None) -> str:
         assert t is not None
         return self.of(t)
 
-    def _unfolded(self, t: Constant) -> Term:
+    def _unfold(self, t: Constant) -> Term:
         """What an abbreviation stands for, its parameters bound to the arguments."""
         definition = self.library.definitions[t.name]
         for parameter, argument in zip(definition.parameters, t.arguments, strict=False):
             if parameter.kind == "type" and argument.term is not None:
-                self.bound[parameter.id] = self._resolved(argument.term)
+                self.bound[parameter.id] = self._resolve(argument.term)
         return definition.body
 
-    def _resolved(self, t: Term) -> Term:
+    def _resolve(self, t: Term) -> Term:
         known = self.bound.get(t.id) if isinstance(t, Bound) else None
         return t if known is None or isinstance(known, str) else known
 
@@ -87,7 +87,7 @@ class Hints:
                 and t.name in self.library.definitions
                 and self.library.arity(t)
             ):
-                t = self._unfolded(t)
+                t = self._unfold(t)
             else:
                 return f"Callable[[{', '.join(taken)}], {self.of(t)}]"
 

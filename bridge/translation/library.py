@@ -101,7 +101,7 @@ class Library:
             self._slots[name], found = [], self._found_slots(definition, set())
             while found != self._slots[name]:
                 self._slots[name] = found
-                found = self._found_slots(definition, self._needed(definition.body))
+                found = self._found_slots(definition, self._needed_variables(definition.body))
         return self._slots[name]
 
     def _found_slots(self, definition: Definition, needed: set[str]) -> list[Slot]:
@@ -117,7 +117,7 @@ class Library:
             return Slot("keyword", {0: "zero", 1: "one"}[number])
         return Slot("dropped", "")
 
-    def _needed(self, t: Term) -> set[str]:
+    def _needed_variables(self, t: Term) -> set[str]:
         """The variables that are computed with, instances of literals included."""
         match t:
             case Bound(id):
@@ -134,13 +134,15 @@ class Library:
                     else:
                         wanted = argument.kind in ("term", "proposition")
                     if wanted and argument.term is not None:
-                        found |= self._needed(argument.term)
+                        found |= self._needed_variables(argument.term)
                 return found
             case Constant(name, given) if name in self.constructors:
                 # The parameters of a type are part of it.
                 own = given[len(self.constructors[name][1].parameters) :]
-                return set().union(*(self._needed(a.term) for a in own if a.term is not None))
-        return set().union(*(self._needed(part) for part in parts(t)))
+                return set().union(
+                    *(self._needed_variables(a.term) for a in own if a.term is not None)
+                )
+        return set().union(*(self._needed_variables(part) for part in parts(t)))
 
     def uses_numbers(self, name: str) -> bool:
         """Whether the function takes `num`: it makes a number, or calls one that does."""

@@ -65,15 +65,15 @@ class Scope:
         self.pieces[variable.id] = piece
         self.bindings[variable.id] = variable
 
-    def resolved(self, t: Term) -> Term:
+    def resolve(self, t: Term) -> Term:
         """The term that a variable was bound to, if it was bound to one."""
         while isinstance(t, Bound) and t.id in self.terms:
             t = self.terms[t.id]
         return t
 
-    def erased(self, t: Term) -> Term:
+    def erase(self, t: Term) -> Term:
         """A function without its arguments that are no values."""
-        t = self.resolved(t)
+        t = self.resolve(t)
         while isinstance(t, Function) and t.variable.kind != "term":
             t = t.body
         return t
@@ -84,7 +84,7 @@ class Scope:
         self.taken.add(chosen)
         return build.name(chosen)
 
-    def assigned(self, title: str, piece: ast.expr, before: list[ast.stmt]) -> ast.Name:
+    def assign(self, title: str, piece: ast.expr, before: list[ast.stmt]) -> ast.Name:
         """A variable for a piece that is used more than once."""
         variable = self.new_name(title)
         before.append(build.assign(variable, piece))
@@ -92,7 +92,7 @@ class Scope:
 
     def arity(self, t: Term) -> int:
         """How many arguments the value of a term takes."""
-        t = self.resolved(t)
+        t = self.resolve(t)
         match t:
             case Bound(id) if id in self.bindings:
                 return self.library.arity(self.bindings[id].type)

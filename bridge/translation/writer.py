@@ -53,7 +53,7 @@ class Writer(Scope):
 
     def statements(self, t: Term, target: Target) -> list[ast.stmt]:
         """Statements that bring the value of the term to its target."""
-        t = self.resolved(t)
+        t = self.resolve(t)
         if not isinstance(t, Let) and not core.is_loop(t):
             short = self._short(t)
             # A function that is given a name is written as one that has it.
@@ -69,7 +69,7 @@ class Writer(Scope):
                 self.stands_for(variable, build.name(title))
                 return out + self.statements(body, target)
             case Match(_, _, ()):
-                return self._matched(t, target)
+                return self._match(t, target)
             case Constant("ite" | "dite"):
                 before: list[ast.stmt] = []
                 condition, yes, no = self.branches(t, before)
@@ -78,7 +78,7 @@ class Writer(Scope):
                 return core.LOOPS[name](self, t, target)
             case Constant(name) if name in UNFOLDED:
                 return self.statements(self.unfold(t), target)
-            case Function() if isinstance(self.erased(t), Function):
+            case Function() if isinstance(self.erase(t), Function):
                 title = names.fresh(target or "function", self.taken)
                 out = [self.named_function(t, title)]
                 return out if target == title else [*out, self._to(target, build.name(title))]
@@ -111,7 +111,7 @@ class Writer(Scope):
             second = self.statements(no, target)
         return self._either(condition, first, second, target)
 
-    def _matched(self, t: Match, target: Target) -> list[ast.stmt]:
+    def _match(self, t: Match, target: Target) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         subjects = []
         for n, discriminant in enumerate(t.discriminants):
@@ -164,7 +164,7 @@ class Writer(Scope):
         if isinstance(t, Made):
             return t.piece
         if before is not None and self._may_be_long(t):
-            return self.placed(t, before, "found")
+            return self.place(t, before, "found")
         match t:
             case Bound(id):
                 return self._variable(id, before)
@@ -191,7 +191,7 @@ class Writer(Scope):
                 left = build.negation(self.expression(variable.type, None))
                 return ast.BoolOp(ast.Or(), [left, self.expression(body, None)])
             case Apply(function, given):
-                return self.applied(function, computed_arguments(given), before)
+                return self.apply(function, computed_arguments(given), before)
             case Constant():
                 return self._constant(t, before)
         raise UntranslatableError(f"the term {t}")
@@ -202,7 +202,7 @@ class Writer(Scope):
             return t.name in core.LOOPS or t.name in UNFOLDED or t.name in ("ite", "dite")
         return isinstance(t, Match)
 
-    def placed(self, t: Term, before: list[ast.stmt], title: str) -> ast.expr:
+    def place(self, t: Term, before: list[ast.stmt], title: str) -> ast.expr:
         """The value of the term, in a variable of this name if there is no expression for it."""
         with self.scope():
             try:
@@ -263,17 +263,17 @@ class Writer(Scope):
         condition = next(a.term for a in t.arguments if a.kind == "proposition")
         assert condition is not None
         yes, no = t.values()
-        return self.expression(condition, before), self.erased(yes), self.erased(no)
+        return self.expression(condition, before), self.erase(yes), self.erase(no)
 
     # Functions
 
     def _function(self, t: Function, before: Before) -> ast.expr:
-        inner = self.erased(t)
+        inner = self.erase(t)
         if not isinstance(inner, Function):
             return self.expression(inner, before)
         try:
             with self.scope():
-                titles, body = self._opened(inner)
+                titles, body = self._open(inner)
                 return self._flat(titles, body, self.expression(body, None))
         except NeedsStatements:
             if before is None:
@@ -296,19 +296,19 @@ class Writer(Scope):
         """A local function."""
         with self.scope():
             self.taken.add(title)
-            inner = self.erased(t)
+            inner = self.erase(t)
             assert isinstance(inner, Function)
-            titles, body = self._opened(inner)
+            titles, body = self._open(inner)
             types = [self.hint(v.type) for v in self._variables(inner)]
             if self.arity(body):
                 raise UntranslatableError("statements in a function that gives a function")
             hinted = dict(zip(titles, types, strict=True))
             return build.local_function(title, hinted, self.statements(body, None))
 
-    def _opened(self, t: Term) -> tuple[list[str], Term]:
+    def _open(self, t: Term) -> tuple[list[str], Term]:
         """The names of all arguments of a function, and its body."""
         titles = []
-        while isinstance(t := self.erased(t), Function):
+        while isinstance(t := self.erase(t), Function):
             unused = not occurrences(t.body, t.variable.id)
             wanted = patterns.variable_name(t) if not t.variable.named else None
             wanted = f"_{wanted or t.variable.name}" if unused else wanted
@@ -317,19 +317,19 @@ class Writer(Scope):
         return titles, t
 
     def _variables(self, t: Term) -> Iterator[Binding]:
-        while isinstance(t := self.erased(t), Function):
+        while isinstance(t := self.erase(t), Function):
             yield t.variable
             t = t.body
 
-    def applied(self, function: Term, given: Sequence[Term], before: Before) -> ast.expr:
+    def apply(self, function: Term, given: Sequence[Term], before: Before) -> ast.expr:
         """A function applied to arguments; with too few of them it is a function of the others."""
-        function = self.erased(function)
+        function = self.erase(function)
         if not given:
             return self.expression(function, before)
         match function:
             case Function(variable, body):
                 self.substitute(variable, given[0], body, before)
-                return self.applied(body, given[1:], before)
+                return self.apply(body, given[1:], before)
             case Constant(name, already):
                 more = tuple(Argument("term", t) for t in given)
                 return self.expression(Constant(name, already + more), before)
@@ -346,7 +346,7 @@ class Writer(Scope):
 
     def substitute(self, variable: Binding, given: Term, body: Term, before: Before) -> None:
         """The variable stands for the argument, which is computed once."""
-        given = self.resolved(given)
+        given = self.resolve(given)
         if isinstance(given, Function):
             self.terms[variable.id] = given
             return

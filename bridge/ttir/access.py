@@ -48,7 +48,7 @@ def addresses(
 
 def load(machine: Machine, operation: Operation, pointers: Any, *rest: Any) -> Any:
     if not isinstance(pointers, Pointers):
-        raise Undecided("a load from what is no pointer to numbers")
+        raise Undecided("a load from something other than a pointer to numbers")
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a load with a boundary check")
     mask, other = (*rest, None, None)[:2]
@@ -70,7 +70,7 @@ def gathered_at(
         check_unshared(machine, operation, region, touched, mask, shape)
     left_open = mask is not None and other is None and not mask.all()
     if left_open and buffer.is_float:
-        raise Undecided("a masked load that does not say what the others are")
+        raise Undecided("a masked load without a value for the other elements")
     is_bool = element_of(type) == Scalar("i1")
 
     def gather(values: Array, fill: Array | None = None) -> Array:
@@ -99,7 +99,7 @@ def gathered_at(
 
 def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *rest: Any) -> None:
     if not isinstance(pointers, Pointers):
-        raise Undecided("a store to what is no pointer to numbers")
+        raise Undecided("a store to something other than a pointer to numbers")
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a store with a boundary check")
     type = operation.operands[1].type
@@ -189,7 +189,9 @@ def atomic(machine: Machine, operation: Operation, pointers: Any, value: Any, *r
     if kind != "fadd" or not isinstance(pointers, Pointers):
         raise Undecided(f"an atomic operation {kind}")
     if any(value.number in machine.used for value in operation.results):
-        raise Undecided("what an atomic operation found, which depends on the programs' order")
+        raise Undecided(
+            "the value that an atomic operation returned, which depends on the programs' order"
+        )
     region = pointers.region
     buffer = region.buffer
     shape = shape_of(operation.operands[0].type)

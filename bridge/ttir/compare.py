@@ -297,7 +297,7 @@ class Case:
             tile = self.domain.each(pack, tile)
         return self.memory.tensor(tile) if wide else self.kernels.tensor(tile)
 
-    def given(self) -> tuple[Tensor, Tensor, Tensor]:
+    def qkv(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values."""
         return self.tensor(self.q), self.tensor(self.k, keys=True), self.tensor(self.v, keys=True)
 
@@ -314,7 +314,7 @@ class Case:
         length = self.shape.lengths_of(b)[keys]
         return self.domain.each(lambda x: x[b, h, :length], tile)
 
-    def stacked(self, tiles: list[Numbers], *tail: int) -> Numbers:
+    def stack(self, tiles: list[Numbers], *tail: int) -> Numbers:
         """The tile `[batch, heads, q_len, *tail]` whose parts these are, in the order of
         `heads`."""
         shape = self.shape
@@ -411,7 +411,7 @@ class Case:
             self.compare(found, "dK", b, of, self.part(by_k, b, of, keys=True), wanted_k)
             self.compare(found, "dV", b, of, self.part(by_v, b, of, keys=True), wanted_v)
 
-    def done(self, found: Compared) -> Compared:
+    def finish(self, found: Compared) -> Compared:
         found.assumed |= getattr(self.domain, "assumed", set())
         found.roundings |= self.kernels.roundings
         return found
@@ -421,7 +421,7 @@ def forward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = 
     """The forward kernel, of packed sequences where `shape` has lengths: its output and its
     log-sum-exp. Raises as `machine.Machine.run` does."""
     case = Case(shape, level, seed, packed=bool(shape.lengths))
-    q, k, v = case.given()
+    q, k, v = case.qkv()
     sequences = case.sequences()
     if sequences is None:
         out, lse = case.kernels.forward(q, k, v, case.options(shape.shift))
@@ -431,7 +431,7 @@ def forward(shape: Shape, level: Level, seed: int = 0, found: Compared | None = 
         out, lse = out.transpose(0, 1)[None], lse[None]
     found = found or Compared()
     case.compare_attention(found, out, lse)
-    return case.done(found)
+    return case.finish(found)
 
 
 def backward(
@@ -459,9 +459,9 @@ def backward(
         # Now quotients by these sums are products with their logarithms' powers.
         outs.append(case.rows(b, h, of).out)
     tensors = case.kernels.backward(
-        *case.given(),
-        out=case.tensor(case.stacked(outs, shape.value_dim)),
-        lse=case.tensor(case.stacked(logs), wide=True),
+        *case.qkv(),
+        out=case.tensor(case.stack(outs, shape.value_dim)),
+        lse=case.tensor(case.stack(logs), wide=True),
         grad_out=case.tensor(grad_out),
         grad_lse=case.tensor(grad_lse, wide=True),
         options=case.options(0 if case.packed else shape.shift),
@@ -480,4 +480,4 @@ def backward(
             for h, tile in enumerate(wanted[name]):
                 part = case.part(tensor, b, h, keys=name in ("key", "value"))
                 case.compare(found, name, b, h, part, tile)
-    return case.done(found)
+    return case.finish(found)

@@ -38,7 +38,7 @@ def decode(
     )  # fmt: skip
     found = Compared()
     case.compare_attention(found, out, lse)
-    return case.done(found)
+    return case.finish(found)
 
 
 def _table(lengths: list[int], page_size: int) -> Tensor:

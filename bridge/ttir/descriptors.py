@@ -38,7 +38,7 @@ class Described:
 
 def make(machine: Machine, operation: Operation, base: Any, *rest: Any) -> Described:
     if not isinstance(base, Pointers):
-        raise Undecided("a descriptor of what is no pointer to numbers")
+        raise Undecided("a descriptor of something other than a pointer to numbers")
     numbers = [int(x) for x in rest]
     rank = len(numbers) // 2
     fill = math.nan if "nan" in str(operation.attributes.get("padding", "")).lower() else 0.0
@@ -54,7 +54,7 @@ def _places(
 ) -> tuple[Pointers, Array]:
     """Pointers to the elements of a tile of this type, and which of them exist."""
     if not isinstance(described, Described) or not isinstance(type, Tensor):
-        raise Undecided("a tile of what is no tensor descriptor")
+        raise Undecided("a tile of something other than a tensor descriptor")
     if len(type.shape) != len(described.sizes) or len(begin) != len(described.sizes):
         raise Undecided("a tile of fewer dimensions than its tensor descriptor")
     offsets, inside = places(described.sizes, described.strides, begin, type.shape)

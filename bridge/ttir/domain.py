@@ -116,7 +116,7 @@ class Domain(ABC):
         what to call them."""
         return self.log(of)
 
-    def settled(self, a: Numbers) -> Numbers:
+    def settle(self, a: Numbers) -> Numbers:
         """The same numbers, where logarithms and quotients by sums that `log_sum_exp` was told of
         are written by its names."""
         return a

@@ -109,7 +109,7 @@ def shift_between(x: Exponentials, y: Exponentials) -> Exponent | None:
     back = tuple((letter, -c) for letter, c in first)
     for key in x.terms:
         t = together(key, back)
-        if y.shifted(t) == x:
+        if y.shift(t) == x:
             return t
     return None
 

@@ -199,7 +199,7 @@ class FieldDomain(Domain):
             a, b = b, a
         factors: Array = np.unique(b.exponent)
         if b.ratio is not None or len(factors) != 1 or a.ratio is None:
-            raise Undecided("a logarithm times what is no constant")
+            raise Undecided("a logarithm times something other than a constant")
         ratio = np.broadcast_to(a.ratio, value.shape)
         return Residues(value, exponent, kind, ratio, a.unit * int(factors.item()) % Q)
 
@@ -234,7 +234,7 @@ class FieldDomain(Domain):
 
     def exp2(self, a: Residues) -> Residues:
         if ((a.kind == _INFINITY) | (a.kind == _UNWRITTEN)).any():
-            raise Undecided("2 to the power of ∞, or of what nothing was written to")
+            raise Undecided("2 to the power of ∞, or of a value that was never written")
         if a.ratio is not None and a.unit != 1 and (a.ratio != 1).any():
             raise Undecided("2 to the power of a logarithm to another base")
         value = _powers(a.exponent)
@@ -268,7 +268,7 @@ class FieldDomain(Domain):
     def largest(self, a: Residues, axis: int) -> Residues:
         self._plain(a)
         if ((a.kind == _INFINITY) | (a.kind == _UNWRITTEN)).any():
-            raise Undecided("a maximum with ∞, or with what nothing was written to")
+            raise Undecided("a maximum with ∞, or with a value that was never written")
         is_number = a.kind == _NUMBER
         count = is_number.sum(axis)
         drawn = np.where(is_number, _mix(a.exponent), 0).sum(axis) % Q

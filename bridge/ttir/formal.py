@@ -115,7 +115,7 @@ class FormalDomain(ObjectDomain):
         )
         return found
 
-    def settled(self, a: Array) -> Array:
+    def settle(self, a: Array) -> Array:
         # Sums are known by the logarithms that are kept, before quotients by them.
         logs = np.frompyfunc(lambda x: self._settled_log(x) if type(x) is Log else x, 1, 1)
         quotients = np.frompyfunc(
@@ -157,7 +157,7 @@ class FormalDomain(ObjectDomain):
             return x
         shift, name = found
         by = exponent(polynomial_of(shift).plus(name.times(LOG2E_NUMBER), -1), self._apart)
-        return plain(x.top.shifted(by))
+        return plain(x.top.shift(by))
 
     # ------------------------------------------------------------------------------ elements
 
@@ -213,14 +213,14 @@ class FormalDomain(ObjectDomain):
                 factor, top, bottom = (c, a, b) if type(x) is Quotient else (a, c, d)
                 shift = shift_between(factor, bottom)
                 if shift is not None:
-                    return plain(top.shifted(shift))
+                    return plain(top.shift(shift))
             return Quotient(a.times(c), b.times(d))
         return plain(exponentials(x).times(exponentials(y)))
 
     def divide_one(self, x: Any, y: Any) -> Any:
         if type(x) is float or type(y) is float:
             if x is None or y is None or math.inf in (x, y) or -math.inf in (x, y):
-                raise Undecided("a quotient with ∞, or with what nothing was written to")
+                raise Undecided("a quotient with ∞, or with a value that was never written")
             return math.nan
         if isinstance(y, Polynomial) and y.number:
             return self.multiply_one(x, Polynomial.constant(1 / Fraction(y.number)))
@@ -228,7 +228,7 @@ class FormalDomain(ObjectDomain):
         (a, b), (c, d) = top, bottom
         known = self._log_sum_exps.get(c)
         if known is not None:
-            inverse = self.exp2_one(known.times(LOG2E_NUMBER).scaled(-1))
+            inverse = self.exp2_one(known.times(LOG2E_NUMBER).scale(-1))
             return self.multiply_one(x, inverse)
         self._check_positive(c)
         return Quotient(a.times(d), b.times(c))
@@ -251,7 +251,7 @@ class FormalDomain(ObjectDomain):
                 raise Undecided("2 to the power of ∞")
             return ZERO if x == -math.inf else x
         if type(x) is Log and not x.natural:
-            return plain(x.of.shifted(exponent(x.shift, self._apart)))
+            return plain(x.of.shift(exponent(x.shift, self._apart)))
         if type(x) is not Polynomial:
             raise Undecided(f"2 to the power of {self.element_text(x)}")
         key = exponent(x, self._apart)
@@ -272,7 +272,7 @@ class FormalDomain(ObjectDomain):
 
     def compare_one(self, predicate: str, x: Any, y: Any) -> bool:
         if x is None or y is None:
-            raise Undecided("what nothing was written to")
+            raise Undecided("a value that was never written")
         if x != x or y != y:
             return predicate[0] == "u"
         if type(x) is float or type(y) is float:
@@ -356,7 +356,7 @@ class FormalDomain(ObjectDomain):
         if a == c and b == d:
             return True
         shift = shift_between(b, d)
-        if shift is not None and a == c.shifted(shift):
+        if shift is not None and a == c.shift(shift):
             return True
         return a.times(d).canonical() == c.times(b).canonical()
 

@@ -96,8 +96,8 @@ class Kernels:
         return out, lse
 
     def decode(self, *given: Any, **named: Any) -> tuple[Tensor, Tensor]:
-        """`backends.kernels.decode` or, with a page table, `paged`, and `combine`; of the arguments
-        of `decode_splits`."""
+        """`backends.kernels.decode` or, with a page table, `decode_paged`, and `combine`; of the
+        arguments of `decode_splits`."""
         return self.combine(*self.decode_splits(*given, **named))
 
     def decode_splits(

@@ -212,11 +212,11 @@ class _Translator:
             case name if name in CONVERSIONS:
                 self.same(operation.result, operation.operands[0])
             case name if name in ARRANGED:
-                self.elements[operation.result] = self.arranged(operation)
+                self.elements[operation.result] = self.arrange(operation)
                 if operation.operands and operation.operands[0] in self.pointers:
                     self.pointers[operation.result] = self.pointers[operation.operands[0]]
             case _:
-                self.define(operation, self.computed(operation), scope)
+                self.define(operation, self.compute(operation), scope)
                 self.oblige(operation, scope)
 
     def oblige(self, operation: Operation, scope: _Scope) -> None:
@@ -224,10 +224,10 @@ class _Translator:
         at, over = self.lanes(operation.result)
         operands = [in_brackets(self.elements[x](at)) for x in operation.operands]
         if operation.name == "math.exp2":
-            scope.obligations.exponents.append(self.guarded(f"{over}P {operands[0]}", scope))
+            scope.obligations.exponents.append(self.guard(f"{over}P {operands[0]}", scope))
         value = in_brackets(self.elements[operation.result](at))
         for condition in integer_conditions(operation, operands, value):
-            scope.obligations.integers.append(self.guarded(f"{over}{condition}", scope))
+            scope.obligations.integers.append(self.guard(f"{over}{condition}", scope))
 
     def lanes(self, value: Value) -> tuple[tuple[str, ...], str]:
         """Names for the indices of a value, and the quantifiers over them."""
@@ -235,7 +235,7 @@ class _Translator:
         at = _INDICES[: len(shape)]
         return at, lanes(at, [self.size(n) for n in shape])
 
-    def guarded(self, condition: str, scope: _Scope) -> str:
+    def guard(self, condition: str, scope: _Scope) -> str:
         """The condition, asked for unless the program has returned before."""
         if scope.in_loop or not self.returned:
             return condition
@@ -246,7 +246,7 @@ class _Translator:
         if operand in self.pointers:
             self.pointers[result] = self.pointers[operand]
 
-    def arranged(self, operation: Operation) -> Element:
+    def arrange(self, operation: Operation) -> Element:
         """Elements of an operation that computes nothing."""
         operands = [self.elements[x] for x in operation.operands]
         match operation.name:
@@ -308,7 +308,7 @@ class _Translator:
     def size(self, n: int) -> str:
         return f"a.{self.sizes[n]}" if n in self.sizes else str(n)
 
-    def computed(self, operation: Operation) -> Element:
+    def compute(self, operation: Operation) -> Element:
         """Elements of an operation that gets a definition."""
         operands = [self.elements[x] for x in operation.operands]
         name = operation.name
@@ -373,7 +373,7 @@ class _Translator:
 
         self.define(operation, read, scope)
         asked = f"{over}P.{base} {access(at)}"
-        scope.obligations.accesses.append(self.guarded(asked, scope))
+        scope.obligations.accesses.append(self.guard(asked, scope))
 
     def store(self, operation: Operation, scope: _Scope) -> None:
         if scope.in_loop:
@@ -394,9 +394,7 @@ class _Translator:
             f"  fun {' '.join(at)} => ⟨⟨{parts[0]}, {parts[1]}⟩, {parts[2]}⟩"
         )
         element = " ".join([name, scope.arguments, *at])
-        scope.obligations.accesses.append(
-            self.guarded(f"{over}P.{base} ({element}).toAccess", scope)
-        )
+        scope.obligations.accesses.append(self.guard(f"{over}P.{base} ({element}).toAccess", scope))
 
     def define(self, operation: Operation, element: Element, scope: _Scope) -> None:
         value = operation.result
@@ -483,7 +481,7 @@ class _Translator:
         for conditions, condition in scope.obligations.of_loop(
             inner.obligations, prefix, scope.arguments
         ):
-            conditions.append(self.guarded(condition, scope))
+            conditions.append(self.guard(condition, scope))
         for result, part in zip(operation.results, parts, strict=True):
             self.elements[result] = _part(f"({prefix}result {scope.arguments}){part}")
 

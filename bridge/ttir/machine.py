@@ -204,7 +204,7 @@ class Machine:
                 return mark
             equal = name == "arith.cmpi" and operation.word("predicate")[0] in "uen"
             if not mark.overflowed or (name not in integers.UNSIGNED and not equal):
-                raise self._used(mark, operation)
+                raise self._error_of_use(mark, operation)
         return None
 
     def _has_zero(self, operation: Operation) -> bool:
@@ -214,10 +214,10 @@ class Machine:
             for value in operation.operands
         )
 
-    def _used(self, mark: Mark, operation: Operation) -> Exception:
+    def _error_of_use(self, mark: Mark, operation: Operation) -> Exception:
         """What is raised where an operation uses a marked integer as a number."""
         if not mark.overflowed:
-            return Undecided(f"what a masked load left open, at {mark.operation.location}")
+            return Undecided(f"a value that a masked load left open, at {mark.operation.location}")
         detail = f"its result is used as a number at {operation.location}"
         return Violation("overflow", detail, mark.operation, mark.program, mark.element)
 
@@ -240,7 +240,7 @@ class Machine:
         """An integer that a loop or branch goes by."""
         mark = self.marks.get(value.number)
         if mark is not None:
-            raise self._used(mark, operation)
+            raise self._error_of_use(mark, operation)
         return int(self._of(value))
 
     def _for(self, operation: Operation) -> None:

@@ -144,10 +144,10 @@ class Memory:
         buffer.stored_before[places] = -1
 
     def settle(self) -> None:
-        """`Domain.settled` of all numbers."""
+        """`Domain.settle` of all numbers."""
         for buffer in self._buffers.values():
             if buffer.is_float:
-                buffer.values = self.domain.settled(buffer.values)
+                buffer.values = self.domain.settle(buffer.values)
 
     def programs(self, tensor: Tensor) -> Array:
         """The numbers of the programs that last stored to the elements of a tensor, −1: none."""

@@ -272,7 +272,7 @@ def _uitofp(machine: Machine, operation: Operation, a: Array) -> Any:
 
 def _addptr(machine: Machine, operation: Operation, a: Any, b: Array) -> Any:
     if not isinstance(a, Pointers):
-        raise Undecided("an offset to what is no pointer")
+        raise Undecided("an offset to something other than a pointer")
     return Pointers(a.region, a.offsets + b)
 
 

@@ -86,7 +86,7 @@ class _Parser(Reader):
         self.scopes.pop()
         self.blocks.pop()
 
-    def carried(self, name: str, type: Type, location: Location) -> Value:
+    def define_carried(self, name: str, type: Type, location: Location) -> Value:
         """A value that a loop carries: it is printed without a location, but under the name of its
         variable."""
         base = _NUMBERED.sub("", name)
@@ -105,18 +105,18 @@ class _Parser(Reader):
                     self.location()
                 else:
                     self.attribute()
-            elif self.taken("module"):
+            elif self.accept("module"):
                 if self.token.kind == "symbol":
                     self.at += 1
-                if self.taken("attributes"):
+                if self.accept("attributes"):
                     self.need("{")
                     self.dictionary()
                 self.need("{")
                 inside = True
-            elif self.taken("tt.func"):
+            elif self.accept("tt.func"):
                 function = self.function()
                 functions[function.name] = function
-            elif inside and self.taken("}"):
+            elif inside and self.accept("}"):
                 inside = False
                 self.location()
             else:
@@ -132,8 +132,8 @@ class _Parser(Reader):
         with self.scope():
             self.need("(")
             given = self.list_of(self.argument, ")")
-            results = self.types() if self.taken("->") else []
-            if self.taken("attributes"):
+            results = self.types() if self.accept("->") else []
+            if self.accept("attributes"):
                 self.need("{")
                 self.dictionary()
             self.need("{")
@@ -147,7 +147,7 @@ class _Parser(Reader):
         name = self.of("value")[1:]
         self.need(":")
         type = self.type()
-        attributes = self.dictionary() if self.taken("{") else {}
+        attributes = self.dictionary() if self.accept("{") else {}
         return self.define(name, type, self.location()), attributes
 
     def region(self, label: str, arguments: list[Value]) -> list[Block]:
@@ -155,11 +155,11 @@ class _Parser(Reader):
         these arguments, unless one is printed."""
         blocks: list[Block] = []
         known = self.blocks[-1]
-        while not self.taken("}"):
+        while not self.accept("}"):
             if self.token.kind == "label":
                 label = self.take().text[1:]
                 arguments = []
-                if self.taken("("):
+                if self.accept("("):
                     arguments = [value for value, _ in self.list_of(self.argument, ")")]
                 self.need(":")
                 block = known.setdefault(label, Block(label, [], []))
@@ -211,11 +211,11 @@ class _Parser(Reader):
         names: list[str] = []
         while self.token.kind == "value":
             name = self.take().text[1:]
-            if self.taken(":"):
+            if self.accept(":"):
                 names += [f"{name}#{i}" for i in range(int(self.of("number")))]
             else:
                 names.append(name)
-            if not self.taken(","):
+            if not self.accept(","):
                 self.need("=")
                 break
         return names
@@ -241,18 +241,18 @@ class _Parser(Reader):
             operation.operands.append(self.use())
         pairs: list[tuple[str, Value]] = []
         types: list[Type] = []
-        if self.taken("iter_args"):
+        if self.accept("iter_args"):
             self.need("(")
             pairs = self.assignments()
             self.need("->")
             types = self.types()
-        type = self.type() if self.taken(":") else Scalar("index")
+        type = self.type() if self.accept(":") else Scalar("index")
         operation.operands += [value for _, value in pairs]
         self.need("{")
         with self.scope():
             where = self.location_ahead()
             given = [(number, type), *((n, t) for (n, _), t in zip(pairs, types, strict=True))]
-            arguments = [self.carried(name, kind, where) for name, kind in given]
+            arguments = [self.define_carried(name, kind, where) for name, kind in given]
             operation.regions.append(self.region("", arguments))
         self.tail(operation)
         return types
@@ -279,7 +279,7 @@ class _Parser(Reader):
         with self.scope():
             where = self.location_ahead()
             named = zip(pairs, before, strict=True)
-            arguments = [self.carried(name, kind, where) for (name, _), kind in named]
+            arguments = [self.define_carried(name, kind, where) for (name, _), kind in named]
             operation.regions.append(self.region("", arguments))
         self.need("do")
         self.need("{")
@@ -291,34 +291,34 @@ class _Parser(Reader):
     def conditional(self, operation: Operation) -> list[Type]:
         """`scf.if`: one region or two."""
         operation.operands = [self.use()]
-        types = self.types() if self.taken("->") else []
+        types = self.types() if self.accept("->") else []
         while True:
             self.need("{")
             with self.scope():
                 operation.regions.append(self.region("", []))
-            if not self.taken("else"):
+            if not self.accept("else"):
                 break
         self.tail(operation)
         return types
 
     def tail(self, operation: Operation) -> None:
         """Attributes after a region: `attributes {…}` or `{…}`."""
-        if self.taken("attributes") or self.token.text == "{":
+        if self.accept("attributes") or self.token.text == "{":
             self.need("{")
             operation.attributes |= self.dictionary()
 
     def constant(self, operation: Operation) -> list[Type]:
-        if self.taken("{"):
+        if self.accept("{"):
             operation.attributes |= self.dictionary()
         if self.token.text in ("true", "false"):
             operation.attributes["value"] = self.take().text == "true"
-            return [self.type()] if self.taken(":") else [_I1]
+            return [self.type()] if self.accept(":") else [_I1]
         given: list[Token] = []
         several = False
-        if self.taken("dense"):
+        if self.accept("dense"):
             self.need("<")
             several = self.token.text == "["
-            while not self.taken(">"):
+            while not self.accept(">"):
                 token = self.take()
                 if token.kind in ("number", "word"):
                     given.append(token)
@@ -345,7 +345,7 @@ class _Parser(Reader):
         self.items(operation, words)
         operands: list[Type] = []
         results: list[Type] | None = None
-        if self.taken(":"):
+        if self.accept(":"):
             operands, results = self.signature()
             self.agree(operation, operands, results)
         name = operation.name
@@ -357,7 +357,7 @@ class _Parser(Reader):
             operation.attributes["words"] = words
         if results is not None:
             return results
-        return self.inferred(operation, operands)
+        return self.infer_types(operation, operands)
 
     def items(self, operation: Operation, words: list[Attribute]) -> None:
         """What stands between an operation's name and the colon before its types."""
@@ -378,7 +378,7 @@ class _Parser(Reader):
                 attributes.update([self.entry()])
             elif token.kind == "word" and self.next_is("<"):
                 self.at += 1
-                attributes[token.text] = self.skipped()[1:-1]
+                attributes[token.text] = self.skip_brackets()[1:-1]
             elif token.kind in ("word", "string"):
                 words.append(self.take().text.strip('"'))
             elif token.kind == "number":
@@ -392,7 +392,7 @@ class _Parser(Reader):
                 self.need(">")
             elif token.text == "(" and self.next_is("{"):
                 self.at += 1
-                operation.regions += self.list_of(self.braced, ")")
+                operation.regions += self.list_of(self.braced_blocks, ")")
             elif token.text in ("(", "["):
                 before = len(operation.operands)
                 self.at += 1
@@ -400,10 +400,10 @@ class _Parser(Reader):
                 self.need(")" if token.text == "(" else "]")
                 if token.text == "[":
                     operation.groups.append(len(operation.operands) - before)
-            elif not self.taken(","):
+            elif not self.accept(","):
                 raise self.error("an operand or attribute")
 
-    def braced(self) -> list[Block]:
+    def braced_blocks(self) -> list[Block]:
         self.need("{")
         with self.scope():
             return self.region("", [])
@@ -411,10 +411,10 @@ class _Parser(Reader):
     def successor(self) -> Successor:
         block = self.blocks[-1].setdefault(self.token.text[1:], Block(self.take().text[1:], [], []))
         operands: list[Value] = []
-        if self.taken("("):
+        if self.accept("("):
             while self.token.kind == "value":
                 operands.append(self.use())
-                self.taken(",")
+                self.accept(",")
             self.need(":")
             self.list_of(self.type, ")")
         return Successor(block, operands)
@@ -432,7 +432,7 @@ class _Parser(Reader):
                 f"{printed}, which are of types {', '.join(map(str, own))}"
             )
 
-    def inferred(self, operation: Operation, printed: list[Type]) -> list[Type]:
+    def infer_types(self, operation: Operation, printed: list[Type]) -> list[Type]:
         """The types of the results, where they are not printed after an arrow."""
         name = operation.name
         if name in ("arith.cmpi", "arith.cmpf"):

@@ -70,7 +70,7 @@ class Polynomial:
                 terms.pop(monomial, None)
         return Polynomial(terms)
 
-    def scaled(self, factor: Coefficient) -> Polynomial:
+    def scale(self, factor: Coefficient) -> Polynomial:
         if not factor:
             return ZERO
         return Polynomial({m: c * factor for m, c in self.terms.items()})
@@ -78,7 +78,7 @@ class Polynomial:
     def times(self, other: Polynomial) -> Polynomial:
         for one, another in ((self, other), (other, self)):
             if one.number is not None:
-                return another if one.number == 1 else another.scaled(one.number)
+                return another if one.number == 1 else another.scale(one.number)
         terms: dict[Monomial, Coefficient] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
@@ -200,7 +200,7 @@ class Exponentials:
                     terms.pop(both, None)
         return Exponentials(terms)
 
-    def shifted(self, by: Exponent) -> Exponentials:
+    def shift(self, by: Exponent) -> Exponentials:
         """self · 2^by."""
         return Exponentials({together(key, by): c for key, c in self.terms.items()})
 

@@ -53,7 +53,7 @@ class Reader:
         self.at += 1
         return token
 
-    def taken(self, text: str) -> bool:
+    def accept(self, text: str) -> bool:
         """Whether this came, and it is behind us."""
         if self.token.text == text and self.token.kind in ("mark", "word"):
             self.at += 1
@@ -61,7 +61,7 @@ class Reader:
         return False
 
     def need(self, text: str) -> None:
-        if not self.taken(text):
+        if not self.accept(text):
             raise self.error(f"'{text}'")
 
     def of(self, kind: str) -> str:
@@ -75,7 +75,7 @@ class Reader:
     def list_of(self, item: Callable[[], T], close: str) -> list[T]:
         """Items between commas, and what closes them."""
         found: list[T] = []
-        while not self.taken(close):
+        while not self.accept(close):
             if found:
                 self.need(",")
             found.append(item())
@@ -88,7 +88,7 @@ class Reader:
         if token.kind == "alias":
             self.need("<")
             inner = self.tile() if self.token.kind == "number" else self.type()
-            while self.taken(","):
+            while self.accept(","):
                 self.attribute()
             self.need(">")
             if token.text == "!tt.ptr" and not isinstance(inner, Descriptor):
@@ -126,18 +126,18 @@ class Reader:
 
     def types(self) -> list[Type]:
         """One type, or several in parentheses."""
-        if self.taken("("):
+        if self.accept("("):
             return self.list_of(self.type, ")")
         return [self.type()]
 
     def signature(self) -> tuple[list[Type], list[Type] | None]:
         """What follows a colon: types of operands, and after an arrow those of results."""
         operands = self.types()
-        while self.taken(",") or self.taken("*"):
+        while self.accept(",") or self.accept("*"):
             operands += self.types()
-        if self.taken("->") or self.taken("to"):
+        if self.accept("->") or self.accept("to"):
             results = self.types()
-            while self.taken(","):
+            while self.accept(","):
                 results += self.types()
             return operands, results
         return operands, None
@@ -152,12 +152,12 @@ class Reader:
         if self.token.kind not in ("word", "string"):
             raise self.error("an attribute's name")
         name = self.take().text.strip('"')
-        return name, self.attribute() if self.taken("=") else True
+        return name, self.attribute() if self.accept("=") else True
 
     def attribute(self) -> Attribute:
         token = self.take()
         if token.kind == "number":
-            type = self.type() if self.taken(":") else None
+            type = self.type() if self.accept(":") else None
             return self.number(token, type)
         if token.text in ("true", "false"):
             return token.text == "true"
@@ -168,24 +168,24 @@ class Reader:
         if token.text == "array":
             self.need("<")
             self.type()
-            return self.list_of(self.attribute, ">") if self.taken(":") else self.closed()
+            return self.list_of(self.attribute, ">") if self.accept(":") else self.close()
         if token.kind in ("string", "symbol"):
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
-            found = token.text + self.skipped()
+            found = token.text + self.skip_brackets()
             # `dense<16> : tensor<1xi32>`: a hint of Triton's. Of other words a colon says what
             # types the operation has.
-            if token.text == "dense" and self.taken(":"):
+            if token.text == "dense" and self.accept(":"):
                 self.type()
             return found
         self.at -= 1
         raise self.error("an attribute")
 
-    def closed(self) -> list[Attribute]:
+    def close(self) -> list[Attribute]:
         self.need(">")
         return []
 
-    def skipped(self) -> str:
+    def skip_brackets(self) -> str:
         """What stands in < … >, as text, if such a thing comes."""
         if self.token.text != "<":
             return ""
@@ -234,7 +234,7 @@ class Reader:
             self.need(")")
             return Location(inner.frames + outer.frames)
         if token.text == "fused":
-            self.skipped()
+            self.skip_brackets()
             self.need("[")
             parts = self.list_of(self.place, "]")
             return next((part for part in parts if part.frames), Location())
@@ -242,16 +242,16 @@ class Reader:
             self.at -= 1
             raise self.error("a location")
         text = token.text[1:-1]
-        if self.taken(":"):
+        if self.accept(":"):
             line = int(self.of("number"))
-            column = int(self.of("number")) if self.taken(":") else 0
-            if self.taken("to"):
+            column = int(self.of("number")) if self.accept(":") else 0
+            if self.accept("to"):
                 # A range of lines: MLIR 20 and later.
-                while self.taken(":") or self.token.kind == "number":
+                while self.accept(":") or self.token.kind == "number":
                     self.at += self.token.kind == "number"
             return Location((Frame(text, line, column, None),))
         inner = Location()
-        if self.taken("("):
+        if self.accept("("):
             inner = self.place()
             self.need(")")
         first = inner.frames[:1] or (Frame("", 0, 0, None),)

@@ -72,12 +72,12 @@ class Runner:
         return ScoreOptions(self.scale(vector.scale), **given, **more)
 
     def scale(self, scale: Exact) -> float:
-        """|scale|, as it is given to a kernel: `turned` below sees to its sign."""
+        """|scale|, as it is given to a kernel: `apply_sign` below sees to its sign."""
         natural = abs(float(scale)) * math.log(2.0)
         self.domain.known.append((natural, single(_natural(abs(scale)))))
         return natural
 
-    def turned(self, vector: Any, numbers: Any) -> Any:
+    def apply_sign(self, vector: Any, numbers: Any) -> Any:
         """The queries, negated where scale < 0, as the launchers do with a copy of them."""
         return numbers if vector.scale >= 0 else _negate(numbers)
 
@@ -88,7 +88,7 @@ class Runner:
         sizes (batch, heads, heads of keys)."""
         batch, heads, kv_heads = sizes
         tensors = (
-            self.tensor(self.turned(vector, q), batch, heads, vector.q_len, vector.head_dim),
+            self.tensor(self.apply_sign(vector, q), batch, heads, vector.q_len, vector.head_dim),
             self.tensor(k, batch, kv_heads, vector.kv_len, vector.head_dim),
             self.tensor(v, batch, kv_heads, vector.kv_len, vector.value_dim),
         )
@@ -97,7 +97,7 @@ class Runner:
             return *self.kernels.decode(*tensors, options, splits=self.splits), tensors
         return *self.kernels.forward(*tensors, options), tensors
 
-    def combined(self, *parts: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def combine(self, *parts: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """What the combining kernel makes of outputs and log-sum-exps of like shapes."""
         stacked = [
             self.memory.tensor(np.stack([np.asarray(self.memory.read(x)) for x in tensors]))
@@ -105,7 +105,7 @@ class Runner:
         ]
         return self.kernels.combine(*stacked)
 
-    def compared(
+    def compare(
         self, expected: Sequence[Row | State], out: Tensor, lse: Tensor, name: str
     ) -> Iterator[str]:
         """A sentence for each number of rows that is not the expected one."""

@@ -82,7 +82,7 @@ def differences(
             yield from _cascade(runner, vector)
         case MergeVector():
             out, lse = _merge_tree(runner, vector, vector.tree)
-            yield from runner.compared([vector.expected], out[0, 0], lse[0, 0], "merged")
+            yield from runner.compare([vector.expected], out[0, 0], lse[0, 0], "merged")
         case CacheVector():
             yield from _cache(runner, vector)
         case GradientVector():
@@ -122,11 +122,11 @@ def _heads(
     heads = sizes[1]
     for number, rows in enumerate(expected):
         place = (number // heads, number % heads)
-        yield from runner.compared(rows, out[place], lse[place], f"head {number}")
+        yield from runner.compare(rows, out[place], lse[place], f"head {number}")
 
 
 def _varlen(runner: Runner, vector: VarlenVector) -> Iterator[str]:
-    q = runner.tensor(runner.turned(vector, vector.q), len(vector.q), 1, vector.head_dim)
+    q = runner.tensor(runner.apply_sign(vector, vector.q), len(vector.q), 1, vector.head_dim)
     k = runner.tensor(vector.k, len(vector.k), 1, vector.head_dim)
     v = runner.tensor(vector.v, len(vector.v), 1, vector.value_dim)
     cu_q, cu_k = (
@@ -139,7 +139,7 @@ def _varlen(runner: Runner, vector: VarlenVector) -> Iterator[str]:
     bounds: dict[str, Any] = {} if window is None else {"left": window.left, "right": window.right}
     options = ScoreOptions(runner.scale(vector.scale), **bounds)
     out, lse = runner.kernels.varlen(q, k, v, sequences, options)
-    yield from runner.compared(vector.expected, out[:, 0], lse[0], "packed")
+    yield from runner.compare(vector.expected, out[:, 0], lse[0], "packed")
 
 
 def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
     batch, longest = len(vector.q), max(map(len, vector.tables))
     table = [[*row, *[0] * (longest - len(row))] for row in vector.tables]
     out, lse = runner.kernels.decode(
-        runner.tensor(runner.turned(vector, vector.q), batch, 1, 1, vector.head_dim),
+        runner.tensor(runner.apply_sign(vector, vector.q), batch, 1, 1, vector.head_dim),
         runner.tensor(vector.k, pages, 1, size, vector.head_dim),
         runner.tensor(vector.v, pages, 1, size, vector.value_dim),
         ScoreOptions(runner.scale(vector.scale)),
@@ -155,7 +155,7 @@ def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
         kv_lens=torch.tensor(vector.lengths, dtype=torch.int32),
         page_table=torch.tensor(table, dtype=torch.int32).reshape(batch, longest),
     )
-    yield from runner.compared(vector.expected, out[:, 0, 0], lse[:, 0, 0], "paged")
+    yield from runner.compare(vector.expected, out[:, 0, 0], lse[:, 0, 0], "paged")
 
 
 def _gradient(runner: Runner, vector: GradientVector) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _cascade(runner: Runner, vector: CascadeVector) -> Iterator[str]:
     batch, longest = len(vector.q), max(map(len, vector.suffix_k))
     prefix, dim, value_dim = len(vector.prefix_k), vector.head_dim, vector.value_dim
     options = ScoreOptions(runner.scale(vector.scale))
-    q = runner.turned(vector, vector.q)
+    q = runner.apply_sign(vector, vector.q)
     out, lse = runner.kernels.forward(
         runner.tensor(q, 1, 1, batch, dim),
         runner.tensor(vector.prefix_k, 1, 1, prefix, dim),
@@ -213,8 +213,8 @@ def _cascade(runner: Runner, vector: CascadeVector) -> Iterator[str]:
         kv_lens=torch.tensor([*map(len, vector.suffix_k)], dtype=torch.int32),
     )
     first = (out.view(batch, 1, 1, value_dim), lse.view(batch, 1, 1))
-    out, lse = runner.combined(first, own)
-    yield from runner.compared(vector.expected, out[:, 0, 0], lse[:, 0, 0], "cascade")
+    out, lse = runner.combine(first, own)
+    yield from runner.compare(vector.expected, out[:, 0, 0], lse[:, 0, 0], "cascade")
 
 
 def _attend_scores(runner: Runner, keys: Sequence[Key], value_dim: int) -> tuple[Tensor, Tensor]:
@@ -235,7 +235,7 @@ def _merge_tree(runner: Runner, vector: MergeVector, tree: Tree) -> tuple[Tensor
     """A block by the decoding kernel, two trees by the combining one."""
     if isinstance(tree, int):
         return _attend_scores(runner, vector.blocks[tree], vector.value_dim)
-    return runner.combined(*(_merge_tree(runner, vector, part) for part in tree))
+    return runner.combine(*(_merge_tree(runner, vector, part) for part in tree))
 
 
 def _cache(runner: Runner, vector: CacheVector) -> Iterator[str]:
@@ -245,4 +245,4 @@ def _cache(runner: Runner, vector: CacheVector) -> Iterator[str]:
         if number:
             keys = vector.edits[number - 1].apply(keys)
         out, lse = _attend_scores(runner, keys, vector.value_dim)
-        yield from runner.compared([state], out[0, 0], lse[0, 0], f"after change {number}")
+        yield from runner.compare([state], out[0, 0], lse[0, 0], f"after change {number}")

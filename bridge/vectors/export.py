@@ -170,7 +170,7 @@ def _gradients(vector: GradientVector) -> dict[str, Any]:
     """By queries and keys for a kernel with weights e^score: times ln 2 in the exact model."""
     found = {}
     with localcontext(prec=_DIGITS):
-        for name, part in vector.expected.named().items():
+        for name, part in vector.expected.by_name().items():
             shape, inner = [], part
             while isinstance(inner, tuple):
                 shape.append(len(inner))

@@ -53,9 +53,7 @@ def differences(made: Mapping[str, str], committed: Path) -> list[str]:
         elif fresh[file] != kept[file]:
             pairs = itertools.zip_longest(fresh[file].split(b"\n"), kept[file].split(b"\n"))
             line = next(n for n, (new, old) in enumerate(pairs, 1) if new != old)
-            found.append(
-                f"{file} differs from what the Lean definitions yield, first in line {line}"
-            )
+            found.append(f"{file} differs from the Lean definitions' output, first in line {line}")
     return found
 
 

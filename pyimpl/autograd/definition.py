@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from pyimpl.backends import reference
-from pyimpl.backends.dispatch import Backend, choose_backend, differentiated
+from pyimpl.backends.dispatch import Backend, backend_of_backward, choose_backend
 from pyimpl.internal.arguments import checked_range, compute_dtype, largest_added
 from pyimpl.internal.scores import CHANGES, ScoreOptions, folds_into_query
 
@@ -55,7 +55,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 def warn_of_kernels(backend: Backend, query: Tensor, value: Tensor) -> None:
     """Say, once for a line of the caller's, that the kernels are not what runs."""
-    if choose_backend(differentiated(backend), query, value) == "triton":
+    if choose_backend(backend_of_backward(backend), query, value) == "triton":
         warnings.warn(
             "under torch.func's transforms, with tangents and with create_graph=True attention is "
             "computed by PyTorch, not by Triton's kernels, and holds the matrix of scores",

@@ -83,7 +83,7 @@ def backward(
     `out` and `grad_lse` are not read then.
     """
     asked = backend
-    backend = choose_backend(differentiated(backend), query, value)
+    backend = choose_backend(backend_of_backward(backend), query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
         from pyimpl.backends.kernels.hopper import choice
@@ -137,7 +137,7 @@ def _by_gluon(
     return kernel(query, key, value, options)
 
 
-def differentiated(backend: Backend) -> Backend:
+def backend_of_backward(backend: Backend) -> Backend:
     """The backend of the backward pass of what this one has computed: where no Gluon kernel takes
     it, the Triton kernels do."""
     return "triton" if backend == "gluon" else backend
@@ -175,11 +175,11 @@ def triton_installed() -> bool:
 
 def _why_not(query: Tensor, value: Tensor) -> str | None:
     """The sentence that says why the kernels cannot take tensors of this kind, or None."""
-    return _asked()(query, value)
+    return _import_why_not()(query, value)
 
 
 @functools.cache
-def _asked() -> Callable[[Tensor, Tensor], str | None]:
+def _import_why_not() -> Callable[[Tensor, Tensor], str | None]:
     """Who knows. An import in each call would take as long as the answer."""
     from pyimpl.backends.kernels.parts.launch import why_not
 

@@ -18,7 +18,7 @@ Description = dict[str, Any]
 T = TypeVar("T")
 
 
-def agreed(
+def agree(
     function: str,
     processes: Processes | Grid,
     check: bool,

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed.agreement import agreed, is_checked
+from pyimpl.distributed.agreement import agree, is_checked
 from pyimpl.distributed.arguments import describe, prepare
 from pyimpl.distributed.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring, attend
@@ -85,7 +85,7 @@ def ring_attention(
         within the group's timeout.
     """
     processes = processes_of(group)
-    ready = agreed(
+    ready = agree(
         "ring_attention",
         processes,
         is_checked(check, query),

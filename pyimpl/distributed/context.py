@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from pyimpl.distributed.agreement import agreed, digest, is_checked
+from pyimpl.distributed.agreement import agree, digest, is_checked
 from pyimpl.distributed.attention import ring_attention
 from pyimpl.distributed.passing import Grid, grid_of, outside_of_graphs, processes_of
 from pyimpl.distributed.shards import Shards
@@ -116,14 +116,14 @@ class ContextParallel:
     ) -> T:
         """What `prepare` returns, of which the tensors `same`, by name, have to be the same in
         every process, all of which call `function` with a tensor `given`. Raises as
-        `agreement.agreed` does."""
+        `agreement.agree` does."""
 
-        def checked() -> T:
+        def check_and_prepare() -> T:
             self._checked_grid()
             return prepare()
 
-        return agreed(
-            function, self._grid(), is_checked(self.check, given), checked,
+        return agree(
+            function, self._grid(), is_checked(self.check, given), check_and_prepare,
             lambda found: {f"the digest of {name}": digest(x) for name, x in same(found).items()},
         )  # fmt: skip
 

@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend, choose_backend
-from pyimpl.distributed.agreement import Description, agreed, digest, is_checked
+from pyimpl.distributed.agreement import Description, agree, digest, is_checked
 from pyimpl.distributed.arguments import Prepared, check_shards, describe
 from pyimpl.distributed.blocks import Sequence
-from pyimpl.distributed.passing import Processes, outside_of_graphs, processes_of, told
+from pyimpl.distributed.passing import Processes, name_processes, outside_of_graphs, processes_of
 from pyimpl.distributed.ring import Ring
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal import arguments as check_arguments
@@ -75,7 +75,7 @@ def decode_attention(
         As `ring_attention`; NotImplementedError also where a gradient is asked for.
     """
     processes = processes_of(group)
-    ready = agreed(
+    ready = agree(
         "decode_attention",
         processes,
         is_checked(check, query),
@@ -149,7 +149,7 @@ def _decode(
     )  # fmt: skip
     parts = [torch.empty_like(message) for _ in range(processes.count)]
     others = [r for r in range(processes.count) if r != processes.rank]
-    with told(processes.rank, others):
+    with name_processes(processes.rank, others):
         dist.all_gather(parts, message, group=processes.group)
     if options.sinks is not None:
         # One more part, without a value.

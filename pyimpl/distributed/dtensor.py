@@ -56,7 +56,7 @@ class Part:
         """The axes of key and value."""
         return (0, 1 if self.kv_heads is None else None, None)
 
-    def placed(self, axes: Axes) -> list[Placement]:
+    def placements(self, axes: Axes) -> list[Placement]:
         """How a tensor with these axes lies where this part is computed."""
         dims = (None if role is None else axes[role] for role in self.roles)
         return [Replicate() if dim is None else Shard(dim) for dim in dims]
@@ -67,7 +67,7 @@ class Part:
         if not isinstance(tensor, DTensor):
             everywhere = [Replicate()] * self.mesh.ndim
             tensor = DTensor.from_local(tensor, self.mesh, everywhere, run_check=False)
-        return tensor.redistribute(placements=self.placed(axes)).to_local()
+        return tensor.redistribute(placements=self.placements(axes)).to_local()
 
     def local_keys(self, tensor: Tensor) -> Tensor:
         """The same of key or value."""
@@ -99,7 +99,7 @@ class Part:
         processes where it has to be."""
         placed = [
             Partial() if role is not None and axes[role] is None else placement
-            for role, placement in zip(self.roles, self.placed(axes), strict=True)
+            for role, placement in zip(self.roles, self.placements(axes), strict=True)
         ]
         whole = DTensor.from_local(
             local, self.mesh, placed, run_check=False, shape=of.shape, stride=of.stride()
@@ -122,7 +122,7 @@ class Part:
     def output(self, local: Tensor, like: Tensor) -> DTensor:
         """An output of the queries of this part, of the shape and strides of `like`, the whole."""
         return DTensor.from_local(
-            local, self.mesh, self.placed(QUERY), run_check=False,
+            local, self.mesh, self.placements(QUERY), run_check=False,
             shape=like.shape, stride=like.stride(),
         )  # fmt: skip
 
@@ -156,7 +156,7 @@ def part_of(query: Tensor, key: Tensor, value: Tensor) -> Part:
     divided = [[n for n, role in enumerate(roles) if role == which] for which in QUERY]
     batch, heads, q_len, _ = query.shape
     batches, own, rows = (
-        _held(size, mesh, numbers)
+        _local_range(size, mesh, numbers)
         for size, numbers in zip((batch, heads, q_len), divided, strict=True)
     )
     processes = torch.Size([mesh.size(n) for n in divided[HEADS]]).numel()
@@ -191,7 +191,7 @@ def _role(named: dict[str, DTensor], number: int) -> int | None:
     return next(iter(dims), None)
 
 
-def _held(size: int, mesh: DeviceMesh, numbers: list[int]) -> range:
+def _local_range(size: int, mesh: DeviceMesh, numbers: list[int]) -> range:
     """Which of `size` this process holds, where these dimensions of the mesh divide them, one after
     another, as `torch.chunk` does."""
     held, here = range(size), mesh.get_coordinate()

@@ -45,7 +45,7 @@ class Processes:
         if self.group is None:
             return [mine]
         found: list[Any] = [None] * self.count
-        with told(self.rank, [r for r in range(self.count) if r != self.rank]):
+        with name_processes(self.rank, [r for r in range(self.count) if r != self.rank]):
             dist.all_gather_object(found, mine, group=self.group)
         return found
 
@@ -65,7 +65,7 @@ class Processes:
         others = sorted({n % self.count for n, x in (*sent, *received) if x.numel()})
         posted = Posted(self, others, [x for _, x in (*sent, *received)])
         if operations:
-            with told(self.rank, others):
+            with name_processes(self.rank, others):
                 posted.works = list(dist.batch_isend_irecv(operations))
         return posted
 
@@ -85,7 +85,7 @@ class Grid:
 
 
 @contextmanager
-def told(rank: int, others: Sequence[int]) -> Iterator[None]:
+def name_processes(rank: int, others: Sequence[int]) -> Iterator[None]:
     """A block whose errors of communication name the processes."""
     try:
         yield
@@ -106,7 +106,7 @@ class Posted:
 
     def wait(self) -> None:
         """Until all is sent and received."""
-        with told(self.processes.rank, self.others):
+        with name_processes(self.processes.rank, self.others):
             for work in self.works:
                 work.wait()
         self.tensors = []

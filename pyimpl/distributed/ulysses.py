@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed.agreement import agreed, is_checked
+from pyimpl.distributed.agreement import agree, is_checked
 from pyimpl.distributed.arguments import Prepared, describe, prepare
 from pyimpl.distributed.passing import Grid, Processes, exchange, grid_of, outside_of_graphs
 from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
@@ -75,7 +75,7 @@ def ulysses_attention(
         one of the numbers of heads not.
     """
     grid = grid_of(group)
-    ready = agreed(
+    ready = agree(
         "ulysses_attention",
         grid,
         is_checked(check, query),

@@ -131,7 +131,7 @@ def attention_forward(
         for name, given in (("attention_mask", attention_mask), ("position_bias", position_bias)):
             if given is not None:
                 raise ValueError(f"{name} must be None where cu_seq_lens_q is given")
-        return _packed(query, key, value, cu_seq_lens_q, cu_seq_lens_k, options), None
+        return _attend_packed(query, key, value, cu_seq_lens_q, cu_seq_lens_k, options), None
     bias, mask = position_bias, attention_mask
     if bias is not None and mask is not None and mask.dtype != torch.bool:
         bias, mask = bias + mask, None
@@ -141,7 +141,7 @@ def attention_forward(
     return out.transpose(1, 2).contiguous(), None
 
 
-def _packed(
+def _attend_packed(
     query: Tensor,
     key: Tensor,
     value: Tensor,

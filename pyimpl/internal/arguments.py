@@ -297,7 +297,7 @@ def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool)
     """`given`, floating, in which what is at most −`largest_added` for inputs of this dtype became
     −∞; raises ValueError for NaN, +∞, and what is larger than that, with `finite` also for −∞ and
     what counts as such."""
-    some = _unexpanded(given)
+    some = _unexpand(given)
     if finite and not bool(some.isfinite().all()):
         raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
     if not bool((some < torch.inf).all()):
@@ -321,11 +321,11 @@ def unchecked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: boo
     limit = largest_added(dtype)
     if finite or torch.finfo(given.dtype).max < limit:
         return given
-    some = _unexpanded(given)
+    some = _unexpand(given)
     return some.masked_fill(some <= -limit, -torch.inf).expand_as(given)
 
 
-def _unexpanded(given: Tensor) -> Tensor:
+def _unexpand(given: Tensor) -> Tensor:
     """An expanded tensor without what is repeated."""
     for dim, stride in enumerate(given.stride()):
         if stride == 0 and given.shape[dim] > 1:

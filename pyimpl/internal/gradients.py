@@ -36,7 +36,7 @@ class Gradients(NamedTuple):
     temperature: Tensor | None = None
 
     @implements("Attention.Spec.temperatureVjp")
-    def unfolded(self, query: Tensor, temperature: Tensor, wanted: Wanted) -> Gradients:
+    def unfold(self, query: Tensor, temperature: Tensor, wanted: Wanted) -> Gradients:
         """From gradients by queries that were multiplied by a temperature, those by both (the chain
         rule): dQ = t · dQ', and ⟨dQ', Q⟩ of each head. `query` `[batch, heads, q_len, head_dim]`.
         """

@@ -270,7 +270,7 @@ def folds_into_query(function: Function) -> Function:
         given = dict(zip(parameters[1:], args, strict=False)) | named
         given["options"] = replace(options, temperature=None)
         found = function(scale_by_head(query, options.temperature), **given)
-        return found.unfolded(query, options.temperature, given["wanted"]) if wants else found
+        return found.unfold(query, options.temperature, given["wanted"]) if wants else found
 
     return cast(Function, folding)
 
@@ -313,7 +313,7 @@ def checked_options(
     for change in CHANGES:
         one = given.pop(change.name, None)
         if one is not None:
-            changes[change.name] = _checked(change, one, query, batch, heads, factor)
+            changes[change.name] = _check_change(change, one, query, batch, heads, factor)
     if given:
         raise TypeError(
             f"there is no argument {' or '.join(given)}; those that change the scores are "
@@ -330,7 +330,7 @@ def checked_options(
     )  # fmt: skip
 
 
-def _checked(
+def _check_change(
     change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
 ) -> Any:
     """What was given for a change, as `ScoreOptions` has it."""

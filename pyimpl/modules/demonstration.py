@@ -85,7 +85,7 @@ class Settings:
             2 * self.d_model, dropout=0.0, tie_embeddings=True,
         )  # fmt: skip
 
-    def drawn(self, count: int, generator: torch.Generator) -> Batch:
+    def draw(self, count: int, generator: torch.Generator) -> Batch:
         """So many sequences and what is to become of them."""
         lens = torch.randint(self.min_len, self.max_len + 1, (count,), generator=generator)
         places = torch.arange(self.max_len)
@@ -129,13 +129,13 @@ class Demonstration:
             )
         self.model = settings.model()
         self._generator = torch.Generator().manual_seed(settings.seed + 1)
-        self.held_out = settings.drawn(settings.held_out, self._generator)
+        self.held_out = settings.draw(settings.held_out, self._generator)
         self._secret = {tuple(row) for row in self.held_out.src.tolist()}
 
     def batch(self, count: int) -> Batch:
         """Those of so many sequences that are not held out; drawn again if all of them are."""
         while True:
-            drawn = self.settings.drawn(count, self._generator)
+            drawn = self.settings.draw(count, self._generator)
             shown = torch.tensor([tuple(row) not in self._secret for row in drawn.src.tolist()])
             if bool(shown.any()):
                 return drawn.only(shown)

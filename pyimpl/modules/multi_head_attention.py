@@ -212,7 +212,7 @@ class MultiHeadAttention(nn.Module):
         context = checked_context(context_parallel)
 
         def prepare() -> _Given:
-            return self._given(
+            return self._check_and_project(
                 query, key, value, projected, attn_mask, key_mask, context,
                 is_causal=is_causal, causal_alignment=causal_alignment, window=window, **changes,
             )  # fmt: skip
@@ -239,7 +239,7 @@ class MultiHeadAttention(nn.Module):
         result: Tensor = self.out_proj(out)
         return result
 
-    def _given(
+    def _check_and_project(
         self,
         query: Tensor,
         key: Tensor | None,
@@ -343,7 +343,7 @@ class MultiHeadAttention(nn.Module):
         """Raises TypeError or ValueError for what `project` did not make for these queries."""
         if not isinstance(projected, KeysValues):
             raise TypeError(
-                f"projected must be what project returned, not {type(projected).__name__}"
+                f"projected must be the result of project, not {type(projected).__name__}"
             )
         widths = (self.k_proj.out_features, self.v_proj.out_features)
         for name, width in zip(("keys", "values"), widths, strict=True):

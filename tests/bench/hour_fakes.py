@@ -20,11 +20,11 @@ BACKWARD = Case("backward", "float32", 1, 2, 2, 32, 32, 16, Mask("causal", None,
 Change = Callable[[Tensor, Options], None]
 
 
-def unchanged(out: Tensor, chosen: Options) -> None:
+def leave_unchanged(out: Tensor, chosen: Options) -> None:
     """The right answer stays."""
 
 
-def kernel(change: Change = unchanged, *, computed: tuple[int, ...] = (0, 1, 2)) -> Kernel:
+def kernel(change: Change = leave_unchanged, *, computed: tuple[int, ...] = (0, 1, 2)) -> Kernel:
     """One that is right, but for the change made to each of its outputs. computed: of gradients."""
 
     def prepare(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
@@ -53,7 +53,7 @@ def candidate(name: str = "fake", case: Case = CASE, **options: int) -> Candidat
     return Candidate(name, case, tuple(sorted((options or {"block_m": 64}).items())))
 
 
-def given(one: Candidate, **fields: object) -> dict[str, Any]:
+def fields_of(one: Candidate, **fields: object) -> dict[str, Any]:
     """What a job that is about a candidate is given."""
     return {
         "candidate": one.plain, "sizes": asdict(SMALL), "capability": 90, "timed": True,
@@ -63,4 +63,4 @@ def given(one: Candidate, **fields: object) -> dict[str, Any]:
 
 def job_of(kind: str, name: str, one: Candidate, **fields: object) -> Job:
     """A job about a candidate."""
-    return Job(kind, name, given(one, **fields))
+    return Job(kind, name, fields_of(one, **fields))

@@ -18,7 +18,7 @@ WIDE = 2001  # points that are tried on an axis, where it is the only one
 ids = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
 
 
-def tried(function: Function) -> Tensor:
+def sample_points(function: Function) -> Tensor:
     """Points of the box, more than the net has."""
     return probes(function, WIDE if function.n == 1 else 83)
 
@@ -27,7 +27,7 @@ def tried(function: Function) -> Tensor:
 def test_the_error_is_at_most_epsilon(function: Function) -> None:
     made = construct(function)
     for beta in (made.beta_log, made.beta):
-        assert errors(function, beta, tried(function)).max() <= function.epsilon
+        assert errors(function, beta, sample_points(function)).max() <= function.epsilon
 
 
 @ids
@@ -39,7 +39,7 @@ def test_what_the_theorem_asks_for(function: Function) -> None:
     # f moves by at most ε/2 over δ√n, by its constant and between points that are tried.
     reach = made.delta * math.sqrt(function.n)
     assert function.lipschitz * reach <= function.epsilon / 2
-    points = tried(function)[:2000]
+    points = sample_points(function)[:2000]
     near = torch.cdist(points, points) <= reach
     moved = torch.cdist(function.f(points), function.f(points), p=torch.inf)
     assert moved[near].max() <= function.epsilon / 2
@@ -83,7 +83,7 @@ def test_another_construction_is_farther(
 ) -> None:
     monkeypatch.setattr(module, "attend_points", mutant)
     made = construct(function)
-    assert errors(function, made.beta_log, tried(function)).max() > function.epsilon
+    assert errors(function, made.beta_log, sample_points(function)).max() > function.epsilon
 
 
 def test_the_table_of_the_page_is_current() -> None:

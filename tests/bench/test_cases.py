@@ -15,7 +15,7 @@ from bench.cases import Mask, MaskName, make_inputs
     [("full", 25), ("causal", 15), ("window", 9), ("window-both", 13), ("boolean", 13)],
 )
 def test_a_mask_is_the_same_in_each_of_its_forms(name: MaskName, pairs: int) -> None:
-    mask = Mask.named(name, 1)
+    mask = Mask.of_name(name, 1)
     dense = mask.dense(5, 5, CPU)
     assert torch.equal(dense, torch.tensor(np.stack([mask.row(i, 5) for i in range(5)])))
     assert int(dense.sum()) == pairs
@@ -23,7 +23,7 @@ def test_a_mask_is_the_same_in_each_of_its_forms(name: MaskName, pairs: int) -> 
 
 
 def test_a_mask_is_called_by_its_bounds() -> None:
-    names = [str(Mask.named(name, 7)) for name in ("full", "causal", "window", "boolean")]
+    names = [str(Mask.of_name(name, 7)) for name in ("full", "causal", "window", "boolean")]
     assert names == ["full", "causal", "window (7, 0)", "boolean (7, 7)"]
 
 
@@ -60,7 +60,7 @@ def test_only_cases_with_gradients_have_one_of_the_output() -> None:
 
 def test_some_rows_of_a_mask() -> None:
     for name in ("full", "causal", "window", "window-both"):
-        mask = Mask.named(name, 2)
+        mask = Mask.of_name(name, 2)
         assert torch.equal(mask.dense(9, 7, CPU, 3, 8), mask.dense(9, 7, CPU)[3:8])
 
 

@@ -28,7 +28,7 @@ def _no_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "copy_rate", lambda *_: copy)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The one sentence that it says, with status 2."""
     with pytest.raises(SystemExit) as end:
         command.main([*SMALL, *map(str, arguments)])
@@ -106,7 +106,7 @@ def test_the_figure_is_written(tmp_path: Path) -> None:
 def test_misuse_is_one_sentence_and_status_2(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sentence in refused(capsys, *arguments)
+    assert sentence in refusal(capsys, *arguments)
 
 
 def test_an_operation_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,16 +120,16 @@ def test_cuda_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert "PyTorch has no CUDA device here" in refused(capsys, "--device", "cuda")
+    assert "PyTorch has no CUDA device here" in refusal(capsys, "--device", "cuda")
 
 
 def test_a_backend_that_does_not_take_the_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(capsys, "--head-dims", 300, "--backend", "triton")
+    said = refusal(capsys, "--head-dims", 300, "--backend", "triton")
     assert "argument --backend: backend 'triton' takes head sizes up to 256" in said
 
 
 def test_a_figure_of_an_unknown_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(capsys, "--plot", tmp_path / "run.bmp")
+    said = refusal(capsys, "--plot", tmp_path / "run.bmp")
     assert "must end in one of .png, .svg, .pdf" in said
 
 
@@ -137,24 +137,24 @@ def test_a_figure_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(plot, "has_matplotlib", lambda: False)
-    said = refused(capsys, "--plot", tmp_path / "run.png")
+    said = refusal(capsys, "--plot", tmp_path / "run.png")
     assert "argument --plot: needs the package matplotlib, which is not installed" in said
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_files_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run"
-    said = refused(capsys, "--json", path, "--output", path)
+    said = refusal(capsys, "--json", path, "--output", path)
     assert "--json, --plot and --output must name different files" in said
 
 
 def test_a_run_that_is_interrupted_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.Bench, "measure", interrupted)
+    monkeypatch.setattr(command.Bench, "measure", interrupt)
     with pytest.raises(SystemExit) as end:
         command.main([*SMALL, "--json", str(tmp_path / "run.json")])
     assert end.value.code == 130

@@ -20,7 +20,7 @@ from bench.peers import PEERS, Peer, Refused, ours
 
 BACKWARD: tuple[Operation, ...] = ("forward+backward", "backward")
 FORWARD = [
-    case(q_len=12, kv_len=12, mask=Mask.named(name, 3), kv_heads=1)
+    case(q_len=12, kv_len=12, mask=Mask.of_name(name, 3), kv_heads=1)
     for name in ("full", "causal", "window", "window-both", "boolean")
 ]
 DECODE = case(
@@ -117,7 +117,7 @@ def test_flash_attn_is_asked_for_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     called: list[dict[str, Any]] = []
-    inputs = make_inputs(case(q_len=12, kv_len=12, kv_heads=1, mask=Mask.named(mask, 3)), CPU)
+    inputs = make_inputs(case(q_len=12, kv_len=12, kv_heads=1, mask=Mask.of_name(mask, 3)), CPU)
     monkeypatch.setitem(sys.modules, module, fake_flash_attn(inputs, table, called))
     assert_right(PEERS[name], inputs)
     assert called == [{"shapes": [[1, 12, 2, 8], [1, 12, 1, 8], [1, 12, 1, 8]], **asked}]
@@ -162,11 +162,11 @@ def test_an_output_that_was_computed_before_is_not_part_of_the_backward_pass(
     called: list[str] = []
     real = F.scaled_dot_product_attention
 
-    def counted(*arguments: Any, **options: Any) -> Tensor:
+    def count_calls(*arguments: Any, **options: Any) -> Tensor:
         called.append("forward")
         return real(*arguments, **options)
 
-    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", count_calls)
     for operation, calls in (("forward+backward", 3), ("backward", 1)):
         called.clear()
         runner = PEERS["sdpa-math"](make_inputs(case(operation=operation), CPU))

@@ -17,13 +17,13 @@ RATES = [Rate("matrix product", "float32", "", 1.0, 1e3), Rate("copy", "bytes", 
 DECODE = case(operation="decode", q_len=1, mask=Mask("full"))
 
 
-def measured(cases: list[Case]) -> list[Measured]:
+def measurements(cases: list[Case]) -> list[Measured]:
     peers = {"flex": peer(), "absent": raising(Refused("is not here"))}
     return list(fake_bench(FakeClock([1.0, 2.0]), peers).run(cases, 1e6))
 
 
 def test_several_lengths_are_lines_over_them_one_panel_for_each_mask() -> None:
-    run = measured(
+    run = measurements(
         [
             replace(case(), mask=mask, q_len=n, kv_len=n)
             for mask in (Mask("full"), Mask("causal", None, 0))
@@ -42,7 +42,7 @@ def test_several_lengths_are_lines_over_them_one_panel_for_each_mask() -> None:
 
 def test_one_length_is_bars_over_the_masks() -> None:
     (panel,) = plot.panels(
-        measured([case(mask=Mask("full")), case(mask=Mask.named("window", 2))]), RATES
+        measurements([case(mask=Mask("full")), case(mask=Mask.of_name("window", 2))]), RATES
     )
     assert not panel.by_length
     assert panel.ticks == ("full", "window (2, 0)")
@@ -50,14 +50,16 @@ def test_one_length_is_bars_over_the_masks() -> None:
 
 
 def test_decode_is_in_bytes() -> None:
-    run = measured([DECODE])
+    run = measurements([DECODE])
     (panel,) = plot.panels(run, RATES)
     assert (panel.unit, panel.rate, panel.rate_name) == ("GB/s", 1e3, "copy")
     assert panel.series["flex"] == (run[0].results[1].gbps,)
 
 
 def test_each_operation_has_its_panel_in_order() -> None:
-    run = measured([DECODE, case(operation="backward"), case(operation="forward+backward"), case()])
+    run = measurements(
+        [DECODE, case(operation="backward"), case(operation="forward+backward"), case()]
+    )
     shown = plot.panels(run, RATES)
     assert [panel.title.split(",")[0] for panel in shown] == [
         "forward", "forward+backward", "backward", "decode",
@@ -66,7 +68,7 @@ def test_each_operation_has_its_panel_in_order() -> None:
 
 
 def test_head_sizes_stand_beside_each_other() -> None:
-    run = measured(
+    run = measurements(
         [
             case(head_dim=d, mask=mask, q_len=n, kv_len=n)
             for d in (8, 16)
@@ -83,7 +85,7 @@ def test_head_sizes_stand_beside_each_other() -> None:
 def test_it_is_drawn(suffix: str, start: bytes) -> None:
     pytest.importorskip("matplotlib")
     lengths = [case(head_dim=d, q_len=n, kv_len=n) for d in (8, 16) for n in (4, 8)]
-    run = measured([*lengths, DECODE])
+    run = measurements([*lengths, DECODE])
     assert plot.draw(run, RATES, "title", suffix).startswith(start)
 
 

@@ -60,7 +60,7 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     chosen = [f for f in load() if f.name in ("causal", "gradient")]
     run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:6]) for f in chosen])
     process = run.start(AUDIT, **WHAT)
-    until(process, run.kept)
+    until(process, run.kept_files)
     assert any(line.startswith("sleep") for line in commands(process.pid))
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
     output, errors = communicate(process, WITHIN)
@@ -71,7 +71,7 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     assert "What was done is kept; the next run goes on from there." in output
     assert "Ended by Ctrl-C." in errors
     assert "leaked" not in errors
-    kept = run.kept()
+    kept = run.kept_files()
     assert kept
     # Whoever is left is stopped by no one: it was not told to end.
     assert [line for line in commands(process.pid) if "resource_tracker" not in line] == []
@@ -82,7 +82,7 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     status, output = run.whole("raise ToolchainError('none')", **WHAT)
     assert status == 1, output
     assert len(run.report()["implementations"]["results"]) == 15
-    assert kept.items() <= run.kept().items()
+    assert kept.items() <= run.kept_files().items()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")

@@ -100,10 +100,10 @@ def test_without_a_checkout_it_says_so(
 
 
 def test_damaged_vectors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def damaged(names: Sequence[str] | None) -> list[Family]:
+    def damage(names: Sequence[str] | None) -> list[Family]:
         raise VectorError("one-key.json: is not JSON.")
 
-    monkeypatch.setattr(loader, "load", damaged)
+    monkeypatch.setattr(loader, "load", damage)
     result = invoke("conform", "pyimpl-reference")
     assert result.exit_code == 2
     assert "one-key.json: is not JSON." in result.stderr

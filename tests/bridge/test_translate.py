@@ -37,7 +37,7 @@ def test_what_differs_is_named_and_nothing_written(checkout: Path) -> None:
     done = run("--check")
     assert done.exit_code == 1
     assert done.output.splitlines() == [
-        *(f"{texts.FOLDER}/{name}.lean is not what the kernel compiles to"
+        *(f"{texts.FOLDER}/{name}.lean differs from the compiled kernel"
           for name in ("Old", "Some")),
         "Error: run .venv/bin/python -m bridge translate --kernels",
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from bridge.vectors.model.attention import Family
 HOSTILE = "import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n"
 
 
-def planted(folder: Path, *names: str) -> Path:
+def plant(folder: Path, *names: str) -> Path:
     """Modules in a folder, under these names; returns the file that says that one was imported."""
     for name in names:
         (folder / f"{name}.py").write_text(HOSTILE)
@@ -25,7 +25,7 @@ def planted(folder: Path, *names: str) -> Path:
 
 
 def test_a_command_is_not_made_of_modules_of_that_folder(tmp_path: Path) -> None:
-    said = planted(tmp_path, "psutil", "rich", "numpy", "torch")
+    said = plant(tmp_path, "psutil", "rich", "numpy", "torch")
     command = [sys.executable, "-m", "bridge", "conform", "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -41,7 +41,7 @@ def test_nor_are_the_processes_that_judge_several_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """multiprocessing's imports, too, of which some are Python's own."""
-    said = planted(tmp_path, "pickle", "psutil", "torch")
+    said = plant(tmp_path, "pickle", "psutil", "torch")
     monkeypatch.chdir(tmp_path)
     found: list[int] = []
     none: tuple[Family, ...] = ()

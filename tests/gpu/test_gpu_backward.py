@@ -96,29 +96,29 @@ def test_gradients_by_the_gluon_kernel_are_within_the_tolerance(
 
     launched = []
 
-    def noted(launch: Any) -> Any:
+    def note(launch: Any) -> Any:
         return lambda *given, **named: launched.append(launch) or launch(*given, **named)
 
     wanted = [on_hopper.launch] if atomics else [on_hopper.launch, queries.launch]
     for module in (on_hopper, queries):
-        monkeypatch.setattr(module, "launch", noted(module.launch))
+        monkeypatch.setattr(module, "launch", note(module.launch))
     query, key, value, options, *of_outputs = problem(dtype, name, head_dim)
     rows = forward(query, key, value, options)
 
-    def computed() -> dict[str, torch.Tensor]:
+    def compute() -> dict[str, torch.Tensor]:
         found = backward(
             query, key, value, *rows, *of_outputs, options, Wanted(), atomics=atomics, hopper=True,
             hopper_queries=True,
         )  # fmt: skip
         return {"query": found.query, "key": found.key, "value": found.value}
 
-    found = computed()
+    found = compute()
     assert launched == wanted
     judge_gradients(
         found, query, key, value, options, *of_outputs,
         computed=torch.float32, weights=dtype, truncating=True,
     )  # fmt: skip
-    again = computed()
+    again = compute()
     for one in ("key", "value") if atomics else found:
         assert torch.equal(found[one], again[one])
 

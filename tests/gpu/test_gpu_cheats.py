@@ -13,7 +13,7 @@ from bridge.conformance.sandbox.session import Session
 CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "cheats"
 
 
-def called(name: str, *inputs: torch.Tensor) -> torch.Tensor:
+def call(name: str, *inputs: torch.Tensor) -> torch.Tensor:
     also = (CHEATS / "honest.py",)
     with Session(f"{CHEATS / name}", DEVICE, also=also, required=True) as session:
         session.open()
@@ -25,7 +25,7 @@ def called(name: str, *inputs: torch.Tensor) -> torch.Tensor:
 def test_numbers_are_taken_when_the_call_returns() -> None:
     """Those that a second stream is still to write are not there yet."""
     inputs = [torch.randn(1, 2, 5, 8, device=DEVICE) for _ in range(3)]
-    right = called("honest.py:attention", *inputs)
+    right = call("honest.py:attention", *inputs)
     assert right.abs().max() > 0
-    late = called("remembering.py:leaves_a_stream_running", *inputs)
+    late = call("remembering.py:leaves_a_stream_running", *inputs)
     assert torch.equal(late, torch.zeros_like(late))

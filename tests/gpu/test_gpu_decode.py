@@ -16,7 +16,7 @@ from kernel_checks import judge, score_options
 from bridge.conformance.rounding_model import RoundingModel
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 from pyimpl.backends.kernels.varlen import varlen
 
 skip_elsewhere()
@@ -40,7 +40,7 @@ def check(result, query, key, value, options) -> None:
     judge(result, query, key, value, options, rounding)
 
 
-def chosen(changes: dict[str, object], heads: int) -> dict[str, object]:
+def choose_options(changes: dict[str, object], heads: int) -> dict[str, object]:
     found = {n: x for n, x in changes.items() if n not in ("alibi", "sinks")}
     if "alibi" in changes:
         found["alibi_slopes"] = torch.linspace(0.01, 0.5, heads, device=DEVICE)[None]
@@ -57,7 +57,7 @@ def test_decode_kernel(dtype: torch.dtype, head_dim: int, changes, num_splits: i
     query = normal(2, 12, 2, head_dim, dtype=dtype, seed=0)
     key = normal(2, 2, KV_LEN, head_dim, dtype=dtype, seed=1)
     value = normal(2, 2, KV_LEN, head_dim, dtype=dtype, seed=2)
-    options = score_options(query, shift=KV_LEN - 2, **chosen(changes, 12))
+    options = score_options(query, shift=KV_LEN - 2, **choose_options(changes, 12))
     result = decode(query, key, value, options, num_splits=num_splits)
     check(result, query, key, value, options)
 
@@ -71,7 +71,7 @@ def test_pages(dtype: torch.dtype, page_size: int) -> None:
     pool = [normal(3 * max_pages, page_size, 2, 128, dtype=dtype, seed=s) for s in (1, 2)]
     table = torch.randperm(3 * max_pages, device=DEVICE).reshape(3, max_pages).int()
     options = score_options(query, right=0)
-    out, lse = paged(query, *pool, table, lens, options, bottom_right=True)
+    out, lse = decode_paged(query, *pool, table, lens, options, bottom_right=True)
     for b, kv_len in enumerate(lens.tolist()):
         key, value = (x[table[b].long()].flatten(0, 1)[:kv_len].transpose(0, 1)[None] for x in pool)
         one = (out[b : b + 1], lse[b : b + 1])
@@ -88,7 +88,7 @@ def test_varlen_kernel(dtype: torch.dtype, head_dim: int, changes, bottom_right:
     key = normal(sum(k_lens), 2, head_dim, dtype=dtype, seed=1)
     value = normal(sum(k_lens), 2, head_dim, dtype=dtype, seed=2)
     cu_q, cu_k = (torch.tensor([0, *x], device=DEVICE).cumsum(0).int() for x in (q_lens, k_lens))
-    found = chosen(changes, 4)
+    found = choose_options(changes, 4)
     options = score_options(query, **found)
     out, lse = varlen(query, key, value, cu_q, cu_k, options, bottom_right=bottom_right)
     starts = zip(cu_q.tolist(), cu_k.tolist(), q_lens, k_lens, strict=False)

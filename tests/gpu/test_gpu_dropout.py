@@ -30,7 +30,7 @@ def dropout(p: float = 0.3, device: str = "cpu") -> Dropout:
     return Dropout(p, torch.tensor(SEED, device=device))
 
 
-def judged(
+def judge_on_cpu(
     outputs: list[torch.Tensor],
     gradients: dict[str, torch.Tensor],
     given: list[torch.Tensor],
@@ -86,7 +86,7 @@ def test_outputs_and_gradients(dtype: torch.dtype, changed: str, head_dim: int) 
     given = [x.to(DEVICE) for x in (query, key, value)]
     outputs = torch.ops.pyimpl.attention(*given, "triton", *there.flat())
     gradients = public_gradients(*given, there, grad_out.to(DEVICE), None, "triton")
-    judged(outputs, gradients, given, options, grad_out)
+    judge_on_cpu(outputs, gradients, given, options, grad_out)
 
 
 def test_packed_sequences() -> None:
@@ -113,7 +113,7 @@ def test_packed_sequences() -> None:
     documents = (torch.arange(4).repeat_interleave(torch.tensor(n)) for n in lens)
     of_query, of_key = documents
     options = score_options(by_head(query), mask=of_query.unsqueeze(1) == of_key, dropout=dropout())
-    judged(
+    judge_on_cpu(
         [by_head(out), lse.unsqueeze(0)],
         {name: by_head(x) for name, x in gradients.items()},
         [by_head(x) for x in leaves],
@@ -125,13 +125,13 @@ def test_packed_sequences() -> None:
 def test_a_seed_is_drawn_on_the_device() -> None:
     x = torch.randn(1, 2, 100, 64, device=DEVICE, dtype=torch.bfloat16)
 
-    def seeded(function) -> list[torch.Tensor]:
+    def run_seeded(function) -> list[torch.Tensor]:
         torch.manual_seed(7)
         return [function(x, x, x, dropout_p=0.5, backend="triton") for _ in range(2)]
 
-    first, second = seeded(attention)
+    first, second = run_seeded(attention)
     assert not torch.equal(first, second)
     compiled = torch.compile(attention, fullgraph=True, backend="aot_eager")
-    for again in (seeded(attention), seeded(compiled)):
+    for again in (run_seeded(attention), run_seeded(compiled)):
         assert torch.equal(first, again[0])
         assert torch.equal(second, again[1])

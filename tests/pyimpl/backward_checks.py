@@ -92,12 +92,12 @@ def judge_gradients(
         assert gradient.shape == like.shape, name
         # What is expected has errors of float64 of its own.
         bound = (
-            bounds[SHORT.get(name, name)].allowed(FORMATS[NAMES[like.dtype]]).reshape(like.shape)
+            bounds[SHORT.get(name, name)].tolerance(FORMATS[NAMES[like.dtype]]).reshape(like.shape)
         )
         bound = bound * (2 if computed == torch.float64 else 1)
         error = (gradient.double() - expected[name]).abs()
         assert bool((error <= bound).all()), (
-            f"{name}: {float((error / bound).max()):.3g} times what is allowed"
+            f"{name}: {float((error / bound).max()):.3g} times the tolerance"
         )
 
 

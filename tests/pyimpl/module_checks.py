@@ -11,7 +11,7 @@ from bridge.conformance.tolerances.module_tolerance import module_tolerance
 from pyimpl.modules import MultiHeadAttention
 
 
-def randomised(module: nn.Module, seed: int = 0) -> nn.Module:
+def randomise(module: nn.Module, seed: int = 0) -> nn.Module:
     """The module with all parameters normal, biases too, which modules begin with at 0."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

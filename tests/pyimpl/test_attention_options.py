@@ -39,7 +39,7 @@ def visible(
     )
 
 
-def judged(query, key, value, given: dict[str, Any], backend: str, **meaning: Any) -> None:
+def judge_call(query, key, value, given: dict[str, Any], backend: str, **meaning: Any) -> None:
     """`attention` with the arguments `given` is within the tolerance of the reference with the
     options `meaning`."""
     result = attention(query, key, value, return_lse=True, backend=backend, **given)
@@ -52,7 +52,7 @@ def test_windows_are_boolean_masks(shape, alignment, left, right, is_causal, bac
     query, key, value, _ = inputs(shape, torch.float32)
     given = {"window": (left, right), "is_causal": is_causal, "causal_alignment": alignment}
     mask = visible(*shape[2:4], alignment, left, 0 if is_causal else right)
-    judged(query, key, value, given, backend, mask=mask)
+    judge_call(query, key, value, given, backend, mask=mask)
 
 
 @settings(max_examples=50, deadline=None)
@@ -61,7 +61,7 @@ def test_masks_causality_and_windows_all_apply(shape, is_causal, backend) -> Non
     query, key, value, mask = inputs(shape, torch.float32, masked=True)
     given = {"attn_mask": mask, "is_causal": is_causal, "window": (5, 2)}
     both = mask & visible(*shape[2:4], "top-left", 5, 0 if is_causal else 2)
-    judged(query, key, value, given, backend, mask=both)
+    judge_call(query, key, value, given, backend, mask=both)
 
 
 @settings(max_examples=50, deadline=None)
@@ -110,7 +110,7 @@ def test_alibi_is_a_bias(backend) -> None:
             distance = (torch.arange(6)[:, None] + shift - torch.arange(9)).abs()
             given = {"alibi_slopes": slopes, "causal_alignment": alignment}
             bias = -slopes[..., None, None] * distance
-            judged(query, key, value, given, backend, bias=bias)
+            judge_call(query, key, value, given, backend, bias=bias)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -132,7 +132,7 @@ def test_a_row_with_nothing_but_its_sink(backend) -> None:
     assert torch.equal(
         attention(query, key, value, backend=backend, **given), torch.zeros_like(query)
     )
-    judged(query, key, value, given, backend, mask=mask, sinks=sinks)
+    judge_call(query, key, value, given, backend, mask=mask, sinks=sinks)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

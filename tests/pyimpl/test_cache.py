@@ -53,7 +53,7 @@ changes = st.tuples(
 )
 
 
-def changed(kept: Cache, edit: Edit) -> Cache:
+def change(kept: Cache, edit: Edit) -> Cache:
     if edit.key is None:
         return kept.delete(edit.index)
     score, value = key((edit.key.score, list(edit.key.value)))
@@ -84,7 +84,7 @@ def test_any_changes_keep_the_exact_state(
     cache = Cache(scores, values, append(start(), scores, values))
     states = [cache.state]
     for edit in edits:
-        cache = changed(cache, edit)
+        cache = change(cache, edit)
         states.append(cache.state)
     computed = [(float(s.m[0]), float(s.l[0]), s.o[0].tolist()) for s in states]
     assert list(wrong_states(vector, computed, 2.0**-53)) == []

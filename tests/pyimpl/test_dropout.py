@@ -227,15 +227,15 @@ def test_seeds_are_drawn_from_torch(backend: str) -> None:
     def once(seed: int | Tensor | None = None) -> Tensor:
         return attention(query, key, value, dropout_p=0.5, dropout_seed=seed, backend=backend)
 
-    def seeded(function: Callable[[], Tensor]) -> list[Tensor]:
+    def run_seeded(function: Callable[[], Tensor]) -> list[Tensor]:
         torch.manual_seed(7)
         return [function() for _ in range(2)]
 
     torch.compiler.reset()
     compiled = torch.compile(once, fullgraph=True, backend="aot_eager")
-    first, second = seeded(once)
+    first, second = run_seeded(once)
     assert not torch.equal(first, second)
-    for again in (seeded(once), seeded(compiled)):
+    for again in (run_seeded(once), run_seeded(compiled)):
         assert torch.equal(first, again[0])
         assert torch.equal(second, again[1])
     for function in (once, compiled):

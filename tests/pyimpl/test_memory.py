@@ -60,7 +60,7 @@ class Counter(TorchDispatchMode):
         return result
 
 
-def counted(
+def count_memory(
     run: Callable[..., Any], shape: tuple[int, int, int, int], **options: Any
 ) -> tuple[Counter, Tensor]:
     """What `run` counts, and its output, for q_len, kv_len, head_dim and value_dim of one head."""
@@ -81,7 +81,7 @@ SHAPES = [(96, 96, 8, 8), (50, 70, 4, 6), (7, 130, 3, 2), (64, 1, 5, 5)]
 def test_transfers_are_those_of_the_theorem(shape, blocks: tuple[int, int]) -> None:
     """`Attention.Claims.flash_transfers`, reads and writes apart as in `run_flashProgram`."""
     q_len, kv_len, d, d_v = shape
-    counter, out = counted(tiled.flash, shape, block_m=blocks[0], block_n=blocks[1])
+    counter, out = count_memory(tiled.flash, shape, block_m=blocks[0], block_n=blocks[1])
     tiles = num_tiles(q_len, blocks[0])
     assert counter.reads == {
         "query": q_len * d,
@@ -102,14 +102,14 @@ def test_traffic_lies_within_the_bounds(memory: int) -> None:
     q_len, kv_len, d = 64, 160, 8
     block_m = memory // (9 * d)
     sizes = (q_len, kv_len, d, d)
-    counter, _ = counted(tiled.flash, sizes, block_m=block_m, block_n=min(d, block_m))
+    counter, _ = count_memory(tiled.flash, sizes, block_m=block_m, block_n=min(d, block_m))
     transfers = sum(counter.reads.values()) + q_len * d
     assert 18 * q_len * kv_len * d**2 <= transfers * memory <= 40 * q_len * kv_len * d**2
 
 
 def most(run: Callable[..., Any], n: int, **options: Any) -> int:
     """The most elements beside inputs, output and log-sum-exp, for n queries and n keys."""
-    counter, out = counted(run, (n, n, 8, 8), **options)
+    counter, out = count_memory(run, (n, n, 8, 8), **options)
     return counter.peak - out.numel() - n
 
 
@@ -132,6 +132,6 @@ def test_the_counter_sees_a_tensor_that_is_read_twice_and_one_that_is_kept() -> 
         kept = [key.sum(dim=-1), (2.0 * key).sum(dim=-1)]
         return value + kept[0].unsqueeze(-1) + kept[1].unsqueeze(-1), None
 
-    counter, _ = counted(careless, (3, 5, 4, 4))
+    counter, _ = count_memory(careless, (3, 5, 4, 4))
     assert counter.reads == {"query": 0, "key": 2 * 5 * 4, "value": 5 * 4}
     assert counter.peak >= 5 * 4 + 2 * 5

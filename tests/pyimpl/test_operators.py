@@ -52,7 +52,7 @@ def same(found: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> None:
         assert one.stride() == other.stride()
 
 
-def compiled(function: Callable[..., Any], *, dynamic: bool = False) -> Callable[..., Any]:
+def compile_whole(function: Callable[..., Any], *, dynamic: bool = False) -> Callable[..., Any]:
     torch.compiler.reset()
     return torch.compile(function, fullgraph=True, backend="aot_eager", dynamic=dynamic)
 
@@ -61,7 +61,7 @@ def compiled(function: Callable[..., Any], *, dynamic: bool = False) -> Callable
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention_compiles_as_one_graph(name: str, backend: str) -> None:
     function = call(ATTENTION[name] | {"backend": backend})
-    same(compiled(function)(Q, K, V), function(Q, K, V))
+    same(compile_whole(function)(Q, K, V), function(Q, K, V))
 
 
 @pytest.mark.parametrize("name", [None, "query", "key", "value", "bias", "alibi_slopes", "sinks"])
@@ -118,12 +118,12 @@ def decode(backend: str, paged: bool) -> Callable[[], Any]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_other_functions_compile_as_one_graph(backend: str) -> None:
     for function in (varlen(backend), decode(backend, False), decode(backend, True)):
-        same(compiled(function)(), function())
+        same(compile_whole(function)(), function())
 
 
 def test_merging_compiles_as_one_graph() -> None:
     outs, lses = torch.randn(3, 2, 5, 4), torch.randn(3, 2, 5)
-    found = compiled(merge_states)(outs, lses)
+    found = compile_whole(merge_states)(outs, lses)
     for one, other in zip(found, merge_states(outs, lses), strict=True):
         assert torch.equal(one, other)
 
@@ -172,7 +172,7 @@ def test_a_compiled_call_finds_bad_numbers_too() -> None:
     bias = BIAS.clone()
     bias[0, 1, 2, 3] = torch.nan
     with pytest.raises(ValueError, match=r"^bias must hold numbers or −∞, and holds NaN"):
-        compiled(call({"bias": bias}))(Q, K, V)
+        compile_whole(call({"bias": bias}))(Q, K, V)
 
 
 def dense(shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
@@ -241,7 +241,7 @@ def test_autocast_rounds_what_is_multiplied(dtype: torch.dtype, backend: str) ->
         assert found[0].dtype == F.scaled_dot_product_attention(Q, Q, Q).dtype == dtype
         packed = attention_varlen(*rows, CU_Q, CU_K, enable_gqa=True, backend=backend)
         one = attention_decode(Q[:, :, :1], K, V, enable_gqa=True, backend=backend)
-        again = compiled(call(options))(Q, K, V)
+        again = compile_whole(call(options))(Q, K, V)
         if backend != "triton":
             wide = attention(*(x.double() for x in (Q, K, V)), enable_gqa=True, backend=backend)
             assert wide.dtype == torch.float64

@@ -14,7 +14,7 @@ from torch import Tensor
 from pyimpl import simulate_ring
 
 
-def sharded(tensor: Tensor, places: list[Tensor]) -> list[Tensor]:
+def shard(tensor: Tensor, places: list[Tensor]) -> list[Tensor]:
     return [tensor[:, :, part] for part in places]
 
 
@@ -35,7 +35,7 @@ def test_any_shards_in_any_order_are_attention(shape, devices, causal, seed) -> 
         for owners in [torch.randint(devices, (n,), generator=generator)]
     )
     outs, lses = simulate_ring(
-        sharded(query, rows), sharded(key, cols), sharded(value, cols), is_causal=causal,
+        shard(query, rows), shard(key, cols), shard(value, cols), is_causal=causal,
         query_positions=rows, key_positions=cols, return_lse=True,
     )  # fmt: skip
     assert [out.shape[2] for out in outs] == [len(part) for part in rows]

@@ -38,7 +38,7 @@ def rounding(backend: str) -> RoundingModel:
     return (kernel_rounding if backend == "triton" else tiled_rounding)(torch.float32)
 
 
-def packed(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
+def call_packed(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
     """`attention_varlen` of a batch, one sequence after another, as `attention` returns it."""
     batch, _, q_len, _ = query.shape
     sums = [torch.arange(batch + 1) * n for n in (q_len, key.shape[2])]
@@ -48,7 +48,7 @@ def packed(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
     return out.transpose(1, 2), lse.transpose(0, 1)
 
 
-def decoded(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
+def call_decode(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
     """`attention_decode` with keys beyond those of the sequences, which it is not to see."""
     lens = torch.full((query.shape[0],), key.shape[2])
     caches = (torch.nn.functional.pad(x, (0, 0, 0, 3), value=math.nan) for x in (key, value))
@@ -56,7 +56,7 @@ def decoded(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
     return attention_decode(query, *caches, kv_lens=lens, return_lse=True, **call)
 
 
-def paged(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
+def call_paged(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
     """`attention_decode` with the keys in pages of 4."""
     batch, _, kv_len, _ = key.shape
     count = -(-kv_len // 4)
@@ -76,9 +76,9 @@ def plain(query: Tensor, key: Tensor, value: Tensor, **call: Any) -> Result:
 # All aligned bottom-right, as the last two always are.
 FUNCTIONS: dict[str, Callable[..., Result]] = {
     "attention": lambda *x, **call: plain(*x, causal_alignment="bottom-right", **call),
-    "varlen": lambda *x, **call: packed(*x, causal_alignment="bottom-right", **call),
-    "decode": decoded,
-    "paged": paged,
+    "varlen": lambda *x, **call: call_packed(*x, causal_alignment="bottom-right", **call),
+    "decode": call_decode,
+    "paged": call_paged,
 }
 every_function = pytest.mark.parametrize("function", FUNCTIONS)
 # Why a query sees no key: q_len, kv_len, options, and which queries.
@@ -196,11 +196,11 @@ def test_causal_with_other_numbers_of_queries_than_keys(
     #8068."""
     alignment, q_len, kv_len = case
     options = {"is_causal": True, "backend": backend}
-    for function in (plain, packed):
+    for function in (plain, call_packed):
         seen = keys_seen(function, q_len, kv_len, causal_alignment=alignment, **options)
         assert seen == CAUSAL[case]
     if alignment == "bottom-right":
-        for function in (decoded, paged):
+        for function in (call_decode, call_paged):
             assert keys_seen(function, q_len, kv_len, **options) == CAUSAL[case]
 
 

@@ -14,7 +14,7 @@ BACKENDS = ["tiled", "reference"]
 lengths = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=5)
 
 
-def packed(lens: list[tuple[int, int]], dtype: torch.dtype = torch.float32, group: int = 2):
+def packed_inputs(lens: list[tuple[int, int]], dtype: torch.dtype = torch.float32, group: int = 2):
     """query, key, value of 2 key heads, and both prefix sums."""
     generator = torch.Generator().manual_seed(0)
     totals = [sum(n) for n in zip(*lens, strict=True)] or [0, 0]
@@ -31,7 +31,7 @@ def packed(lens: list[tuple[int, int]], dtype: torch.dtype = torch.float32, grou
     st.sampled_from(BACKENDS), st.sampled_from([torch.float32, torch.bfloat16]),
 )  # fmt: skip
 def test_each_sequence_alone(lens, alignment, is_causal, backend, dtype) -> None:
-    query, key, value, cu_q, cu_k = packed(lens, dtype)
+    query, key, value, cu_q, cu_k = packed_inputs(lens, dtype)
     slopes, sinks = torch.rand(len(lens), 4), torch.linspace(-1, 1, 4)
     out, lse = attention_varlen(
         query, key, value, cu_q, cu_k, is_causal=is_causal, causal_alignment=alignment,
@@ -51,14 +51,14 @@ def test_each_sequence_alone(lens, alignment, is_causal, backend, dtype) -> None
 
 
 def test_one_row_of_slopes_for_all_sequences() -> None:
-    tensors = packed([(3, 4), (2, 5)])
+    tensors = packed_inputs([(3, 4), (2, 5)])
     slopes = torch.rand(4)
     one = attention_varlen(*tensors, enable_gqa=True, alibi_slopes=slopes)
     each = attention_varlen(*tensors, enable_gqa=True, alibi_slopes=slopes.expand(2, 4))
     assert torch.equal(one, each)
 
 
-Q, K, V, CU_Q, CU_K = packed([(2, 3), (3, 1)], group=1)
+Q, K, V, CU_Q, CU_K = packed_inputs([(2, 3), (3, 1)], group=1)
 LONG = torch.arange(12)
 REFUSALS = [
     ({"query": Q[None]}, ValueError, r"query must be \[tokens, heads, head_dim\], not of"),

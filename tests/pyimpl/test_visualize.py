@@ -19,7 +19,7 @@ from pyimpl.visualize import MASKED, SKIPPED, WHOLE, visited_tiles
 pytest.importorskip("matplotlib")
 
 
-def seen(q_len: int, kv_len: int, **options: Any) -> Tensor:
+def visible_pairs(q_len: int, kv_len: int, **options: Any) -> Tensor:
     """Which pairs a mask lets through, by the definition in words: [q_len, kv_len]."""
     left, right = options["window"]
     shift = kv_len - q_len if options["causal_alignment"] == "bottom-right" else 0
@@ -54,7 +54,7 @@ def test_tiles_are_what_the_pairs_in_them_say(
     options: dict[str, Any] = {
         "is_causal": is_causal, "causal_alignment": alignment, "window": window,
     }  # fmt: skip
-    pairs = seen(*lengths, **options)
+    pairs = visible_pairs(*lengths, **options)
     tiles = visited_tiles(*lengths, block_m=blocks[0], block_n=blocks[1], **options)
     for t, rows in enumerate(pairs.split(blocks[0])):
         for n, tile in enumerate(rows.split(blocks[1], dim=1)):

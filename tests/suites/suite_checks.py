@@ -19,7 +19,7 @@ LOGITS = 2.0**-14
 MISTAKE = 1000 * LOGITS
 
 
-def allowed(
+def find_tolerances(
     query: Tensor,
     key: Tensor,
     value: Tensor,

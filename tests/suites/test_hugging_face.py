@@ -35,7 +35,7 @@ from typing import Any
 import pytest
 import torch
 from attention_checks import kernel_rounding, tiled_rounding
-from suite_checks import BACKENDS, LOGITS, MISTAKE, agree, allowed
+from suite_checks import BACKENDS, LOGITS, MISTAKE, agree, find_tolerances
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
@@ -122,7 +122,7 @@ class Adapter:
         mask = torch.where(visible, 0.0, torch.finfo(torch.float32).min)
         theirs, _ = eager(module, *tensors, mask, scaling=scaling, softcap=options["softcap"])
         rounding = (kernel_rounding if self.backend == "triton" else tiled_rounding)(torch.float32)
-        tolerance, _ = allowed(
+        tolerance, _ = find_tolerances(
             *tensors, scale=scaling, visible=visible, rounding_models=[rounding, EAGER], **options
         )
         empty = ~visible.any(-1, keepdim=True)

@@ -34,7 +34,7 @@ import torch
 from attention_checks import NAMES, inputs, tiled_rounding
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from suite_checks import BACKENDS, agree, allowed
+from suite_checks import BACKENDS, agree, find_tolerances
 from torch import Tensor
 
 import pyimpl
@@ -85,7 +85,7 @@ def calls(draw: st.DrawFn) -> tuple[tuple[Tensor, Tensor, Tensor], list[Options]
 
 
 @partial(jax.jit, static_argnames="is_causal")
-def compiled(query: Any, key: Any, value: Any, **options: Any) -> Any:
+def run_compiled(query: Any, key: Any, value: Any, **options: Any) -> Any:
     return jax.nn.dot_product_attention(query, key, value, return_residual=True, **options)
 
 
@@ -103,7 +103,7 @@ def by_jax(
     batch, _, q_len, kv_len = sizes
     given = {name: option for name, option in options.items() if option is not None}
     mask = given.get("mask", torch.ones(1, 1, 1, 1, dtype=torch.bool))
-    out, lse = compiled(
+    out, lse = run_compiled(
         *(to_jax(x.transpose(1, 2)) for x in tensors),
         mask=mask.expand(sizes).numpy(),
         bias=given.get("bias", torch.zeros(1, 1, 1, 1)).expand(sizes).numpy(),
@@ -171,7 +171,7 @@ def compare(
         left, right = options["local_window_size"]
         visible = visible & (i - left <= j) & (j <= i + right)
     scale = options["scale"] or 1 / math.sqrt(query.shape[-1])
-    tolerances = allowed(
+    tolerances = find_tolerances(
         query, key, value, scale=scale, visible=visible, bias=options["bias"],
         rounding_models=[tiled_rounding(query.dtype), jax_rounding(query.dtype)],
     )  # fmt: skip

@@ -32,7 +32,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from attention_checks import NAMES, kernel_rounding, tiled_rounding
-from suite_checks import BACKENDS, agree, allowed
+from suite_checks import BACKENDS, agree, find_tolerances
 from torch import Tensor
 
 import pyimpl
@@ -98,11 +98,11 @@ class Case:
 
     @property
     def key(self) -> Tensor:
-        return self._appended("past_key", self._heads("K", "kv_num_heads"))
+        return self._append("past_key", self._heads("K", "kv_num_heads"))
 
     @property
     def value(self) -> Tensor:
-        return self._appended("past_value", self._heads("V", "kv_num_heads"))
+        return self._append("past_value", self._heads("V", "kv_num_heads"))
 
     def _heads(self, name: str, count: str) -> Tensor:
         """`[batch, heads, length, dim]`; what is given may be `[batch, length, heads · dim]`."""
@@ -111,7 +111,7 @@ class Case:
             return given
         return given.unflatten(-1, (self.attributes[count], -1)).transpose(1, 2)
 
-    def _appended(self, past: str, new: Tensor) -> Tensor:
+    def _append(self, past: str, new: Tensor) -> Tensor:
         return torch.cat((self.inputs[past], new), 2) if past in self.inputs else new
 
     @property
@@ -251,7 +251,7 @@ def compare(case: Case, backend: str) -> None:
     query, key, value = case.query, case.key, case.value
     bias = None if case.mask is None or case.mask.dtype == torch.bool else case.mask
     ours = kernel_rounding if backend == "triton" else tiled_rounding
-    tolerance, _ = allowed(
+    tolerance, _ = find_tolerances(
         query, key, value, scale=case.scale, visible=case.visible, softcap=case.softcap, bias=bias,
         rounding_models=[ours(query.dtype), onnx_rounding(query.dtype)],
     )  # fmt: skip
@@ -286,26 +286,26 @@ def test_every_case_is_compared_or_listed() -> None:
     assert users == ["attention.py"]
 
 
-def exchanged(call: dict[str, Any], **others: Any) -> dict[str, Any]:
+def exchange(call: dict[str, Any], **others: Any) -> dict[str, Any]:
     """The arguments with others in place of those that were given."""
     return call | {name: value for name, value in others.items() if name in call}
 
 
 MISTAKES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "top-left": lambda call: exchanged(call, causal_alignment="top-left"),
-    "not causal": lambda call: exchanged(call, is_causal=False),
-    "no window": lambda call: exchanged(call, window=(None, None)),
-    "window off by one": lambda call: exchanged(
+    "top-left": lambda call: exchange(call, causal_alignment="top-left"),
+    "not causal": lambda call: exchange(call, is_causal=False),
+    "no window": lambda call: exchange(call, window=(None, None)),
+    "window off by one": lambda call: exchange(
         call, window=tuple(n if n is None else n + 1 for n in call["window"])
     ),
-    "no softcap": lambda call: exchanged(call, softcap=None),
-    "default scale": lambda call: exchanged(call, scale=None),
-    "no mask": lambda call: exchanged(call, attn_mask=None),
-    "padding is seen": lambda call: exchanged(call, kv_lens=None),
+    "no softcap": lambda call: exchange(call, softcap=None),
+    "default scale": lambda call: exchange(call, scale=None),
+    "no mask": lambda call: exchange(call, attn_mask=None),
+    "padding is seen": lambda call: exchange(call, kv_lens=None),
 }
 
 
-def caught(monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]) -> list[str]:
+def failing_cases(monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]) -> list[str]:
     """The cases that fail with other functions in place of those of `pyimpl`."""
     for name, function in wrong.items():
         monkeypatch.setattr(pyimpl, name, function)
@@ -324,7 +324,7 @@ def test_a_wrong_translation_is_caught(name: str, monkeypatch: pytest.MonkeyPatc
         return lambda *tensors, **call: right(*tensors, **MISTAKES[name](call))
 
     names = ("attention", "attention_decode")
-    assert caught(monkeypatch, **{name: wrong(getattr(pyimpl, name)) for name in names})
+    assert failing_cases(monkeypatch, **{name: wrong(getattr(pyimpl, name)) for name in names})
 
 
 def test_the_wrong_head_of_a_group_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,6 +337,6 @@ def test_the_wrong_head_of_a_group_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         repeated = (torch.cat([x] * group, dim) for x in (key, value))
         return right(query, *repeated, **call)
 
-    failed = caught(monkeypatch, attention=wrong)
+    failed = failing_cases(monkeypatch, attention=wrong)
     assert failed
     assert all("gqa" in name or name == "3d_local_window" for name in failed)

@@ -24,7 +24,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from attention_checks import kernel_rounding, tiled_rounding
-from suite_checks import BACKENDS, agree, allowed
+from suite_checks import BACKENDS, agree, find_tolerances
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -60,7 +60,7 @@ def rounding(dtype: torch.dtype, backend: str) -> RoundingModel:
     return (kernel_rounding if backend == "triton" else tiled_rounding)(dtype)
 
 
-def expected(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+def expected_result(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
     """SDPA's result in float64."""
     wide = {k: x.double() if k == "attn_mask" and x.is_floating_point() else x
             for k, x in options.items() if x is not None}  # fmt: skip
@@ -86,10 +86,10 @@ def test_scaled_dot_product_attention(
     """The very same call as of SDPA, but for the number of dimensions."""
     for sample in samples(entries[SDPA], dtype):
         (query, key, value), options = as_sdpa(sample)
-        theirs = expected(sample.input, *sample.args, **options).view(*query.shape[:3], -1)
+        theirs = expected_result(sample.input, *sample.args, **options).view(*query.shape[:3], -1)
         ours = pyimpl.attention(query, key, value, backend=backend, **options)
         visible = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool)
-        tolerance, _ = allowed(
+        tolerance, _ = find_tolerances(
             query, key, value, scale=1 / math.sqrt(query.shape[-1]), bias=options.get("attn_mask"),
             visible=visible.tril() if options["is_causal"] else visible,
             rounding_models=[rounding(dtype, backend), EXPECTED],
@@ -119,7 +119,7 @@ def test_every_kind_of_sample_is_met(entries: dict[str, Any]) -> None:
 ALIGNMENTS = {0: None, 1: "top-left", 2: "bottom-right"}
 
 
-def padded(sample: Any, alignment: str | None, dtype: torch.dtype, backend: str) -> None:
+def judge_padded(sample: Any, alignment: str | None, dtype: torch.dtype, backend: str) -> None:
     """One sample in the layout "bnhd", causal or not."""
     tensors, scale = (sample.input, *sample.args), sample.kwargs["scale"]
     call: dict[str, Any] = {"layout": "bnhd", "scale": scale, "backend": backend}
@@ -131,15 +131,15 @@ def padded(sample: Any, alignment: str | None, dtype: torch.dtype, backend: str)
     visible = torch.ones(q_len, kv_len, dtype=torch.bool)
     if alignment is not None:
         visible = visible.tril(kv_len - q_len if alignment == "bottom-right" else 0)
-    theirs = expected(query, key, value, attn_mask=visible, scale=scale)
-    tolerance, _ = allowed(
+    theirs = expected_result(query, key, value, attn_mask=visible, scale=scale)
+    tolerance, _ = find_tolerances(
         query, key, value, scale=scale or 1 / math.sqrt(query.shape[-1]), visible=visible,
         rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
     agree(ours.double(), theirs, tolerance)
 
 
-def packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
+def judge_packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
     """One sample of packed sequences, whose last keys belong to none: they are cut off."""
     sums = [sample.kwargs[name] for name in ("cu_seqlens_q", "cu_seqlens_k")]
     query, key, value = (x[0] for x in (sample.input, *sample.args))
@@ -148,8 +148,8 @@ def packed(sample: Any, dtype: torch.dtype, backend: str) -> None:
     query, key, value = (x.transpose(0, 1)[None] for x in (query, key, value))
     of = [torch.repeat_interleave(torch.arange(len(cu) - 1), cu.diff()) for cu in sums]
     visible = of[0][:, None] == of[1]
-    theirs = expected(query, key, value, attn_mask=visible)
-    tolerance, _ = allowed(
+    theirs = expected_result(query, key, value, attn_mask=visible)
+    tolerance, _ = find_tolerances(
         query, key, value, scale=1 / math.sqrt(query.shape[-1]), visible=visible,
         rounding_models=[rounding(dtype, backend), EXPECTED],
     )  # fmt: skip
@@ -162,9 +162,9 @@ def test_efficient_attention_forward(
 ) -> None:
     for sample in samples(entries[EFFICIENT], dtype):
         if sample.kwargs["cu_seqlens_q"] is None:
-            padded(sample, ALIGNMENTS[sample.kwargs["custom_mask_type"]], dtype, backend)
+            judge_padded(sample, ALIGNMENTS[sample.kwargs["custom_mask_type"]], dtype, backend)
         else:
-            packed(sample, dtype, backend)
+            judge_packed(sample, dtype, backend)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class _Export:
     levels: list[str] = field(default_factory=lambda: ["0"])
     expressions: list[str] = field(default_factory=list)
 
-    def entered(self, table: list[str], number: int, text: str) -> None:
+    def enter(self, table: list[str], number: int, text: str) -> None:
         if number != len(table):
             raise ValueError(f"number {number} where {len(table)} comes next")
         table.append(text)
@@ -159,9 +159,9 @@ def read(lines: Iterable[str], names: Collection[str]) -> dict[str, Statement]:
                 continue
             said = json.loads(line)
             if "in" in said:
-                export.entered(export.names, said["in"], export.name(said))
+                export.enter(export.names, said["in"], export.name(said))
             elif "il" in said:
-                export.entered(export.levels, said["il"], export.level(said))
+                export.enter(export.levels, said["il"], export.level(said))
             elif "meta" in said:
                 if number != 1 or not said["meta"]["format"]["version"].startswith("3.1."):
                     raise ValueError("not one export of the format 3.1")

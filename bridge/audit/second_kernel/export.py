@@ -65,9 +65,7 @@ def export(
     file.write(json.dumps({"meta": meta}, separators=(",", ":")) + "\n")
     for name in names:
         if name not in stored.numbers:
-            raise NameUnknownError(
-                f"{name!r} is no constant of the library, nor of what it imports"
-            )
+            raise NameUnknownError(f"{name!r} is no constant of the library, nor of its imports")
     wanted = [stored.numbers[one] for one in names] or stored.own
     left_out = {one: None for one in wanted if stored.constant(one).unsafe}
     if names and left_out:
@@ -130,12 +128,12 @@ class _Writer:
         for wanted in names:
             stack: list[_Begun] = []
             if (first := self.first(wanted)) not in state:
-                stack.append(self._begun(first, state))
+                stack.append(self._begin(first, state))
             while stack:
                 name, kind, lines, needed, waiting = stack[-1]
                 for other in waiting:
                     if other not in state:
-                        stack.append(self._begun(other, state))
+                        stack.append(self._begin(other, state))
                         break
                     if not state[other]:
                         shown = self.terms.shown
@@ -145,9 +143,9 @@ class _Writer:
                     yield kind, name, lines, needed
                     stack.pop()
 
-    def _begun(self, name: int, state: dict[int, bool]) -> _Begun:
+    def _begin(self, name: int, state: dict[int, bool]) -> _Begun:
         state[name] = False
-        kind, lines, constants, literals = self._declared(name)
+        kind, lines, constants, literals = self._declaration(name)
         needed = {self.first(one) for one in constants}
         needed |= {self.first(self.stored.numbers[one]) for one in literals}
         others = sorted(needed - {name})
@@ -177,7 +175,7 @@ class _Writer:
         type_ = self.terms.term(one.module, one.type)
         return {"name": one.name, "levelParams": list(one.parameters), "type": type_}
 
-    def _declared(self, name: int) -> tuple[str, list[str], set[int], set[str]]:
+    def _declaration(self, name: int) -> tuple[str, list[str], set[int], set[str]]:
         """The kind of a declaration, its lines, and the constants that it names, of its own terms
         and of its literals."""
         one = self.stored.constant(name)

@@ -20,10 +20,10 @@ def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
     """
     if lean.kind != "embedded":
         raise ToolchainError(
-            "what a native Lean stores has 64-bit words, which are not read here: use lean4export, "
+            "a native Lean stores 64-bit words, which are not read here: use lean4export, "
             "or set ATTENTION_LEAN=embedded"
         )
-    stored = lean.stored()
+    stored = lean.stored_parts()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

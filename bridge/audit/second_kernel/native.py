@@ -75,11 +75,11 @@ class Objects:
         function: Callable[..., Any] = found
         return function
 
-    def kept(self, address: int) -> int:
+    def keep(self, address: int) -> int:
         self._persist(address)
         return address
 
-    def made(self, tag: int, *fields: int, scalars: bytes = b"") -> int:
+    def constructor(self, tag: int, *fields: int, scalars: bytes = b"") -> int:
         """A constructor with its fields. Its head has 0 for a count, so that none is kept."""
         room = (len(scalars) + 7) // 8 * 8
         size = 8 + 8 * len(fields) + room
@@ -89,21 +89,21 @@ class Objects:
         self._kept.append(buffer)
         return ctypes.addressof(buffer)
 
-    def linked(self, items: Iterable[int]) -> int:
+    def linked_list(self, items: Iterable[int]) -> int:
         found = 1
         for item in reversed(list(items)):
-            found = self.made(1, item, found)
+            found = self.constructor(1, item, found)
         return found
 
     def string(self, text: str) -> int:
         data = text.encode()
-        return self.kept(self._string(data, len(data)))
+        return self.keep(self._string(data, len(data)))
 
     def number(self, value: int) -> int:
         if value < 0:
             raise ValueError(value)
         small = value < _BOX_LIMIT
-        return 2 * value + 1 if small else self.kept(self._number(str(value).encode()))
+        return 2 * value + 1 if small else self.keep(self._number(str(value).encode()))
 
     @staticmethod
     def tag(address: int) -> int:
@@ -140,7 +140,7 @@ class Kernel:
     def __init__(self, library: str) -> None:
         self.objects = o = Objects(library)
         if o.version != LEAN:
-            raise Refused(f"the library is Lean {o.version}, and {LEAN} is what is called here")
+            raise Refused(f"the library is Lean {o.version}, not {LEAN}, which is called here")
         call, obj = o.function, _OBJECT
         self._str = call("l_Lean_Name_str___override", obj, obj)
         self._num = call("l_Lean_Name_num___override", obj, obj)
@@ -168,7 +168,7 @@ class Kernel:
         self._environment = call("lean_elab_environment_to_kernel_env", obj)(o.field(empty, 0))
         self._names, self._shown = [1], [""]
         self._numbers: dict[str, int] = {}
-        self._of_level = [o.kept(call("lean_level_mk_zero", obj)(1))]
+        self._of_level = [o.keep(call("lean_level_mk_zero", obj)(1))]
         self._terms: list[int] = []
         self._generated: list[tuple[str, int, list[int]]] = []
         self._quotient = False
@@ -190,19 +190,19 @@ class Kernel:
 
     def _line(self, said: dict[str, Any]) -> None:
         if "ie" in said:
-            self._entered(said["ie"], self._terms, self._term(said))
+            self._enter(said["ie"], self._terms, self._term(said))
         elif "in" in said:
             self._name(said)
         elif "il" in said:
-            self._entered(said["il"], self._of_level, self._level(said))
+            self._enter(said["il"], self._of_level, self._level(said))
         elif "meta" not in said:
             ((kind, what),) = said.items()
             self._declare(kind, what)
 
-    def _entered(self, number: int, table: list[int], made: int) -> None:
+    def _enter(self, number: int, table: list[int], made: int) -> None:
         if number != len(table):
             raise ValueError(f"number {number} where {len(table)} comes next")
-        table.append(self.objects.kept(made))
+        table.append(self.objects.keep(made))
 
     def _name(self, said: dict[str, Any]) -> None:
         o = self.objects
@@ -212,7 +212,7 @@ class Kernel:
         else:
             prefix, last = said["num"]["pre"], said["num"]["i"]
             made = self._num(self._names[prefix], o.number(last))
-        self._entered(said["in"], self._names, made)
+        self._enter(said["in"], self._names, made)
         before = self._shown[prefix]
         self._shown.append(f"{before}.{last}" if before else str(last))
 
@@ -231,7 +231,7 @@ class Kernel:
         if of := said.get("app"):
             made = self._app(terms[of["fn"]], terms[of["arg"]])
         elif of := said.get("const"):
-            levels = o.linked(self._of_level[one] for one in of["us"])
+            levels = o.linked_list(self._of_level[one] for one in of["us"])
             made = self._const(names[of["name"]], levels)
         elif "bvar" in said:
             made = self._bvar(o.number(said["bvar"]))
@@ -241,9 +241,9 @@ class Kernel:
             three = (terms[of[part]] for part in ("type", "value", "body"))
             made = self._let(names[of["name"]], *three, 0)
         elif "natVal" in said:
-            made = self._literal(o.made(0, o.number(int(said["natVal"]))))
+            made = self._literal(o.constructor(0, o.number(int(said["natVal"]))))
         elif "strVal" in said:
-            made = self._literal(o.made(1, o.string(said["strVal"])))
+            made = self._literal(o.constructor(1, o.string(said["strVal"])))
         elif of := said.get("proj"):
             index = o.number(of["idx"])
             made = self._projection(names[of["typeName"]], index, terms[of["struct"]])
@@ -257,21 +257,21 @@ class Kernel:
 
     def _head(self, said: dict[str, Any]) -> int:
         parameters = self._name_list(said["levelParams"])
-        return self.objects.made(0, self._names[said["name"]], parameters, self._type(said))
+        return self.objects.constructor(0, self._names[said["name"]], parameters, self._type(said))
 
     def _type(self, said: dict[str, Any]) -> int:
         return self._terms[int(said["type"])]
 
     def _name_list(self, names: Iterable[int]) -> int:
-        return self.objects.linked(self._names[name] for name in names)
+        return self.objects.linked_list(self._names[name] for name in names)
 
     def _declare(self, kind: str, said: dict[str, Any]) -> None:
-        made = self.objects.made
+        made = self.objects.constructor
         if kind == "quot":
             # Four lines, and one declaration without content.
             if not self._quotient:
                 self._quotient = True
-                self._checked("quot", "Quot", 9)
+                self._check("quot", "Quot", 9)
             self._generated.append((self._shown[said["name"]], said["name"], [self._type(said)]))
             return
         if kind == "inductive":
@@ -279,24 +279,24 @@ class Kernel:
             return
         name, head = self._shown[said["name"]], self._head(said)
         if kind == "axiom":
-            self._checked(kind, name, made(0, made(0, head, scalars=b"\0")))
+            self._check(kind, name, made(0, made(0, head, scalars=b"\0")))
             self.axioms.append(name)
             return
         value, together = self._terms[said["value"]], self._name_list(said["all"])
         if kind == "def":
             hint = self._hint(said["hints"])
-            self._checked(kind, name, made(1, made(0, head, value, hint, together, scalars=b"\1")))
+            self._check(kind, name, made(1, made(0, head, value, hint, together, scalars=b"\1")))
         elif kind == "thm":
-            self._checked(kind, name, made(2, made(0, head, value, together)))
+            self._check(kind, name, made(2, made(0, head, value, together)))
         elif kind == "opaque":
-            self._checked(kind, name, made(3, made(0, head, value, together, scalars=b"\0")))
+            self._check(kind, name, made(3, made(0, head, value, together, scalars=b"\0")))
         else:
             raise ValueError(f"a declaration of the kind {kind}")
         self._numbers[name] = said["name"]
 
     def _hint(self, hints: str | dict[str, int]) -> int:
         if isinstance(hints, dict):
-            return self.objects.made(2, scalars=struct.pack("I", hints["regular"]))
+            return self.objects.constructor(2, scalars=struct.pack("I", hints["regular"]))
         return {"opaque": 1, "abbrev": 3}[hints]
 
     def _inductive(self, said: dict[str, Any]) -> None:
@@ -304,19 +304,21 @@ class Kernel:
         types = []
         for one in said["types"]:
             inside = [c for c in said["ctors"] if c["induct"] == one["name"]]
-            constructors = o.linked(o.made(0, names[c["name"]], self._type(c)) for c in inside)
-            types.append(o.made(0, names[one["name"]], self._type(one), constructors))
+            constructors = o.linked_list(
+                o.constructor(0, names[c["name"]], self._type(c)) for c in inside
+            )
+            types.append(o.constructor(0, names[one["name"]], self._type(one), constructors))
         first = said["types"][0]
         parameters = self._name_list(first["levelParams"])
         number = o.number(first["numParams"])
-        made = o.made(6, parameters, number, o.linked(types), scalars=b"\0")
-        self._checked("inductive", self._shown[first["name"]], made)
+        made = o.constructor(6, parameters, number, o.linked_list(types), scalars=b"\0")
+        self._check("inductive", self._shown[first["name"]], made)
         # The kernel makes recursors of its own.
         for one in said["recs"]:
             terms = [self._type(one), *(self._terms[rule["rhs"]] for rule in one["rules"])]
             self._generated.append((self._shown[one["name"]], one["name"], terms))
 
-    def _checked(self, kind: str, name: str, declaration: int) -> None:
+    def _check(self, kind: str, name: str, declaration: int) -> None:
         o = self.objects
         found = self._add(self._environment, 0, _RECURSION, declaration, 1)
         if o.tag(found) != 1:
@@ -333,7 +335,7 @@ class Kernel:
     def end(self) -> None:
         """Nothing more is added. Raises Refused where a recursor, or a part of the quotient, is
         other than the one that the kernel has made."""
-        self.objects.kept(self._environment)
+        self.objects.keep(self._environment)
         o = self.objects
         for name, number, terms in self._generated:
             constant = self._constant(number)

@@ -62,10 +62,10 @@ class Terms:
         tag, (before, last), _ = module.constructor(address)
         prefix = self.name(module, before)
         end = module.string(last) if tag == 1 else module.number(last)
-        found = memo[address] = self.named(prefix, end)
+        found = memo[address] = self.number_of_name(prefix, end)
         return found
 
-    def named(self, prefix: int, last: str | int) -> int:
+    def number_of_name(self, prefix: int, last: str | int) -> int:
         """The number of a name, by that of its prefix."""
         key = (prefix, last)
         if (known := self._names.get(key)) is not None:
@@ -145,11 +145,11 @@ class Terms:
             if waiting := _missing(memo, parts):
                 stack += reversed(waiting)
                 continue
-            memo[address] = self._made(module, tag, fields, scalars, [memo[part] for part in parts])
+            memo[address] = self._make(module, tag, fields, scalars, [memo[part] for part in parts])
             stack.pop()
         return memo[root]
 
-    def _made(
+    def _make(
         self, module: Module, tag: int, fields: Sequence[int], scalars: bytes, of: list[int]
     ) -> int:
         """An expression whose parts have numbers."""

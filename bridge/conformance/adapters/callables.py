@@ -116,14 +116,14 @@ class CallableAdapter(ByAutograd, WholeBatches):
         folded = vector.bias is not None and "bias" not in has
         way = _Way()
         if alibi is not None:
-            aligned = self._aligned(alibi.shift, vector)
+            aligned = self._alignment_argument(alibi.shift, vector)
             if aligned is None:
                 return f"takes slopes with its own alignment alone: {unsupported['alignment']}"
             way = replace(way, alignment=aligned)
         if window is None and vector.mask.kind == "none" and not folded:
             return way
         if window is not None and not folded and (alibi is None or alibi.shift == window.shift):
-            aligned = self._aligned(window.shift, vector)
+            aligned = self._alignment_argument(window.shift, vector)
             if aligned is not None and window[:2] == (None, 0) and "is-causal" in has:
                 return replace(way, causal=True, alignment=aligned)
             if aligned is not None and "window" in has:
@@ -134,7 +134,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             return replace(way, mask="floating")
         return f"takes no mask that says this: {unsupported['boolean-mask']}"
 
-    def _aligned(self, shift: int, vector: AttentionVector) -> str | None:
+    def _alignment_argument(self, shift: int, vector: AttentionVector) -> str | None:
         """The argument causal_alignment for query 0 at that key; "" for none; None if the function
         has another alignment."""
         last = vector.kv_len - vector.q_len
@@ -156,7 +156,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         )
         options = self._options(batch, way)
         if self.among and documents.is_among(batch):
-            (query, key, value), sums = documents.given((query, key, value), self.features.multiple)
+            (query, key, value), sums = documents.wrap((query, key, value), self.features.multiple)
             options["cu_seqlens"] = sums
         if self.padded:
             query, key, value = map(buffers.pad, (query, key, value))

@@ -25,7 +25,7 @@ _PROCESSORS = 108
 
 
 @contextmanager
-def simulated(package: str = "pyimpl") -> Iterator[None]:
+def simulate(package: str = "pyimpl") -> Iterator[None]:
     """Launches on CPU tensors are compiled for compute capability 8.0 and run as PTX, for as long
     as the context lasts. Triton must not interpret in this process.
 
@@ -78,17 +78,17 @@ class PyimplPtx(PyimplTriton):
         reason = why_not_here()
         if reason is not None:
             return reason
-        with simulated():
+        with simulate():
             return super().why_unsupported(vector, dtype, device, part)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
-        with simulated():
+        with simulate():
             return super().forward(query, key, value, options)
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        with simulated():
+        with simulate():
             return super().run_vector(vector, dtype, device)
 
     def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        with simulated():
+        with simulate():
             return super().gradients(vector, dtype, device)

@@ -50,7 +50,7 @@ def among(tensor: Tensor, sums: tuple[int, ...], scale: float = 1.0) -> Tensor:
     return torch.cat((others[:, :, : sums[1]], tensor, others[:, :, sums[2] :]), 2)
 
 
-def given(
+def wrap(
     inputs: tuple[Tensor, Tensor, Tensor], multiple: int
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
     """Query, key and value of the whole sequence, and its `cu_seqlens`."""

@@ -64,13 +64,13 @@ class Layouts:
             case VarlenVector():
                 return self.varlen(vector)
             case PagedVector():
-                return self.paged(vector)
+                return self.paged_cache(vector)
             case CascadeVector():
                 return self.cascade(vector)
             case CombineVector():
                 return self.combine(vector)
             case SampledVector():
-                return self.sampled(vector)
+                return self.sampled_attention(vector)
         raise TypeError(f"there is no public function for {vector.operation}")
 
     def grouped_query(self, vector: GroupedQueryVector) -> list[Outputs]:
@@ -111,7 +111,7 @@ class Layouts:
             for a, b in pairwise(vector.cu_seqlens_q)
         ]
 
-    def paged(self, vector: PagedVector) -> list[Outputs]:
+    def paged_cache(self, vector: PagedVector) -> list[Outputs]:
         pool_k, pool_v = (
             torch.stack([self.matrix(page) for page in pages])[:, None]
             for pages in (vector.k, vector.v)
@@ -155,7 +155,7 @@ class Layouts:
         given = torch.tensor(numbers, dtype=self.wide, device=self.device)[:, None, None, None]
         return [Outputs(*pyimpl.merge_states(outs, given))]
 
-    def sampled(self, vector: SampledVector) -> list[Outputs]:
+    def sampled_attention(self, vector: SampledVector) -> list[Outputs]:
         def run(batch: Batch) -> Outputs:
             window, alibi = batch.window, batch.alibi
             if window is not None and alibi is not None and window.shift != alibi.shift:

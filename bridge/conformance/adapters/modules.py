@@ -278,15 +278,15 @@ def _reference_layer(vector: LayerVector, build: Builder) -> Callable[[Rounded],
             return lambda r: r.linear(rows, module)
         case given.LayerNorm():
             norm = build.residual(rows.shape[1], part, norm_first=True).norm
-            return lambda r: r.normed(rows, norm)
+            return lambda r: r.layer_norm(rows, norm)
         case given.FeedForward():
             feed_forward = build.feed_forward(part)
-            return lambda r: r.forwarded(rows, feed_forward)
+            return lambda r: r.feed_forward(rows, feed_forward)
         case given.MultiHead():
             attention = build.attention(part)
             keys, values = (tensor(x, build.dtype).double() for x in _keys_values(vector))
             seen = _visible(vector.mask, count, len(keys))
-            return lambda r: r.attended(attention, rows, keys, values, seen)
+            return lambda r: r.attend(attention, rows, keys, values, seen)
     visible = _visible(vector.mask, count, count)
     layers, norm = [build.layer(one) for one in vector.layers], build.behind()
     context = tensor(vector.context or (), build.dtype).double()
@@ -299,7 +299,7 @@ def _reference_layer(vector: LayerVector, build: Builder) -> Callable[[Rounded],
                 x = r.encoder_layer(x, layer, visible)
             else:
                 x = r.decoder_layer(x, context, layer, visible, seen)
-        return x if norm is None else r.normed(x, norm)
+        return x if norm is None else r.layer_norm(x, norm)
 
     return compute
 
@@ -316,7 +316,7 @@ def _both(vector: TransformerVector, model: Any) -> Callable[[Rounded], Tensor]:
 
     def compute(r: Rounded) -> Tensor:
         x, y = (
-            r.embedded(tokens, embedding.weight, model.position_table)
+            r.embed(tokens, embedding.weight, model.position_table)
             for tokens, embedding in (
                 (vector.source_tokens, model.src_embedding),
                 (vector.target_tokens, model.tgt_embedding),

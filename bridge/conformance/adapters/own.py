@@ -146,9 +146,9 @@ class PyimplState(Builtin):
         left = state.online(left, [block(n, min(n + 3, half)) for n in range(1, half, 3)])
         for n in range(half, kv_len, 3):
             right = state.merge(right, state.of_block(*block(n, min(n + 3, kv_len))))
-        return self._finished(state.merge(left, right), batch.query.dtype)
+        return self._finish(state.merge(left, right), batch.query.dtype)
 
-    def _finished(self, state: Any, dtype: torch.dtype) -> Outputs:
+    def _finish(self, state: Any, dtype: torch.dtype) -> Outputs:
         return Outputs(self.module.finish(state).to(dtype), self.module.log_sum_exp(state))
 
     operations = frozenset({MergeVector.operation})
@@ -174,7 +174,7 @@ class PyimplState(Builtin):
                 torch.from_numpy(values).to(wide).to(device)[None, None],
             )
 
-        return [self._finished(self.module.merge_tree(states(vector.tree)), DTYPES[dtype])]
+        return [self._finish(self.module.merge_tree(states(vector.tree)), DTYPES[dtype])]
 
 
 class PyimplTiled(_Forwards, _Public, _Differentiable, Builtin):

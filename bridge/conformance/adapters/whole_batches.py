@@ -23,7 +23,7 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
         return torch.from_numpy(numbers).to(DTYPES[dtype]).to(device)
 
     (batch, heads, q_len, _), kv_len = vector.q.shape, vector.k.shape[2]
-    asked = vector.asked()
+    asked = vector.problems()
     first, (mask, *others) = asked[0], vector.masks
     boolean = None
     if others or (mask.kind != "none" and mask.window is None):

@@ -37,7 +37,7 @@ def probe(
 ) -> tuple[Form, Features]:
     """The form and the features in the dtypes asked for. Raises CallableError for a function of no
     form. about_to_call: called before each try."""
-    return _Probe(function, form_of(function), device, about_to_call).found(tuple(asked))
+    return _Probe(function, form_of(function), device, about_to_call).run(tuple(asked))
 
 
 def presume(function: Remote, asked: Iterable[str], why: str) -> tuple[Form, Features]:
@@ -64,7 +64,7 @@ class _Probe:
         self.about_to_call = about_to_call
         self.features = Features(("float32",), frozenset())
 
-    def found(self, asked: tuple[str, ...]) -> tuple[Form, Features]:
+    def run(self, asked: tuple[str, ...]) -> tuple[Form, Features]:
         refused = self.find_dtypes(asked)
         dtypes = tuple(dtype for dtype in asked if dtype not in refused)
         if not dtypes:

@@ -80,13 +80,13 @@ class Stream(ABC):
     def step(self, start: int, stop: int) -> Found:
         """These tokens. Raises what the function raises, and Misbehaviour."""
 
-    def given(self, x: Tensor) -> Tensor:
+    def arrange(self, x: Tensor) -> Tensor:
         """[sequences, heads, length, dim] in the function's layout, on its device."""
         if self.way.form.layout == "batch, length, heads, dim":
             x = x.transpose(1, 2)
         return x.contiguous().to(self.way.device)
 
-    def found(self, result: Any, wanted: tuple[int, ...], dtype: torch.dtype) -> Found:
+    def check_result(self, result: Any, wanted: tuple[int, ...], dtype: torch.dtype) -> Found:
         """What was returned, of the shape [sequences, heads, tokens, value_dim]. Raises
         Misbehaviour for another form."""
         lse = None
@@ -147,11 +147,11 @@ class OwnCache(Stream):
             for each in ([self.numbers[n].k for n in group], [self.numbers[n].v for n in group])
         )
         before = Cache(name) if g in self.begun else None
-        arguments = (*map(self.given, (query, k, v)), before)
+        arguments = (*map(self.arrange, (query, k, v)), before)
         result, _ = self.function.step(arguments, self.way.options, cache=name)
         self.begun.add(g)
         wanted = (*query.shape[:3], v.shape[3])
-        return self.found(result, wanted, query.dtype)[0]
+        return self.check_result(result, wanted, query.dtype)[0]
 
 
 class Buffers(Stream):
@@ -195,7 +195,7 @@ class Buffers(Stream):
     def buffers(self) -> dict[str, Tensor]:
         """Both as the function is given them."""
         return {
-            f"{self.name}.{what}": self.given(
+            f"{self.name}.{what}": self.arrange(
                 rows.view(-1, self.size, *rows.shape[1:]).transpose(1, 2)
             )
             for what, rows in zip(("keys", "values"), self.rows, strict=True)
@@ -221,7 +221,7 @@ class Buffers(Stream):
         if self.way.appends:
             assert form.new is not None
             for name, rows in zip(form.new, self.rows, strict=True):
-                options[name] = self.given(torch.stack([rows[x] for x in new]).transpose(1, 2))
+                options[name] = self.arrange(torch.stack([rows[x] for x in new]).transpose(1, 2))
         else:
             self.keep()
         filled = self.lengths if self.way.appends else [span[1] for span in spans]
@@ -234,14 +234,14 @@ class Buffers(Stream):
             options[form.causal] = True
         query = torch.stack([one.q[:, start:stop] for one in self.numbers])
         kept = self.buffers()
-        arguments = (self.given(query), *map(Cache, kept))
+        arguments = (self.arrange(query), *map(Cache, kept))
         result, shown = self.function.step(arguments, options, show=kept)
         for name, x, old, right in zip(
             form.caches or (), shown.values(), before, self.rows, strict=True
         ):
             self.compare(name, self.flat(x), old, right, [] if not self.way.appends else new)
         wanted = (*query.shape[:3], self.numbers[0].v.shape[2])
-        return self.found(result, wanted, query.dtype)
+        return self.check_result(result, wanted, query.dtype)
 
     def flat(self, x: Tensor) -> Tensor:
         """A buffer as rows."""
@@ -259,7 +259,7 @@ class Buffers(Stream):
                 row = f"row {self.row(n, place)} of sequence {n} of {name}"
                 if not _same(found[place], before[place]):
                     raise Misbehaviour(f"wrote other numbers than those given to {row}")
-                raise Misbehaviour(f"did not write what is new to {row}")
+                raise Misbehaviour(f"did not write the new numbers to {row}")
         different = (_bits(found) != _bits(right)).flatten(1).any(1).nonzero().flatten().tolist()
         for place in different:
             each = ((n, self.row(n, place)) for n in range(len(self.table)))

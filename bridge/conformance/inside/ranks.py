@@ -122,13 +122,13 @@ class Ranks:
         options = {**fields["options"], **{name: lengths[name] for name in self.lengths}}
         asked = [{**fields, "options": options}] * len(self.ranks)
         given = [self.split.take(tensors, r) for r in range(len(self.ranks))]
-        found = self._agreed("call", asked, given)
+        found = self._ask_and_agree("call", asked, given)
         if found[0][0] == "raised":
             return found[0]
         told = [one[1] for one in found]
         numbers: dict[str, Tensor] = {}
         results = [one["result"] for one in told]
-        described = self._joined(results, [one[2] for one in found], numbers)
+        described = self._join(results, [one[2] for one in found], numbers)
         return (
             "returned",
             {
@@ -146,7 +146,7 @@ class Ranks:
             {place: take(x, self.split.queries, r) for place, x in tensors.items()}
             for r in range(len(self.ranks))
         ]
-        found = self._agreed("differentiate", [fields] * len(self.ranks), given)
+        found = self._ask_and_agree("differentiate", [fields] * len(self.ranks), given)
         if found[0][0] == "raised":
             return found[0]
         numbers = {}
@@ -162,7 +162,7 @@ class Ranks:
             numbers[name] = sum(there[1:], there[0]) if places is None else join(there, places)
         return "differentiated", {"changed": _together([x[1] for x in found], "changed")}, numbers
 
-    def _joined(
+    def _join(
         self, parts: Sequence[Any], given: Sequence[dict[str, Tensor]], numbers: dict[str, Tensor]
     ) -> Any:
         """What all returned, described as one."""
@@ -173,7 +173,7 @@ class Ranks:
             each = [part["tuple"] for part in parts]
             if any(len(x) != len(each[0]) for x in each):
                 raise Wrong("returned tuples of different lengths in its processes")
-            return {"tuple": [self._joined(x, given, numbers) for x in zip(*each, strict=True)]}
+            return {"tuple": [self._join(x, given, numbers) for x in zip(*each, strict=True)]}
         place = first.get("tensor")
         if place is None:
             return next((part for part in parts if part != first), first)
@@ -200,7 +200,7 @@ class Ranks:
 
     # --- the processes ----------------------------------------------------------------------------
 
-    def _agreed(
+    def _ask_and_agree(
         self, kind: str, asked: Sequence[dict[str, Any]], tensors: Sequence[dict[str, Tensor]]
     ) -> list[Request]:
         """The answers of all; that of one which raised, alone. Where not all refused their

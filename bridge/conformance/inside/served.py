@@ -163,11 +163,11 @@ class Session:
             result, self.caches[fields["cache"]] = result
         self.outputs = {}
         numbers: dict[str, Tensor] = {}
-        described = self._described(result, "result", device, numbers)
+        described = self._describe(result, "result", device, numbers)
         told = {
             "result": described,
             "cached": several,
-            "changed": self._changed(),
+            "changed": self._changed_inputs(),
             "not_new": self._not_new(),
             "borrowed": borrowed.names(),
         }
@@ -183,9 +183,9 @@ class Session:
         gradients = torch.autograd.grad(sums, list(by.values()), allow_unused=True)
         pairs = zip(by, gradients, strict=True)
         numbers = {name: x.to_dense() for name, x in pairs if x is not None}
-        return "differentiated", {"changed": self._changed()}, numbers
+        return "differentiated", {"changed": self._changed_inputs()}, numbers
 
-    def _described(self, value: Any, place: str, device: str, numbers: dict[str, Tensor]) -> Any:
+    def _describe(self, value: Any, place: str, device: str, numbers: dict[str, Tensor]) -> Any:
         """What was returned, as JSON has it; the numbers of tensors that can be judged."""
         if isinstance(value, Tensor):
             kind = str(value.dtype).removeprefix("torch.")
@@ -200,10 +200,10 @@ class Session:
             return about
         if isinstance(value, (tuple, list)) and len(value) <= _MOST_IN_TUPLE:
             each = enumerate(value)
-            return {"tuple": [self._described(x, f"{place} {n}", device, numbers) for n, x in each]}
+            return {"tuple": [self._describe(x, f"{place} {n}", device, numbers) for n, x in each]}
         return {"type": None if value is None else frames.cut(type(value).__name__)}
 
-    def _changed(self) -> list[str]:
+    def _changed_inputs(self) -> list[str]:
         """The inputs that are not what they were."""
         return [name for name, x in self.inputs.items() if not _is_unchanged(x, self.before[name])]
 

@@ -98,7 +98,7 @@ GRADIENT_MUTANTS: tuple[Mutant, ...] = (
         ("gradient-alibi",),
     ),
     _in_gradients_through_tiled(
-        "tiled-bias-not-summed", "of what a bias is shared by the first alone counts",
+        "tiled-bias-not-summed", "of the parts that share a bias the first alone counts",
         "gradient = gradient.sum(dim=over, keepdim=True)",
         "gradient = gradient[tuple(slice(0, 1 if i in over else None) for i in range(4))]",
         ("gradient-bias",),

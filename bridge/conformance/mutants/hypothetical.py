@@ -151,9 +151,9 @@ class Planted:
             out = call.query.new_zeros(*call.query.shape[:-1], call.value.shape[-1])
             return out, out[..., 0] if out.shape[-1] else out.sum(-1)
         if self.allowing is not None:
-            return self._allowed(changed, self.allowing)
+            return self._tolerances(changed, self.allowing)
         if self._flash is not None:
-            parts = self._looped(changed, changed.value)
+            parts = self._run_loop(changed, changed.value)
         else:
             apply: Any = _Differentiable.apply
             out, lse = apply(
@@ -164,14 +164,14 @@ class Planted:
             parts = self.hypothesis.result(changed, *parts)
         return parts
 
-    def _looped(self, call: Call, value: Tensor, flash: Any = None) -> Parts:
+    def _run_loop(self, call: Call, value: Tensor, flash: Any = None) -> Parts:
         run = self._flash if flash is None else flash
         found: Parts = run(
             call.query, call.key, value, call.options, block_m=16, block_n=self.hypothesis.tile
         )
         return found
 
-    def _allowed(self, call: Call, rounding: RoundingModel) -> Parts:
+    def _tolerances(self, call: Call, rounding: RoundingModel) -> Parts:
         """Of the changed arguments; of a planted loop those of the right one, as many times larger
         as the values' absolute values come out larger in it."""
         q, k, v = (x.detach().numpy() for x in (call.query, call.key, call.value))
@@ -182,7 +182,7 @@ class Planted:
         sink = None if o.sinks is None or not len(o.sinks) else float(o.sinks[0])
         asked: dict[str, Any] = {
             "scale": o.scale,
-            "mask": call.seen().numpy(),
+            "mask": call.visible_pairs().numpy(),
             "rounding": rounding,
             "changes": ScoreChanges(o.softcap, added, sink),
         }
@@ -190,7 +190,7 @@ class Planted:
         lse = torch.from_numpy(lse_tolerance(q, k, **asked))
         if self._flash is not None:
             sizes = [
-                self._looped(call, call.value.abs(), flash)[0]
+                self._run_loop(call, call.value.abs(), flash)[0]
                 for flash in (self._flash, tiled.flash)
             ]
             ratio = torch.nan_to_num(sizes[0] / sizes[1], nan=1.0)
@@ -233,7 +233,7 @@ class PlantedBatches(ByAutograd, GroupedHeads):
         return None
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
-        raise NotImplementedError("a hypothesis rounds as what it is about does")
+        raise NotImplementedError("a hypothesis rounds as its function does")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         layout = layout_of(vector, self.function.wide)

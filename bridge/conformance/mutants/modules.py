@@ -50,12 +50,12 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_residual(
         "no-residual",
-        "what attention and the feed-forward network give takes the place of the sum",
+        "the output of attention or of the feed-forward network takes the place of the sum",
         _BEFORE, "drops.drop(self.dropout, sublayer(self._norm(x)))",
         ("encoder-layer", "decoder-layer"),
     ),
     _in_residual(
-        "residual-of-the-normalised", "what is added to is the normalised input",
+        "residual-of-the-normalised", "the output is added to the normalised input",
         _BEFORE, "self._norm(x) + drops.drop(self.dropout, sublayer(self._norm(x)))",
         ("encoder-layer", "decoder-layer"),
     ),
@@ -117,7 +117,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_attention(
         "keys-and-values-exchanged",
-        "keys are made of what values are to be made of, and values of the other",
+        "keys are projected from the values' input, and values from the keys' input",
         "KeysValues(self._sequences(self.k_proj(key)), self._sequences(self.v_proj(value)))",
         "KeysValues(self._sequences(self.k_proj(value)), self._sequences(self.v_proj(key)))",
         ("multi-head-layer",),
@@ -197,7 +197,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
         ("transformer", "transformer-positions"),
     ),
     _in_model(
-        "no-positions", "the embeddings enter without what is added at each place",
+        "no-positions", "the embeddings enter without the numbers of their positions",
         "x + self._places(start, tokens.shape[1], x)", "x",
         ("transformer-positions",),
     ),

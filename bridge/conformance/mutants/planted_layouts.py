@@ -58,7 +58,7 @@ class KernelLayouts(PyimplTriton):
         self.calls: dict[type[ComesToAttention], Callable[..., list[Outputs]]] = {
             GroupedQueryVector: self.grouped_query,
             VarlenVector: self.varlen,
-            PagedVector: self.paged,
+            PagedVector: self.paged_cache,
             CombineVector: self.combine,
         }
         self.operations = frozenset(kind.operation for kind in self.calls)
@@ -89,7 +89,7 @@ class KernelLayouts(PyimplTriton):
         ends = zip(vector.cu_seqlens_q[:-1], vector.cu_seqlens_q[1:], strict=True)
         return [Outputs(out[a:b, 0][None, None], lse[0, a:b][None, None]) for a, b in ends]
 
-    def paged(self, vector: PagedVector) -> list[Outputs]:
+    def paged_cache(self, vector: PagedVector) -> list[Outputs]:
         keys, values = (
             torch.stack([self.layouts.matrix(page) for page in pages])[:, None]
             for pages in (vector.k, vector.v)

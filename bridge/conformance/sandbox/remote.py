@@ -59,20 +59,20 @@ class Remote:
         return self.session.parameters is not None
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        ask, tensors = self._asked(arguments, options, self._chance)
+        ask, tensors = self._encode_call(arguments, options, self._chance)
         device = next((x.device for x in tensors.values()), torch.device("cpu"))
         by = [name for name, x in tensors.items() if x.requires_grad and torch.is_grad_enabled()]
         ask.by = by
         if not by:
-            return ask.returned(ask.call(tensors), device)
+            return ask.fill_result(ask.call(tensors), device)
         # PyTorch writes no types for it: hence `no-untyped-call`.
         found = _Differentiable.apply(ask, list(tensors), *tensors.values())  # type: ignore[no-untyped-call]
-        return ask.returned(found, device)
+        return ask.fill_result(found, device)
 
-    def borrowed(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
+    def find_borrowed(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
         """Whose attention a call of it uses, as its own process says: names of operators and
         packages. Raises as a call does."""
-        ask, tensors = self._asked(arguments, options)
+        ask, tensors = self._encode_call(arguments, options)
         return ask.borrowed_by(tensors)
 
     def keep(self, tensors: Mapping[str, Tensor]) -> None:
@@ -94,12 +94,12 @@ class Remote:
         it returns stays in its process, and is not returned; show: kept tensors whose numbers after
         the call are returned too, by name, each of the dtype and shape of the one given. Raises as
         a call does, and Misbehaviour where no cache is returned."""
-        ask, tensors = self._asked(arguments, options)
+        ask, tensors = self._encode_call(arguments, options)
         ask.cache, ask.show = cache, dict(show or {})
         device = next((x.device for x in tensors.values()), torch.device("cpu"))
-        return ask.returned(ask.call(tensors), device), ask.shown
+        return ask.fill_result(ask.call(tensors), device), ask.shown
 
-    def _asked(
+    def _encode_call(
         self,
         arguments: Sequence[Any],
         options: Mapping[str, Any],
@@ -200,7 +200,7 @@ class _Call:
         except WireError as error:
             raise self.session.spoil(str(error)) from error
 
-    def returned(self, found: Mapping[str, Tensor] | Sequence[Tensor], device: Any) -> Any:
+    def fill_result(self, found: Mapping[str, Tensor] | Sequence[Tensor], device: Any) -> Any:
         """What the function returned, with these tensors in it."""
         if not isinstance(found, Mapping):
             found = dict(zip(self.graphs, found, strict=True))

@@ -1,6 +1,6 @@
 """A conversation with a function under test: requests go to its process, checked answers come back.
 
-A process that passes a limit is killed; where one has ended, or has sent what is no answer, the
+A process that passes a limit is killed; where one has ended, or has sent an invalid answer, the
 next request starts another. What such a call comes to is `Lost`.
 """
 
@@ -47,12 +47,12 @@ _COUNTED_EVERY = 0.1
 # What is shown of all that a function prints, in characters.
 _MOST_PRINTED = 1 << 16
 
-How = Literal["did not return", "ended the process", "sent what is no answer", "used too much"]
+How = Literal["did not return", "ended the process", "sent an invalid answer", "used too much"]
 # After so many calls of that kind the rest is not run.
 MOST: Mapping[How, int] = {
     "did not return": 5,
     "ended the process": 20,
-    "sent what is no answer": 5,
+    "sent an invalid answer": 5,
     "used too much": 5,
 }
 
@@ -173,7 +173,7 @@ class Session:
             self._start()
             first = max(self.limit, _IMPORT_SECONDS)
             what = {"name": self.sight.name, "problem": self.problem, "device": self.device}
-            frame = self._asked("open", what, {}, Limit(first, first))
+            frame = self._ask("open", what, {}, Limit(first, first))
             if frame.kind == "refused":
                 raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
             if frame.kind == "lost":
@@ -189,7 +189,7 @@ class Session:
             raise CallableError(f"importing it {lost}") from lost
         except WireError as error:
             self.end()
-            raise CallableError(f"importing it sent what is no answer: {error}") from error
+            raise CallableError(f"importing it sent an invalid answer: {error}") from error
         except BaseException:
             self.end()
             raise
@@ -202,29 +202,29 @@ class Session:
                 raise Lost(f"was not run: {times} calls before it {how}", how)
         try:
             self.open()
-            return self._asked(kind, fields, tensors, Limit(self.limit, self.limit))
+            return self._ask(kind, fields, tensors, Limit(self.limit, self.limit))
         except WireError as error:
             self.end()
-            raise self._lost(
-                f"sent what is no answer: {error}", "sent what is no answer"
+            raise self._note_loss(
+                f"sent an invalid answer: {error}", "sent an invalid answer"
             ) from error
         except Lost as lost:
-            raise self._lost(str(lost), lost.how) from lost
+            raise self._note_loss(str(lost), lost.how) from lost
         except CallableError as error:
             again = f"ended its process, and {error} the next time"
-            raise self._lost(again, "ended the process") from error
+            raise self._note_loss(again, "ended the process") from error
 
     def spoil(self, sentence: str) -> Lost:
         """The answer of this process was none, as who reads it has seen."""
         self.end()
-        return self._lost(f"sent what is no answer: {sentence}", "sent what is no answer")
+        return self._note_loss(f"sent an invalid answer: {sentence}", "sent an invalid answer")
 
     def lose(self, sentence: str) -> Lost:
         """This process says that one of several has ended: so do all."""
         self.end()
-        return self._lost(sentence, "ended the process")
+        return self._note_loss(sentence, "ended the process")
 
-    def _lost(self, sentence: str, how: How) -> Lost:
+    def _note_loss(self, sentence: str, how: How) -> Lost:
         self.lost[how] += 1
         self.last_loss = sentence
         return Lost(sentence, how)
@@ -234,7 +234,7 @@ class Session:
         first = None
         for walls in self.ways:
             self._running = self._fork(walls)
-            frame = self._heard(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
+            frame = self._hear(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
             why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
             self.without_walls = first = first or why
             if why is None or (not walls and not self.required):
@@ -258,16 +258,16 @@ class Session:
         watch = Watch(pid, Limit(self.limit, self.limit))
         return _Running(watch, 2 if walls else 1, to_it, from_it, ended, said)
 
-    def _asked(
+    def _ask(
         self, kind: str, fields: Mapping[str, Any], tensors: Mapping[str, Tensor], limit: Limit
     ) -> Frame:
         number = next(self._numbers)
         request = pack(kind, {**fields, "number": number}, tensors)
-        frame = self._heard(limit, request)
+        frame = self._hear(limit, request)
         wire.whole(frame.field("number"), "a number of a request", number, number)
         return frame
 
-    def _heard(self, limit: Limit, request: bytes = b"") -> Frame:
+    def _hear(self, limit: Limit, request: bytes = b"") -> Frame:
         """The next frame, after this request. Raises Lost and WireError."""
         running = self._running
         assert running is not None
@@ -300,10 +300,10 @@ class Session:
                 self.end()
                 raise Lost(f"did not return: {passed}", "did not return")
             if time.monotonic() - counted > _COUNTED_EVERY:
-                self._bounded(running)
+                self._check_bounds(running)
                 counted = time.monotonic()
 
-    def _bounded(self, running: _Running) -> None:
+    def _check_bounds(self, running: _Running) -> None:
         """Raises Lost for processes that are too many or hold too much memory together."""
         view, processes = self.sight.view, running.watch.processes
         held = 0

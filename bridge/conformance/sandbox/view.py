@@ -73,7 +73,7 @@ def sight_of(
     else:
         top = place.partition(".")[0]
         if top == "bridge":
-            raise CallableError("is a part of what judges it")
+            raise CallableError("is a part of the judge")
         own = _module(top)
         if own is not None:
             seen.append(own)

@@ -51,7 +51,7 @@ class Rounded:
         self.signs = signs
         self.errors: list[tuple[Tensor, Tensor]] = []
 
-    def rounded(self, x: Tensor, error: Tensor) -> Tensor:
+    def round(self, x: Tensor, error: Tensor) -> Tensor:
         """x with an error of its own."""
         error = error.detach().expand_as(x)
         if self.signs is not None:
@@ -60,7 +60,7 @@ class Rounded:
         self.errors.append((mark, error))
         return x + mark
 
-    def moved(self, x: Tensor) -> Tensor:
+    def movement(self, x: Tensor) -> Tensor:
         """By how much the errors so far may move x, to first order: Σ |∂x/∂mark|·error."""
         marks = [mark for mark, _ in self.errors]
         unit = torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
@@ -73,13 +73,13 @@ class Rounded:
                 total = total + (slope.abs() * error).flatten(1).sum(1)
         return total.reshape(x.shape).detach()
 
-    def _stored(self, size: Tensor, times: int = 1) -> Tensor:
+    def _storing_error(self, size: Tensor, times: int = 1) -> Tensor:
         """The largest error of storing numbers of at most this size so many times."""
         return times * (self.form.unit * size + self.form.underflow(False))
 
-    def stored(self, x: Tensor) -> Tensor:
+    def store(self, x: Tensor) -> Tensor:
         """A sum, or another single operation."""
-        return self.rounded(x, self._stored(x.abs()))
+        return self.round(x, self._storing_error(x.abs()))
 
     def linear(self, x: Tensor, module: nn.Linear) -> Tensor:
         """Products summed in float32 or wider (Higham's γ); the sum and that with the bias are
@@ -88,36 +88,36 @@ class Rounded:
         bias = _bias_of(module)
         count = (x.shape[-1] + 2) * self.unit
         size = x.abs() @ weight.abs().mT + bias.abs()
-        error = count / (1 - count) * size + self._stored(size, 2)
-        return self.rounded(x @ weight.mT + bias, error)
+        error = count / (1 - count) * size + self._storing_error(size, 2)
+        return self.round(x @ weight.mT + bias, error)
 
-    def normed(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    def layer_norm(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
         """In float32 or wider, c = x − μ by sums of n numbers; s, also if one pass over the numbers
         finds it, with an error of n u rms(x) (Chan, Golub and LeVeque 1983, table 1)."""
         n = x.shape[-1]
         share = (n + 8) * self.unit
         c = x - x.mean(-1, keepdim=True)
-        c = self.rounded(c, share * (x.abs() + x.abs().mean(-1, keepdim=True)))
+        c = self.round(c, share * (x.abs() + x.abs().mean(-1, keepdim=True)))
         s = (c.square().mean(-1, keepdim=True) + norm.eps).sqrt()
-        s = self.rounded(s, 4 * self.unit * s + share * x.square().mean(-1, keepdim=True).sqrt())
+        s = self.round(s, 4 * self.unit * s + share * x.square().mean(-1, keepdim=True).sqrt())
         gain = norm.weight.double()
         bias = _bias_of(norm)
         out = c / s * gain + bias
         size = (c / s * gain).abs() + bias.abs()
-        return self.rounded(out, 6 * self.unit * size + self._stored(size))
+        return self.round(out, 6 * self.unit * size + self._storing_error(size))
 
-    def forwarded(self, x: Tensor, module: FeedForward) -> Tensor:
+    def feed_forward(self, x: Tensor, module: FeedForward) -> Tensor:
         """A hidden number h that may be off by E comes out of max(0, ·) as its error times the
         slope there, 0 or 1, makes it, and where it may change its sign by E − |h| more at most."""
         hidden = self.linear(x, module.linear1)
         above = hidden.clamp(min=0)
         if self.signs is None:
-            more = SECOND_ORDER * self.moved(hidden) - hidden.detach().abs()
+            more = SECOND_ORDER * self.movement(hidden) - hidden.detach().abs()
             # The sum over all errors is taken that many times.
-            above = self.rounded(above, more.clamp(min=0) / SECOND_ORDER)
+            above = self.round(above, more.clamp(min=0) / SECOND_ORDER)
         return self.linear(above, module.linear2)
 
-    def attended(
+    def attend(
         self, module: MultiHeadAttention, x: Tensor, keys: Tensor, values: Tensor, visible: Tensor
     ) -> Tensor:
         """x, keys, values: `[length, width]`; visible: `[q_len, kv_len]`. What attention itself may
@@ -142,20 +142,20 @@ class Rounded:
             mask=visible.numpy(),
             rounding=self.rounding,
         )
-        heads = self.rounded(heads, torch.from_numpy(own))
+        heads = self.round(heads, torch.from_numpy(own))
         return self.linear(heads.transpose(0, 1).flatten(1), module.out_proj)
 
     def residual(self, x: Tensor, module: Residual, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sublayer with its sum and its normalisation."""
         if module.norm_first:
-            return self.stored(x + sublayer(self.normed(x, module.norm)))
-        return self.normed(self.stored(x + sublayer(x)), module.norm)
+            return self.store(x + sublayer(self.layer_norm(x, module.norm)))
+        return self.layer_norm(self.store(x + sublayer(x)), module.norm)
 
     def encoder_layer(self, x: Tensor, layer: EncoderLayer, visible: Tensor) -> Tensor:
         """visible: `[length, length]`."""
         attention, feed_forward = layer.self_attn, layer.feed_forward
-        x = self.residual(x, layer.residual1, lambda x: self.attended(attention, x, x, x, visible))
-        return self.residual(x, layer.residual2, lambda x: self.forwarded(x, feed_forward))
+        x = self.residual(x, layer.residual1, lambda x: self.attend(attention, x, x, x, visible))
+        return self.residual(x, layer.residual2, lambda x: self.feed_forward(x, feed_forward))
 
     def decoder_layer(
         self, x: Tensor, context: Tensor, layer: DecoderLayer, visible: Tensor, seen: Tensor
@@ -164,22 +164,22 @@ class Rounded:
         own, cross, feed_forward = layer.self_attn, layer.cross_attn, layer.feed_forward
 
         def attend_context(x: Tensor) -> Tensor:
-            return self.attended(cross, x, context, context, seen)
+            return self.attend(cross, x, context, context, seen)
 
-        x = self.residual(x, layer.residual1, lambda x: self.attended(own, x, x, x, visible))
+        x = self.residual(x, layer.residual1, lambda x: self.attend(own, x, x, x, visible))
         x = self.residual(x, layer.residual2, attend_context)
-        return self.residual(x, layer.residual3, lambda x: self.forwarded(x, feed_forward))
+        return self.residual(x, layer.residual3, lambda x: self.feed_forward(x, feed_forward))
 
-    def embedded(self, tokens: Sequence[int], table: Tensor, places: Tensor) -> Tensor:
+    def embed(self, tokens: Sequence[int], table: Tensor, places: Tensor) -> Tensor:
         """Given numbers, added."""
-        return self.stored(table.double()[list(tokens)] + places[: len(tokens)].double())
+        return self.store(table.double()[list(tokens)] + places[: len(tokens)].double())
 
     def shares(self, x: Tensor) -> Tensor:
         """n exponentials of differences, whose arguments are rounded, a sum and a quotient."""
         shares = x.softmax(-1)
         difference = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
         relative = (2 * (x.shape[-1] + 8) + difference) * self.unit
-        return self.rounded(shares, relative * shares + self._stored(shares, 2))
+        return self.round(shares, relative * shares + self._storing_error(shares, 2))
 
 
 def tolerance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -191,7 +191,7 @@ def tolerance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple
     exact = Rounded(dtype)
     with torch.enable_grad():
         out = compute(exact)
-        allowed = SECOND_ORDER * exact.moved(out)
+        allowed = SECOND_ORDER * exact.movement(out)
     signs = torch.Generator().manual_seed(0)
     for _ in range(_CORNERS):
         with torch.no_grad():

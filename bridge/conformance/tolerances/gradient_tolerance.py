@@ -55,7 +55,7 @@ class Bounded:
     def __add__(self, other: Bounded) -> Bounded:
         return Bounded(self.exact + other.exact, self.error + other.error, self.size + other.size)
 
-    def summed(self, factors: Tensor, over: Sequence[int], rounding: RoundingModel) -> Bounded:
+    def sum(self, factors: Tensor, over: Sequence[int], rounding: RoundingModel) -> Bounded:
         """Σ factors·this over these dimensions, kept as 1, added up by the kernel in any order."""
         count = math.prod(self.exact.shape[i] for i in over)
 
@@ -66,13 +66,13 @@ class Bounded:
         error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
         return Bounded(one(factors * self.exact), error, size)
 
-    def stored(self, rounding: RoundingModel) -> Bounded:
+    def store(self, rounding: RoundingModel) -> Bounded:
         """This in the format of the output, from which more is computed."""
         error = self.error + rounding.output.unit * (self.exact.abs() + self.error)
         least = rounding.output.underflow(rounding.flush_to_zero)
         return replace(self, error=error + torch.where(self.size == 0, 0.0, least))
 
-    def allowed(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
+    def tolerance(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""
         error = SECOND_ORDER * self.error
         whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
@@ -365,18 +365,18 @@ def of_options(
     bounds = gradient_bounds(scaled, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
     if temperature is not None:
-        by_scaled = bounds.query.stored(rounding)
-        found["q"] = by_scaled.summed(temperature, [], rounding)
-        found["temperature"] = by_scaled.summed(query.double(), [0, 2, 3], rounding)
+        by_scaled = bounds.query.store(rounding)
+        found["q"] = by_scaled.sum(temperature, [], rounding)
+        found["temperature"] = by_scaled.sum(query.double(), [0, 2, 3], rounding)
     whole = bounds.scores.exact.shape
     if options.bias is not None:
         sizes = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
         over = [i for i in range(4) if sizes[i] != whole[i]]
-        found["bias"] = bounds.scores.summed(torch.ones((), device=device), over, rounding)
+        found["bias"] = bounds.scores.sum(torch.ones((), device=device), over, rounding)
     if options.alibi_slopes is not None:
         each = options.alibi_slopes.shape[0] == whole[0]
         over = [2, 3] if each else [0, 2, 3]
-        found["slopes"] = bounds.scores.summed(-distance, over, rounding)
+        found["slopes"] = bounds.scores.sum(-distance, over, rounding)
     if bounds.sinks is not None:
-        found["sinks"] = bounds.sinks.summed(torch.ones((), device=device), [0, 2], rounding)
+        found["sinks"] = bounds.sinks.sum(torch.ones((), device=device), [0, 2], rounding)
     return found

@@ -26,13 +26,13 @@ def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
         * (1.0 if name in ("v", "bias") else by_score)
-        for name, part in vector.expected.named().items()
+        for name, part in vector.expected.by_name().items()
     }
 
 
 def shapes(vector: GradientVector) -> dict[str, tuple[int, ...]]:
     """The shapes of `expected`."""
-    return {name: np.shape(part) for name, part in vector.expected.named().items()}
+    return {name: np.shape(part) for name, part in vector.expected.by_name().items()}
 
 
 def tolerances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Floats]:
@@ -47,9 +47,9 @@ def tolerances(vector: GradientVector, rounding: RoundingModel) -> dict[str, Flo
     found = {}
     for name, like in given.by().items():
         stored = rounding.output if name in NAMES else wide
-        allowed = bounds[name].allowed(stored, rounding.flush_to_zero)
+        allowed = bounds[name].tolerance(stored, rounding.flush_to_zero)
         whole = array(name, allowed.reshape(like.shape))
-        found[name] = unknown + vector.judged(name, whole)
+        found[name] = unknown + vector.judged_part(name, whole)
     return found
 
 
@@ -61,7 +61,7 @@ def wrong_gradients(
     name may be absent. Raises ValueError for another shape."""
     right, allowed = expected_gradients(vector), tolerances(vector, rounding)
     for name, whole in computed.items():
-        want, got = right[name], vector.judged(name, whole)
+        want, got = right[name], vector.judged_part(name, whole)
         if got.shape != want.shape:
             raise ValueError(f"{vector.id}: d{name} is {got.shape}, should be {want.shape}")
         if (place := worst(got, want, allowed[name])) is not None:

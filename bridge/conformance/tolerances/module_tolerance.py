@@ -195,7 +195,7 @@ def module_tolerance(
     added: Tensor | None = None,
 ) -> Tensor:
     """Largest error of a correct module of this dtype, `[batch, q_len, output_dim]`, float64; the
-    inputs as the module receives them, masks as for `attended`."""
+    inputs as the module receives them, masks as for `attend`."""
     inputs = [exactly(x) for x in (query, key, value)]
     return attend(module, inputs, visible=visible, added=added)[1]
 

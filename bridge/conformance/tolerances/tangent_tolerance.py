@@ -69,14 +69,14 @@ def tangent_bounds(
         error = (row.sink * row.sink_error + rounding.accumulator.smallest_normal) * rate.abs()
         mean = mean + Bounded(row.sink * rate, error + sums * size, size)
 
-    def weighted(weights: Tensor, errors: Tensor, sizes: Tensor, values: Tensor) -> Bounded:
+    def weigh(weights: Tensor, errors: Tensor, sizes: Tensor, values: Tensor) -> Bounded:
         size = sizes @ values.abs()
         return Bounded(weights @ values, errors @ values.abs() + sums * size, size)
 
     # (P ∘ S′) V − μ O + P V′, with O as it is stored.
-    by_scores = weighted(p * moved.exact, of_moved, p * moved.size, v)
-    output = weighted(p, of_p, p, v).stored(rounding)
-    by_values = weighted(p, of_p, p, d_v)
+    by_scores = weigh(p * moved.exact, of_moved, p * moved.size, v)
+    output = weigh(p, of_p, p, v).store(rounding)
+    by_values = weigh(p, of_p, p, d_v)
     by_mean = Bounded(
         -mean.exact * output.exact,
         mean.error * (output.size + output.error) + mean.size * output.error,
@@ -120,7 +120,7 @@ def _score_rates(
         exact, size = exact + rate, size + rate.abs()
         off = off + SECOND_ORDER * (2 * u + stored) * (size + off)
 
-    def seen(x: Tensor) -> Tensor:
+    def where_visible(x: Tensor) -> Tensor:
         return torch.where(row.visible, x, 0.0)
 
-    return Bounded(seen(exact), seen(off), seen(size))
+    return Bounded(where_visible(exact), where_visible(off), where_visible(size))

@@ -74,9 +74,9 @@ def tolerances(vector: TangentVector, rounding: RoundingModel) -> dict[str, Floa
     wide = FLOAT64 if rounding.output == FLOAT64 else FLOAT32
     unknown = np.array([float(row.uncertainty) for row in vector.expected])
     return {
-        OUTPUT: out.allowed(rounding.output, rounding.flush_to_zero)[0, 0].numpy()
+        OUTPUT: out.tolerance(rounding.output, rounding.flush_to_zero)[0, 0].numpy()
         + unknown[:, None],
-        LSE: lse.allowed(wide, rounding.flush_to_zero)[0, 0].numpy() + unknown,
+        LSE: lse.tolerance(wide, rounding.flush_to_zero)[0, 0].numpy() + unknown,
     }
 
 

@@ -72,23 +72,23 @@ def _gamma(operations: Array, unit: float) -> Array:
     return np.where(product < 1.0, product / (1.0 - product), np.inf)
 
 
-def _capped(products: Array, changes: ScoreChanges) -> Array:
+def _apply_softcap(products: Array, changes: ScoreChanges) -> Array:
     """The scores after softcap alone."""
     if changes.softcap is None:
         return products
     return np.asarray(changes.softcap * np.tanh(products / changes.softcap), dtype=np.float64)
 
 
-def _added(shape: tuple[int, ...], changes: ScoreChanges) -> Array:
+def _additions(shape: tuple[int, ...], changes: ScoreChanges) -> Array:
     """The numbers that are added to scores of this shape."""
     added = 0.0 if changes.added is None else changes.added
     return np.broadcast_to(np.asarray(added, dtype=np.float64), shape)
 
 
 @implements("Attention.Spec.ScoreChange.apply")
-def _changed(products: Array, changes: ScoreChanges) -> Array:
+def _apply_changes(products: Array, changes: ScoreChanges) -> Array:
     """The scores after softcap and addition."""
-    return _capped(products, changes) + _added(products.shape, changes)
+    return _apply_softcap(products, changes) + _additions(products.shape, changes)
 
 
 @implements("Attention.Spec.softcapError")
@@ -104,8 +104,8 @@ def _change_errors(
         # An error of the score comes out no larger: the slope of tanh is at most 1.
         errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap
     if changes.added is not None:
-        added = _added(products.shape, changes)
-        scores = np.where(np.isfinite(added), _capped(products, changes) + added, 0.0)
+        added = _additions(products.shape, changes)
+        scores = np.where(np.isfinite(added), _apply_softcap(products, changes) + added, 0.0)
         size = np.where(np.isfinite(added), np.abs(added), 0.0)
         growth = math.expm1(_SUM_ROUNDINGS * math.log1p(unit) + math.log1p(stored))
         # The errors of both are rounded with them: they count where the sum is 0 as well.
@@ -220,7 +220,7 @@ def _rows(
     """
     unit = rounding.accumulator.unit
     products = scale * (q @ k.swapaxes(-1, -2))
-    scores = _changed(products, changes)
+    scores = _apply_changes(products, changes)
     mask = mask & (scores > -np.inf)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:

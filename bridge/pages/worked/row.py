@@ -52,7 +52,7 @@ class Worked:
             for score, value in zip(self.scores, self.vector.v, strict=True)
         ]
 
-    def merged(self, cut: int) -> Cells:
+    def merge(self, cut: int) -> Cells:
         """The states of the keys before `cut` and of the others, each from scratch, and their
         merge: scores, m, l, o. Raises SourceError unless the merge ends in the vector's output, and
         is the same the other way round."""
@@ -60,7 +60,7 @@ class Worked:
         parts = (self.keys[:cut], self.keys[cut:])
         a, b = (online.of_block(part, d=width, num=EXACT) for part in parts)
         both = online.merge(a, b, num=EXACT)
-        if online.merge(b, a, num=EXACT) != both or self._finished(both) != self.output:
+        if online.merge(b, a, num=EXACT) != both or self._finish(both) != self.output:
             raise SourceError(f"{self.vector.id}: the merge does not end in its output")
         names = ("a", "b", "merge a b")
         seen = [show_all([key.score for key in part]) for part in parts] + [""]
@@ -78,7 +78,7 @@ class Worked:
         whole = self._log_sum_exp(self.scores)
         factors = [rescale(lse, whole, num=EXACT) for lse in lses]
         width = self.vector.value_dim
-        outs = [self._finished(online.of_block(part, d=width, num=EXACT)) for part in parts]
+        outs = [self._finish(online.of_block(part, d=width, num=EXACT)) for part in parts]
         total = [
             sum((f * out[c] for f, out in zip(factors, outs, strict=True)), Fraction(0))
             for c in range(width)
@@ -100,7 +100,7 @@ class Worked:
             raise SourceError(f"{self.vector.id}: the log-sum-exp of {scores} is no whole number")
         return power
 
-    def _finished(self, state: online.State) -> list[Fraction]:
+    def _finish(self, state: online.State) -> list[Fraction]:
         found: list[Fraction] = online.finish(state, d=self.vector.value_dim, num=EXACT)
         return found
 
@@ -119,7 +119,7 @@ class Worked:
             rows.append(
                 [str(n), seen, *(show(x) for x in (state.m, alpha, state.l)), show_all(state.o)]
             )
-        if self._finished(state) != self.output:
+        if self._finish(state) != self.output:
             raise SourceError(f"{self.vector.id}: the states do not end in its output")
         return rows
 

@@ -32,7 +32,7 @@ class WorkedTolerance:
 
     def by_key(self, dtype: str) -> Cells:
         """By key that the query sees: |v − o|, and the bounds ε, P and e."""
-        found, v = self._explained(dtype), self.vector
+        found, v = self._explain(dtype), self.vector
         output = float(given.output(v, self.query)[self.column])
         return [
             [
@@ -49,7 +49,7 @@ class WorkedTolerance:
         """The terms of the sections 2 to 5. Raises SourceError unless they add up to the
         tolerance."""
         found = [
-            float(getattr(self._explained(dtype).terms, name)[self.query, self.column])
+            float(getattr(self._explain(dtype).terms, name)[self.query, self.column])
             for name in PARTS
         ]
         whole = self.tolerance(dtype)
@@ -84,7 +84,7 @@ class WorkedTolerance:
     def blocks(self) -> int:
         return -(-self.vector.kv_len // self.block_n)
 
-    def _explained(self, dtype: str) -> Explained:
+    def _explain(self, dtype: str) -> Explained:
         return tolerance.explain(*self._arrays(), **self._options(dtype))
 
     def _arrays(self) -> tuple[Array, Array, Array]:

@@ -108,36 +108,36 @@ class _Layers:
     def norm(self, part: LayerNorm, x: Rows) -> Rows:
         return layer_norm(part, self.eps, x)
 
-    def attended(self, part: MultiHead, norm: LayerNorm, mask: Mask, x: Rows) -> Rows:
+    def add_attention(self, part: MultiHead, norm: LayerNorm, mask: Mask, x: Rows) -> Rows:
         if self.norm_first:
             inside = self.norm(norm, x)
             return _sum(x, self.attention(part, mask, inside, inside))
         return self.norm(norm, _sum(x, self.attention(part, mask, x, x)))
 
-    def informed(self, part: DecoderLayer, mask: Mask, x: Rows, context: Rows) -> Rows:
+    def add_cross_attention(self, part: DecoderLayer, mask: Mask, x: Rows, context: Rows) -> Rows:
         if self.norm_first:
             inside = self.norm(part.cross_norm, x)
             return _sum(x, self.attention(part.cross, mask, inside, context))
         return self.norm(part.cross_norm, _sum(x, self.attention(part.cross, mask, x, context)))
 
-    def forwarded(self, part: EncoderLayer | DecoderLayer, x: Rows) -> Rows:
+    def add_feed_forward(self, part: EncoderLayer | DecoderLayer, x: Rows) -> Rows:
         if self.norm_first:
             return _sum(x, feed_forward(part.feed_forward, self.norm(part.feed_forward_norm, x)))
         return self.norm(part.feed_forward_norm, _sum(x, feed_forward(part.feed_forward, x)))
 
     def encode(self, layers: Sequence[EncoderLayer], mask: Mask, x: Rows) -> Rows:
         for layer in layers:
-            x = self.attended(layer.attention, layer.attention_norm, mask, x)
-            x = self.forwarded(layer, x)
+            x = self.add_attention(layer.attention, layer.attention_norm, mask, x)
+            x = self.add_feed_forward(layer, x)
         return x
 
     def decode(
         self, layers: Sequence[DecoderLayer], mask: Mask, cross: Mask, x: Rows, context: Rows
     ) -> Rows:
         for layer in layers:
-            x = self.attended(layer.attention, layer.attention_norm, mask, x)
-            x = self.informed(layer, cross, x, context)
-            x = self.forwarded(layer, x)
+            x = self.add_attention(layer.attention, layer.attention_norm, mask, x)
+            x = self.add_cross_attention(layer, cross, x, context)
+            x = self.add_feed_forward(layer, x)
         return x
 
 

@@ -97,7 +97,7 @@ class Field:
         """The length as a size of others."""
         return len(self.data), f"the number of {entries} of {self.place}"
 
-    def counted(self, size: Size, entries: str) -> Self:
+    def check_count(self, size: Size, entries: str) -> Self:
         """This list or text, which must be so long."""
         count, name = self.size(size)
         if len(self.data) != count:
@@ -124,7 +124,7 @@ class Field:
         """As `numbers`, with the place of what is wrong."""
         size, *rest = sizes
         if size is not None:
-            self.counted(size, _ENTRIES[len(rest)])
+            self.check_count(size, _ENTRIES[len(rest)])
         if rest:
             return tuple(part._numbers_one_by_one(rest, read) for part in self)
         return tuple(part.read(read) for part in self)
@@ -132,8 +132,8 @@ class Field:
     def booleans(self, rows: Size, columns: Size) -> Booleans:
         """Rows of characters, 1 for true."""
         return tuple(
-            tuple(c == "1" for c in row.counted(columns, "characters").data)
-            for row in self.counted(rows, "rows")
+            tuple(c == "1" for c in row.check_count(columns, "characters").data)
+            for row in self.check_count(rows, "rows")
         )
 
     def mask(self, rows: Size = "q_len", columns: Size = "kv_len") -> Mask:
@@ -147,11 +147,11 @@ class Field:
             case "key-length":
                 return Mask(kind, length=self.data["length"])
             case "key-padding":
-                valid = self["valid"].counted(columns, "characters").data
+                valid = self["valid"].check_count(columns, "characters").data
                 return Mask(kind, valid=tuple(c == "1" for c in valid))
             case "document":
-                queries = self["queries"].counted(rows, "numbers").data
-                keys = self["keys"].counted(columns, "numbers").data
+                queries = self["queries"].check_count(rows, "numbers").data
+                keys = self["keys"].check_count(columns, "numbers").data
                 return Mask(kind, queries=tuple(queries), keys=tuple(keys))
             case "boolean":
                 return Mask(kind, self["rows"].booleans(rows, columns))

@@ -20,7 +20,7 @@ from bridge.vectors.format.read_options import (
 from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_rules import is_drawn, numbers
-from bridge.vectors.format.read_sampled import sampled, sampled_gradient
+from bridge.vectors.format.read_sampled import sampled_attention, sampled_gradient
 from bridge.vectors.format.read_tangents import tangent
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
@@ -36,7 +36,7 @@ from bridge.vectors.model.transformers import LayerVector, TransformerVector
 def attention(entry: Entry) -> AttentionVector:
     data = entry.data
     entry.affordable(data["q_len"] * data["kv_len"], data["head_dim"] + data["value_dim"])
-    rows = entry["expected"].counted("q_len", "rows")
+    rows = entry["expected"].check_count("q_len", "rows")
     read: Callable[[Field], Row | EnclosedRow] = row if entry.model == "exact" else enclosed_row
     expected = tuple(map(read, rows))
     vector = AttentionVector(
@@ -58,7 +58,7 @@ def attention(entry: Entry) -> AttentionVector:
 
 def grouped_query(entry: Entry) -> operations.GroupedQueryVector:
     entry.affordable(pairs_of_heads(entry), entry.data["head_dim"] + entry.data["value_dim"])
-    expected = entry["expected"].counted("num_heads", "heads")
+    expected = entry["expected"].check_count("num_heads", "heads")
     vector = operations.GroupedQueryVector(
         **entry.plain(operations.GroupedQueryVector),
         scale=given_scale(entry),
@@ -66,7 +66,7 @@ def grouped_query(entry: Entry) -> operations.GroupedQueryVector:
         k=entry["k"].numbers("num_kv_heads", "kv_len", "head_dim"),
         v=entry["v"].numbers("num_kv_heads", "kv_len", "value_dim"),
         mask=entry["mask"].mask(),
-        expected=tuple(tuple(map(row, head.counted("q_len", "rows"))) for head in expected),
+        expected=tuple(tuple(map(row, head.check_count("q_len", "rows"))) for head in expected),
     )
     check_plausible(vector.attentions(), chain.from_iterable(expected))
     return vector
@@ -77,7 +77,7 @@ def varlen(entry: Entry) -> operations.VarlenVector:
     entry.affordable(sum(q * k for q, k in packed.lengths()), data["head_dim"] + data["value_dim"])
     sums = entry["cu_seqlens_q"], entry["cu_seqlens_k"]
     total_q, total_k = ((part.data[-1], f"the last of {part.place}") for part in sums)
-    rows = entry["expected"].counted(total_q, "rows")
+    rows = entry["expected"].check_count(total_q, "rows")
     vector = operations.VarlenVector(
         **entry.plain(operations.VarlenVector),
         scale=given_scale(entry),
@@ -91,13 +91,13 @@ def varlen(entry: Entry) -> operations.VarlenVector:
     return vector
 
 
-def paged(entry: Entry) -> operations.PagedVector:
+def paged_cache(entry: Entry) -> operations.PagedVector:
     data = entry.data
     batch = entry["q"].number_of("rows")
     if is_drawn(entry["q"]):
         batch = entry["tables"].number_of("entries")
     for name in ("tables", "lengths", "expected"):
-        entry[name].counted(batch, "entries")
+        entry[name].check_count(batch, "entries")
     pages, page_size = data["num_pages"], data["page_size"]
     for table, length in zip(entry["tables"], entry["lengths"], strict=True):
         for page in table:
@@ -123,10 +123,10 @@ def paged(entry: Entry) -> operations.PagedVector:
 def cascade(entry: Entry) -> operations.CascadeVector:
     data = entry.data
     for name in ("suffix_k", "suffix_v", "expected"):
-        entry[name].counted(entry["q"].number_of("rows"), "entries")
-    entry["prefix_v"].counted(entry["prefix_k"].number_of("rows"), "rows")
+        entry[name].check_count(entry["q"].number_of("rows"), "entries")
+    entry["prefix_v"].check_count(entry["prefix_k"].number_of("rows"), "rows")
     for k, v in zip(entry["suffix_k"], entry["suffix_v"], strict=True):
-        v.counted(k.number_of("rows"), "rows")
+        v.check_count(k.number_of("rows"), "rows")
     pairs = len(data["q"]) * len(data["prefix_k"]) + sum(map(len, data["suffix_k"]))
     entry.affordable(pairs, data["head_dim"] + data["value_dim"])
     vector = operations.CascadeVector(
@@ -190,7 +190,7 @@ def cache(entry: Entry) -> operations.CacheVector:
                 f"is {edit.index}, but there are {len(held)} keys then"
             ) from None
         edits.append(edit)
-    states = entry["expected"].counted((count + 1, "the number of edits and one"), "states")
+    states = entry["expected"].check_count((count + 1, "the number of edits and one"), "states")
     return operations.CacheVector(
         **entry.plain(operations.CacheVector),
         keys=keys,
@@ -216,10 +216,10 @@ def tile_bounds(entry: Entry) -> operations.TileBoundsVector:
     q_len, kv_len = entry.data["q_len"], entry.data["kv_len"]
     q_tiles, kv_tiles = -(-q_len // entry.data["block_m"]), -(-kv_len // entry.data["block_n"])
     entry.affordable(q_len * kv_len, 1)
-    for letters in entry["expected"].counted(
+    for letters in entry["expected"].check_count(
         (q_tiles, "the number of tiles of queries"), "entries"
     ):
-        letters.counted((kv_tiles, "the number of tiles of keys"), "letters")
+        letters.check_count((kv_tiles, "the number of tiles of keys"), "letters")
     return operations.TileBoundsVector(
         **entry.plain(operations.TileBoundsVector),
         mask=entry.window(kv_len - q_len),
@@ -231,7 +231,7 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     AttentionVector.operation: attention,
     operations.GroupedQueryVector.operation: grouped_query,
     operations.VarlenVector.operation: varlen,
-    operations.PagedVector.operation: paged,
+    operations.PagedVector.operation: paged_cache,
     operations.CascadeVector.operation: cascade,
     operations.MergeVector.operation: merge,
     operations.CacheVector.operation: cache,
@@ -239,7 +239,7 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     operations.TileBoundsVector.operation: tile_bounds,
     GradientVector.operation: gradient,
     TangentVector.operation: tangent,
-    SampledVector.operation: sampled,
+    SampledVector.operation: sampled_attention,
     SampledGradientVector.operation: sampled_gradient,
     DropoutVector.operation: dropout,
     PhiloxVector.operation: philox,

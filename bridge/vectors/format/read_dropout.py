@@ -27,10 +27,10 @@ def seed_of(entry: Entry) -> int:
     return seed
 
 
-def dropped(entry: Entry, heads: Size) -> tuple[tuple[Dropout, ...], int]:
+def dropout_masks(entry: Entry, heads: Size) -> tuple[tuple[Dropout, ...], int]:
     """The dropout of so many heads, and the seed."""
     p, seed = probability(entry), seed_of(entry)
-    kept = entry["keep"].counted(heads, "heads")
+    kept = entry["keep"].check_count(heads, "heads")
     return tuple(Dropout(p, rows.booleans("q_len", "kv_len")) for rows in kept), seed
 
 
@@ -39,8 +39,8 @@ def dropout(entry: Entry) -> DropoutVector:
     batch, heads, kv_heads = (data[name] for name in ("batch", "num_heads", "num_kv_heads"))
     entry.affordable(pairs_of_heads(entry, batch), data["head_dim"] + data["value_dim"])
     total, kv_total = (batch * heads, "batch·num_heads"), (batch * kv_heads, "batch·num_kv_heads")
-    kept, seed = dropped(entry, total)
-    expected = entry["expected"].counted(total, "heads")
+    kept, seed = dropout_masks(entry, total)
+    expected = entry["expected"].check_count(total, "heads")
     vector = DropoutVector(
         **entry.plain(DropoutVector),
         scale=given_scale(entry),
@@ -50,7 +50,7 @@ def dropout(entry: Entry) -> DropoutVector:
         mask=entry["mask"].mask(),
         dropout=kept,
         dropout_seed=seed,
-        expected=tuple(tuple(map(row, head.counted("q_len", "rows"))) for head in expected),
+        expected=tuple(tuple(map(row, head.check_count("q_len", "rows"))) for head in expected),
     )
     check_plausible(vector.attentions(), chain.from_iterable(expected))
     return vector
@@ -62,5 +62,5 @@ def philox(entry: Entry) -> PhiloxVector:
         **entry.plain(PhiloxVector),
         key=tuple(entry.data["key"]),
         counters=tuple(map(tuple, entry.data["counters"])),
-        expected=tuple(map(tuple, entry["expected"].counted(size, "entries").data)),
+        expected=tuple(map(tuple, entry["expected"].check_count(size, "entries").data)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Entry, Size, bf16_or_none, number
-from bridge.vectors.format.read_dropout import dropped
+from bridge.vectors.format.read_dropout import dropout_masks
 from bridge.vectors.format.read_options import has_changes, pairs_of_heads, scale, softcap
 from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes, middle_of
 
@@ -20,7 +20,7 @@ def gradient(entry: Entry) -> GradientVector:
     """The vector. Raises VectorError as all readers do."""
     data = entry.data
     entry.affordable(pairs_of_heads(entry), 2 * (data["head_dim"] + data["value_dim"]))
-    entry["grad_log_sum_exp"].counted("num_heads", "rows")
+    entry["grad_log_sum_exp"].check_count("num_heads", "rows")
     bias = _bias(entry)
     options: dict[str, Any] = {name: _per_head(entry, name) for name in PER_HEAD}
     options["alibi"] = slopes = _slopes(entry)
@@ -45,7 +45,7 @@ def gradient(entry: Entry) -> GradientVector:
         if name not in entry and any(other in entry for other in DROPPED):
             raise entry.fail(f"is missing, but {', '.join(DROPPED)} are given together", name)
     if "keep" in entry:
-        options["dropout"], options["dropout_seed"] = dropped(entry, "num_heads")
+        options["dropout"], options["dropout_seed"] = dropout_masks(entry, "num_heads")
     vector = GradientVector(
         **entry.plain(GradientVector),
         scale=scale(entry),

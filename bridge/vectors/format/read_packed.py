@@ -13,7 +13,7 @@ def sequences(entry: Entry, mask: Field) -> Packed:
     if mask.data["kind"] not in ("none", "causal", "causal-bottom-right", "window"):
         raise mask["kind"].fail("is none that means the same for every length")
     sums = entry["cu_seqlens_q"], entry["cu_seqlens_k"]
-    sums[1].counted(sums[0].number_of("numbers"), "numbers")
+    sums[1].check_count(sums[0].number_of("numbers"), "numbers")
     for part in sums:
         if part.data[:1] != [0] or any(a > b for a, b in pairwise(part.data)):
             raise part.fail("does not rise from 0")

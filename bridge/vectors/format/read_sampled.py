@@ -23,12 +23,12 @@ from bridge.vectors.model.sampled import (
     Packed,
     SampledGradientVector,
     SampledVector,
-    kept,
+    draw_dropout,
     matrix,
 )
 
 
-def sampled(entry: Entry) -> SampledVector:
+def sampled_attention(entry: Entry) -> SampledVector:
     data = entry.data
     batch, heads, kv_len = (data[x] for x in ("batch", "num_heads", "kv_len"))
     shapes = _shapes(entry)
@@ -36,9 +36,9 @@ def sampled(entry: Entry) -> SampledVector:
     columns = data["head_dim"] + data["value_dim"]
     entry.affordable(batch * heads * len(rows) * kv_len, columns)
     bias = _bias(entry, heads)
-    expected = entry["expected"].counted((batch * heads, "batch·num_heads"), "heads")
+    expected = entry["expected"].check_count((batch * heads, "batch·num_heads"), "heads")
     read: Any = row if entry.model == "exact" else enclosed_row
-    packed = _packed(entry)
+    packed = _packing(entry)
     p, seed = _dropout(entry)
     vector = SampledVector(
         **entry.plain(SampledVector),
@@ -57,7 +57,7 @@ def sampled(entry: Entry) -> SampledVector:
         dropout_seed=seed,
         packed=packed,
         given=tuple(
-            tuple(map(read, head.counted((len(rows), "the number of rows"), "rows")))
+            tuple(map(read, head.check_count((len(rows), "the number of rows"), "rows")))
             for head in expected
         ),
     )
@@ -89,7 +89,7 @@ def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _packed(entry: Entry) -> Packed | None:
+def _packing(entry: Entry) -> Packed | None:
     """The sequences that lie packed in each head."""
     if ("cu_seqlens_q" in entry) != ("cu_seqlens_k" in entry):
         raise entry.fail("are given together or not at all", "cu_seqlens_q and cu_seqlens_k")
@@ -186,7 +186,7 @@ def _check_plausible(vector: SampledVector, expected: Field) -> None:
     for n, (found, head) in enumerate(zip(results, expected, strict=True)):
         values = vector.v[n // vector.heads, n % vector.heads // group]
         largest = float(np.abs(values).max(initial=0)) * weight
-        seen: list[bool] = np.any(vector.seen(n), axis=-1).tolist()
+        seen: list[bool] = np.any(vector.visible_keys(n), axis=-1).tolist()
         for result, field, some in zip(found, head, seen, strict=True):
             if any(abs(x) > largest + float(result.uncertainty) for x in result.output):
                 raise field["output"].fail("is larger than every value, of which it is a mean")
@@ -217,10 +217,10 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         if name in entry and batch > 1:
             raise entry[name].fail(f"is given for each head, but there are {batch} sequences")
     alibi, sinks, bias = _slopes(entry), _sinks(entry), _bias(entry, heads)
-    temperature, packed, (p, seed) = _temperature(entry), _packed(entry), _dropout(entry)
+    temperature, packed, (p, seed) = _temperature(entry), _packing(entry), _dropout(entry)
     for name, there in (("slopes", alibi), ("sinks", sinks), ("temperature", temperature)):
         if (f"expected_{name}" in entry) != (there is not None):
-            raise entry.fail("is given or missing, unlike what it is by", f"expected_{name}")
+            raise entry.fail("is given or missing, unlike its input", f"expected_{name}")
         if there is not None:
             sizes[name] = ("num_heads",)
     expected, bounds = results(entry, sizes)
@@ -247,7 +247,7 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         bounds=bounds,
         dropout=()
         if p is None
-        else tuple(kept(p, seed, h, range(q_len), kv_len) for h in range(heads)),
+        else tuple(draw_dropout(p, seed, h, range(q_len), kv_len) for h in range(heads)),
         dropout_seed=seed,
         rows=rows,
         keys=keys,

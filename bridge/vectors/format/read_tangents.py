@@ -22,7 +22,7 @@ def tangent(entry: Entry) -> TangentVector:
             raise entry.fail("is missing", rate)
         if rate in entry and name not in entry:
             raise entry[rate].fail("is given, but there is nothing whose rate it is")
-    rows = entry["expected"].counted("q_len", "rows")
+    rows = entry["expected"].check_count("q_len", "rows")
     rates: dict[str, Any] = {
         rate: entry[rate].read(bf16)
         for rate in RATES.values()

@@ -80,7 +80,7 @@ def _layers(part: Field, width: Size) -> Any:
     for layer in part:
         for name in ("attention", "cross"):
             if name in layer:
-                layer[name]["query"]["weight"].counted(inside, "rows")
+                layer[name]["query"]["weight"].check_count(inside, "rows")
     return tuple(found)
 
 
@@ -160,7 +160,7 @@ def layer(entry: Entry) -> LayerVector:
     if "values" in entry:
         if "context" not in entry:
             raise entry["values"].fail("is given, but no context")
-        entry["values"].counted(keys, "rows")
+        entry["values"].check_count(keys, "rows")
     parameters = _OF_KIND[kind](entry["parameters"], width)
     outputs = entry["parameters"]["weight"].number_of("rows") if kind == "linear" else width
     if "norm" in entry:
@@ -191,7 +191,7 @@ def _tokens(part: Field, vocabulary: Size) -> tuple[int, ...]:
 
 def _quarter_turns(part: Field, positions: Matrix) -> tuple[tuple[int, ...], ...]:
     """Those that the positions are made of."""
-    part.counted((len(positions), "the number of positions"), "rows")
+    part.check_count((len(positions), "the number of positions"), "rows")
     for p, (turns, row) in enumerate(zip(part.data, positions, strict=True)):
         # cos(a·π/2) is the sine of one turn more.
         made = [_SINES[(a + more) % 4] for more in (0, 1) for a in turns]
@@ -226,7 +226,7 @@ def transformer(entry: Entry) -> TransformerVector:
     s = len(source_tokens), "the number of source_tokens"
     t = len(target_tokens), "the number of target_tokens"
     positions = entry["positions"].numbers((max(s[0], t[0]), "the larger number of tokens"), width)
-    entry["expected_tokens"].counted(t, "tokens")
+    entry["expected_tokens"].check_count(t, "tokens")
     _check_affordable(entry, (*parameters.encoder, *parameters.decoder), s[0] + t[0])
     turns = entry.get("quarter_turns")
     return TransformerVector(

@@ -157,7 +157,7 @@ def _problem(said: str, value: Any, shape: Any, path: list[Any], document: Any) 
     accepted = _schema_at(shape, path, document)
     if "enum" in accepted:
         return _none_of(value, accepted["enum"])
-    return f"{text} is not {accepted.get('description', 'what is accepted here')}"
+    return f"{text} is not {accepted.get('description', 'accepted here')}"
 
 
 def _none_of(value: Any, accepted: list[str]) -> str:

@@ -42,7 +42,7 @@ class Gradients:
     sinks: tuple[Exact, ...] | None = None
     temperature: tuple[Exact, ...] | None = None
 
-    def named(self) -> dict[str, Any]:
+    def by_name(self) -> dict[str, Any]:
         """By the name of an input, its gradient: nested tuples; of those that there are."""
         return {name: part for name, part in vars(self).items() if part is not None}
 
@@ -56,7 +56,7 @@ class Gradients:
             for n, some in enumerate(part):
                 yield from within(f"{place}[{n}]", some)
 
-        for name, part in self.named().items():
+        for name, part in self.by_name().items():
             yield from within(name, part)
 
 
@@ -69,7 +69,9 @@ def middle_of(bounds: tuple[Gradients, Gradients]) -> Gradients:
         return Fraction(lower + upper, 2 * BOUNDS_UNIT)
 
     lower, upper = bounds
-    return Gradients(**{name: middle(x, getattr(upper, name)) for name, x in lower.named().items()})
+    return Gradients(
+        **{name: middle(x, getattr(upper, name)) for name, x in lower.by_name().items()}
+    )
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class GradientVector(Vector):
         """What dropout multiplies a weight of head h by."""
         return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)
 
-    def judged(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
+    def judged_part(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
         """Of an array of the shape of the input of this name, what is judged: all."""
         return whole
 

@@ -49,7 +49,7 @@ class ComesToAttention(Vector, ABC):
     def attentions(self) -> tuple[AttentionVector, ...]:
         """The plain problems that this comes to, whose rows are those of `expected`, in order."""
 
-    def asked(self) -> tuple[AttentionVector, ...]:
+    def problems(self) -> tuple[AttentionVector, ...]:
         """The plain problems that a function is asked for, of which `attentions` are what is
         judged: their sizes, scales and masks say whether it takes them."""
         return self.attentions()

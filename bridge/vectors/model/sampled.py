@@ -50,7 +50,7 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
     return seen
 
 
-def kept(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> Dropout:
+def draw_dropout(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> Dropout:
     """What dropout does with the weights of these queries of the head with number h."""
     found = dropout.keep(p, seed, h, rows, kv_len)
     return Dropout(p, tuple(map(tuple, found.tolist())))
@@ -176,7 +176,7 @@ class SampledVector(ComesToAttention):
         """The mask of the head with this number."""
         return self.masks[0 if len(self.masks) == 1 else number]
 
-    def seen(self, number: int) -> NDArray[np.bool_]:
+    def visible_keys(self, number: int) -> NDArray[np.bool_]:
         """Which keys the judged queries of the head with this number may attend to."""
         return seen_by(self.mask_of(number), self.rows, self.k.shape[2])
 
@@ -187,7 +187,7 @@ class SampledVector(ComesToAttention):
             return integer_enclosed_rows(q, k, v, seen)
         return integer_rows(q, k, v, int(self.scale), seen)
 
-    def _added(self, h: int) -> tuple[tuple[Exact | None, ...], ...] | None:
+    def _additions(self, h: int) -> tuple[tuple[Exact | None, ...], ...] | None:
         """What is added to the scores of the judged rows of head h: bias, less the distances times
         the slope. The places of the rows are not known to the plain problem."""
         if self.alibi is None and self.bias is None:
@@ -216,7 +216,7 @@ class SampledVector(ComesToAttention):
                 # Queries that are multiplied by it are as good as scores.
                 t = self.temperature[h]
                 q = q * (int(t) if t.denominator == 1 else float(t))
-            seen = self.seen(n)
+            seen = self.visible_keys(n)
             found.append(
                 problem(
                     self,
@@ -232,11 +232,11 @@ class SampledVector(ComesToAttention):
                     mask=Mask("boolean", tuple(map(tuple, seen.tolist()))),
                     expected=self._results(q, k, v, seen) if self.given is None else self.given[n],
                     softcap=self.softcap,
-                    bias=self._added(h),
+                    bias=self._additions(h),
                     sink=None if self.sinks is None else self.sinks[h],
                     dropout=None
                     if self.dropout_p is None
-                    else kept(self.dropout_p, self.dropout_seed, n, self.rows, int(kv_len)),
+                    else draw_dropout(self.dropout_p, self.dropout_seed, n, self.rows, int(kv_len)),
                 )
             )
         return tuple(found)
@@ -245,7 +245,7 @@ class SampledVector(ComesToAttention):
         """One for each entry of the batch and head, of the rows that are judged."""
         return self._attentions
 
-    def asked(self) -> tuple[AttentionVector, ...]:
+    def problems(self) -> tuple[AttentionVector, ...]:
         """The same with the mask, the slopes and the number of queries that the function is given.
         Masks that differ are given as booleans."""
         q_len, kv_len = int(self.q.shape[2]), int(self.k.shape[2])
@@ -279,7 +279,7 @@ class SampledGradientVector(GradientVector):
     keys: tuple[int, ...] = ()
     packed: Packed | None = None
 
-    def judged(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
+    def judged_part(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
         """Of an array of the shape of the input of this name, what is judged."""
         for axis, places in enumerate(_PLACES.get(name, ()), start=1):
             whole = np.take(whole, getattr(self, places), axis=axis)

@@ -246,14 +246,14 @@ def backward(
         def takes() -> bool:
             return hopper_backward.why_not(given, grad_k, grad_v) is None
 
-        hopper = kept.decided(takes, tensors, numbers)
+        hopper = kept.decide_once(takes, tensors, numbers)
     if hopper_queries:
         from pyimpl.backends.kernels.hopper import queries as on_hopper
 
         def takes_queries() -> bool:
             return slopes is None and on_hopper.why_not(given, grad_q) is None
 
-        hopper_queries = kept.decided(takes_queries, tensors, ("queries", *numbers))
+        hopper_queries = kept.decide_once(takes_queries, tensors, ("queries", *numbers))
     tuned = blocks is None and tuning.is_wanted(query.device)
     keys_default = backward_keys.launch_options(*sizes)
 

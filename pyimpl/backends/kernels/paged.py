@@ -13,7 +13,7 @@ from pyimpl.backends.kernels.decode import split_and_combine
 from pyimpl.internal.scores import ScoreOptions
 
 
-def paged(
+def decode_paged(
     query: Tensor,
     key_pages: Tensor,
     value_pages: Tensor,

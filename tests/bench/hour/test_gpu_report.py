@@ -23,7 +23,7 @@ OPTIONS = dict(USUAL[FULL].options)
 WARPS, KEYS = 2 * OPTIONS["num_warps"], 2 * OPTIONS["block_n"]
 
 
-def shown(**changed: int) -> str:
+def show(**changed: int) -> str:
     """The usual options, some of them changed, as a report has them."""
     found = OPTIONS | changed
     return str(tuple(found[x] for x in ("block_m", "block_n", "num_warps", "num_stages")))
@@ -41,7 +41,7 @@ def other(one: Candidate, **options: int) -> Candidate:
     return replace(one, options=tuple(sorted((dict(one.options) | options).items())))
 
 
-def timed(one: Candidate, ms: float, run: int = 1) -> Finding:
+def timing(one: Candidate, ms: float, run: int = 1) -> Finding:
     return {
         "run": run, "what": "timed", "candidate": one.plain, "ms": ms, "spread": 0.01,
         "issue_ms": 0.01, "tflops": one.case.flops / ms / 1e9, "gbps": 1.0, "not_captured": None,
@@ -52,7 +52,7 @@ def through_json(findings: list[Finding]) -> list[Finding]:
     return [json.loads(json.dumps(x)) for x in findings]
 
 
-def measured(seconds: float, name: str, wrong: bool = False) -> dict[str, Any]:
+def measurement(seconds: float, name: str, wrong: bool = False) -> dict[str, Any]:
     peers = {name: peer((lambda out: out + 1.0) if wrong else (lambda out: out))}
     clock = FakeClock([1.0, seconds])
     return asdict(fake_bench(clock, peers).measure(case(), 1000.0))
@@ -66,15 +66,15 @@ FOUND = [
      "ms": 0.0031, "spread": 0.1, "issue_ms": 0.004},
     {"run": 1, "what": "compiled", "candidate": USUAL[FULL].plain, "seconds": 3.0,
      "kernels": {"k": {"shared": 9, "registers": 229, "spilled": 0}}},
-    timed(USUAL[FULL], 1.0),
-    timed(USUAL[CAUSAL], 0.6),
-    timed(other(USUAL[FULL], num_warps=WARPS), 0.8),
-    timed(other(USUAL[CAUSAL], num_warps=WARPS), 0.6),
+    timing(USUAL[FULL], 1.0),
+    timing(USUAL[CAUSAL], 0.6),
+    timing(other(USUAL[FULL], num_warps=WARPS), 0.8),
+    timing(other(USUAL[CAUSAL], num_warps=WARPS), 0.6),
     # Faster, but not known of the other mask.
-    timed(other(USUAL[FULL], block_n=KEYS), 0.1),
-    timed(replace(USUAL[FULL], variant="no maximum"), 0.75),
-    {"run": 1, "what": "peers", "captured": False, "measured": measured(0.5, "sdpa-cudnn")},
-    {"run": 1, "what": "peers", "captured": False, "measured": measured(2.0, "flex")},
+    timing(other(USUAL[FULL], block_n=KEYS), 0.1),
+    timing(replace(USUAL[FULL], variant="no maximum"), 0.75),
+    {"run": 1, "what": "peers", "captured": False, "measured": measurement(0.5, "sdpa-cudnn")},
+    {"run": 1, "what": "peers", "captured": False, "measured": measurement(2.0, "flex")},
     {"run": 1, "what": "race", "candidate": USUAL[FULL].plain, "on": "it", "runs": 50,
      "different": 0},
     {"run": 1, "what": "vectors", "family": "softcap", "dtype": "float32", "failures": [],
@@ -91,60 +91,66 @@ def text(*more: Finding) -> str:
 def test_the_fastest_options_stand_first() -> None:
     lines = [x for x in text().splitlines() if " ms ± " in x]
     assert [x.split()[0] for x in lines] == ["0.1000", "0.8000", "1.0000", "0.6000", "0.6000"]
-    assert lines[2].endswith(f"{shown()}, 229 registers, 0 B spilled, as launch_options has it")
+    assert lines[2].endswith(f"{show()}, 229 registers, 0 B spilled, as launch_options has it")
     assert f"{FULL.flops / 1e9:.4g} TFLOP/s" in lines[2]
 
 
 def test_options_are_proposed_that_are_faster_for_all_masks_together() -> None:
     # 1.25 times as fast full, as fast causal: √1.25.
     assert (
-        f"  forward, head_dim 64: {shown(num_warps=WARPS)} instead of {shown()}: "
+        f"  forward, head_dim 64: {show(num_warps=WARPS)} instead of {show()}: "
         "1.12 times as fast (causal 1.00, full 1.25), of 2"
     ) in text()
 
 
 def test_what_is_hardly_faster_is_not_proposed() -> None:
-    found = [start(), timed(USUAL[FULL], 1.0), timed(other(USUAL[FULL], num_warps=WARPS), 0.98)]
+    found = [start(), timing(USUAL[FULL], 1.0), timing(other(USUAL[FULL], num_warps=WARPS), 0.98)]
     lines = tables.proposals(through_json(found))
-    assert lines[1:] == [f"  forward, head_dim 64: {shown()} stays, of 2"]
+    assert lines[1:] == [f"  forward, head_dim 64: {show()} stays, of 2"]
 
 
 def test_two_loops_and_one_are_compared() -> None:
     where = tuned_cases("keys", LARGE)[0]
     found = [start()]
     for kernel, ms in (("keys", 1.5), ("queries", 1.0), ("sums", 2.25)):
-        found += [timed(default(kernel, where, 90), ms), timed(default(kernel, where, 90), 2 * ms)]
+        found += [
+            timing(default(kernel, where, 90), ms),
+            timing(default(kernel, where, 90), 2 * ms),
+        ]
     (line,) = [x for x in tables.proposals(through_json(found)) if "backward" in x]
     assert line.endswith("two loops 5.0000 ms, one with atomic additions 4.5000 ms")
 
 
 def test_what_was_judged_is_counted() -> None:
-    def checked(job: str, ratio: float, wrong: str | None = None) -> Finding:
+    def check_of(job: str, ratio: float, wrong: str | None = None) -> Finding:
         return {
             "run": 1, "what": "checked", "job": job, "candidate": USUAL[FULL].plain, "on": "it",
             "rows": 8, "error_over_tolerance": ratio, "wrong": wrong,
         }  # fmt: skip
 
     found = [
-        checked("correct a", 0.3), checked("correct a", 0.6), checked("correct b", 0.4),
-        checked("correct b", 2.0, "an error"), checked("tune a", 0.1), checked("tune b", 0.7),
+        check_of("correct a", 0.3), check_of("correct a", 0.6), check_of("correct b", 0.4),
+        check_of("correct b", 2.0, "an error"), check_of("tune a", 0.1), check_of("tune b", 0.7),
     ]  # fmt: skip
     assert tables.checks(through_json(found)) == [
         "Right, against float64",
         "  forward: 1 of 2 cases as launch_options has them, 2 other choices; largest error 0.7 of "
-        "what is allowed",
+        "the tolerance",
     ]
 
 
 def test_a_kernel_that_computes_some_gradients_is_not_paid_for_all() -> None:
     where = tuned_cases("queries", LARGE)[0]
-    lines = tables.fastest(through_json([start(), timed(default("queries", where, 90), 1.0)]))
+    lines = tables.fastest(through_json([start(), timing(default("queries", where, 90), 1.0)]))
     assert f"{0.6 * where.flops / 1e9:.4g} TFLOP/s" in lines[-1]
 
 
 @pytest.mark.parametrize(("variant_ms", "said"), [(0.75, "25% less"), (1.1, "10% more")])
 def test_what_is_left_out_may_cost(variant_ms: float, said: str) -> None:
-    found = [timed(USUAL[FULL], 1.0), timed(replace(USUAL[FULL], variant="no maximum"), variant_ms)]
+    found = [
+        timing(USUAL[FULL], 1.0),
+        timing(replace(USUAL[FULL], variant="no maximum"), variant_ms),
+    ]
     assert tables.why(through_json(found))[1].endswith(said)
 
 
@@ -182,7 +188,7 @@ def test_what_is_wrong_stands_before_all_else() -> None:
          "rows": 8, "error_over_tolerance": 3.0, "wrong": "an error of 1"},
         {"run": 1, "what": "race", "candidate": USUAL[CAUSAL].plain, "on": "it", "runs": 50,
          "different": 2},
-        {"run": 1, "what": "peers", "captured": False, "measured": measured(1.0, "flex", True)},
+        {"run": 1, "what": "peers", "captured": False, "measured": measurement(1.0, "flex", True)},
         {"run": 1, "what": "vectors", "family": "softcap", "dtype": "float16",
          "failures": ["softcap-3 failed"], "counts": {"passed": 0, "failed": 1, "unsupported": 0},
          "ratio": 2.0},
@@ -198,13 +204,13 @@ def test_what_is_wrong_stands_before_all_else() -> None:
 
 
 def test_each_machine_for_itself() -> None:
-    h100 = [start(2, "NVIDIA H100"), timed(USUAL[FULL], 5.0, run=2)]
+    h100 = [start(2, "NVIDIA H100"), timing(USUAL[FULL], 5.0, run=2)]
     parts = text(*h100).split("$ python -m bench.gpu_hour")
     assert len(parts) == 3
     assert "NVIDIA H100" not in parts[1]
     assert "5.0000 ms" in parts[2]
     assert "5.0000 ms" not in parts[1]
-    assert f"{shown()} stays, of 1" in "\n".join(gpu_report.summary(through_json([*FOUND, *h100])))
+    assert f"{show()} stays, of 1" in "\n".join(gpu_report.summary(through_json([*FOUND, *h100])))
 
 
 def test_the_command_reads_a_file_that_breaks_off(
@@ -231,7 +237,7 @@ def test_the_peers_are_drawn(tmp_path: Path) -> None:
 def test_the_json_is_that_of_the_benchmark(tmp_path: Path) -> None:
     path, target = tmp_path / "found.jsonl", tmp_path / "peers.json"
     found = [*FOUND, {"run": 1, "what": "peers", "captured": True,
-                      "measured": measured(0.9, "sdpa-flash")}]  # fmt: skip
+                      "measured": measurement(0.9, "sdpa-flash")}]  # fmt: skip
     path.write_text("".join(json.dumps(x) + "\n" for x in found), "utf-8")
     assert gpu_report.main([str(path), "--json", str(target)]) == 0
     run = benchmarks.parse(target.read_bytes(), "peers.json")

@@ -43,11 +43,11 @@ def plan(*findings: Finding, **changes: Any) -> Plan:
     return Plan(replace(Settings(families=("softcap",)), **changes), known, OVERLAYS)
 
 
-def ended(name: str, status: str = "ok") -> Finding:
+def end_of(name: str, status: str = "ok") -> Finding:
     return {"run": 1, "what": "job", "job": name, "status": status}
 
 
-def timed(one: Candidate, ms: float) -> Finding:
+def timing(one: Candidate, ms: float) -> Finding:
     return {"run": 1, "what": "timed", "candidate": one.plain, "ms": ms}
 
 
@@ -112,9 +112,9 @@ def test_the_best_of_earlier_runs_is_the_centre() -> None:
     options = dict(usual.options) | {"block_m": 128, "num_warps": 8}
     best = Candidate("forward", case, tuple(sorted(options.items())))
     findings = [
-        timed(usual, 2.0),
-        timed(best, 1.0),
-        timed(replace(best, variant="no maximum"), 0.1),
+        timing(usual, 2.0),
+        timing(best, 1.0),
+        timing(replace(best, variant="no maximum"), 0.1),
     ]
     assert best_of(findings) == {("forward", case): options}
     tuned = to_tune(LARGE, 90, best_of(findings), ["forward"])
@@ -135,35 +135,35 @@ def test_what_is_known_is_not_done_again() -> None:
         jobs = first.jobs(stage.name, {})
         assert jobs
         assert len({job.name for job in jobs}) == len(jobs)
-        again = plan(*(ended(job.name) for job in jobs[1:])).jobs(stage.name, {})
+        again = plan(*(end_of(job.name) for job in jobs[1:])).jobs(stage.name, {})
         assert [job.name for job in again] == [jobs[0].name]
 
 
 def test_what_is_known_is_not_compiled_again() -> None:
     first = plan()
-    compiled = [job.name for job in first.compiled()]
+    compiled = [job.name for job in first.compilations()]
     assert len(set(compiled)) == len(compiled)
     wanted = {compiled_by(job) for stage in STAGES for job in first.jobs(stage.name, {})}
     assert set(compiled) <= wanted
     jobs = [job for stage in ("correct", "tune", "why") for job in first.jobs(stage, {})]
-    assert plan(*(ended(job.name) for job in jobs)).compiled() == []
+    assert plan(*(end_of(job.name) for job in jobs)).compilations() == []
     # One that was judged and not yet timed is wanted still.
-    assert len(plan(*(ended(job.name) for job in first.jobs("correct", {}))).compiled()) > 100
+    assert len(plan(*(end_of(job.name) for job in first.jobs("correct", {}))).compilations()) > 100
 
 
 @pytest.mark.parametrize("status", ["failed", "late", "crashed"])
 def test_what_could_not_be_compiled_is_not_tried_again(status: str) -> None:
     one = plan().tuned[0]
-    found = plan(ended(compile_name(one), status))
+    found = plan(end_of(compile_name(one), status))
     assert one not in found.tuned
     assert one not in found.defaults
-    assert compile_name(one) not in {job.name for job in found.compiled()}
-    assert one in plan(ended(compile_name(one))).tuned
+    assert compile_name(one) not in {job.name for job in found.compilations()}
+    assert one in plan(end_of(compile_name(one))).tuned
 
 
 def test_what_another_machine_found_is_not_known() -> None:
     job = plan().jobs("ceilings", {})[0]
-    known = Known.of([START, ended(job.name)], ["another"])
+    known = Known.of([START, end_of(job.name)], ["another"])
     assert Plan(Settings(), known, OVERLAYS).jobs("ceilings", {}) == [job]
 
 

@@ -15,21 +15,21 @@ from click.testing import CliRunner
 
 import bridge.toolchain
 from bridge.__main__ import main
-from bridge.audit.axioms import UnknownDeclarationError, rested
+from bridge.audit.axioms import UnknownDeclarationError, axioms_of
 from bridge.toolchain import Lean
 from bridge.toolchain.audit import Audit, Declaration
 from bridge.toolchain.messages import BuildResult, Message, ModuleResult
 
 
-def declared(name: str, module: str, *axioms: str, kind: str = "theorem") -> Declaration:
+def declaration(name: str, module: str, *axioms: str, kind: str = "theorem") -> Declaration:
     return Declaration(name, kind, module, f"{module}.lean", 1, 2, axioms, (), False, None)
 
 
 DECLARATIONS = (
-    declared("base", "Base", "sorryAx"),
-    declared("own", "Own.Part", "propext", "Classical.choice"),
-    declared("Own.value", "Own", kind="definition"),
-    declared("bare", "Own"),
+    declaration("base", "Base", "sorryAx"),
+    declaration("own", "Own.Part", "propext", "Classical.choice"),
+    declaration("Own.value", "Own", kind="definition"),
+    declaration("bare", "Own"),
 )
 
 
@@ -71,12 +71,12 @@ def test_the_theorems_of_the_package_itself(
 
 def test_declarations_by_name(tmp_path: Path) -> None:
     lean = cast(Lean, Played(tmp_path))
-    assert rested(lean, ["base", "Own.value"]).lines == (
+    assert axioms_of(lean, ["base", "Own.value"]).lines == (
         "'base' depends on axioms: [sorryAx]",
         "'Own.value' does not depend on any axioms",
     )
     with pytest.raises(UnknownDeclarationError, match="'other' is no declaration of the package"):
-        rested(lean, ["own", "other"])
+        axioms_of(lean, ["own", "other"])
 
 
 def test_a_finding_in_whichever_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_what_the_user_can_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lean = Played(tmp_path)
     assert run(lean, monkeypatch, "other") == (
         2,
-        ["Error: NAME: 'other' is no declaration of the package, nor of what it imports"],
+        ["Error: NAME: 'other' is no declaration of the package, nor of its imports"],
     )
     (tmp_path / "lakefile.lean").unlink()
     status, (said,) = run(lean, monkeypatch)

@@ -100,6 +100,6 @@ def test_the_first_stage_that_fails_is_the_last(failing: str, tmp_path: Path) ->
         return {"ok": name != failing, "problems": []}
 
     with pytest.raises(LibraryFailure, match=f"{failing} fails"):
-        library.audited(stage)
+        library.find_build_and_audit(stage)
     assert stages == ["toolchain", "build", "audit"][: len(stages)]
     assert stages[-1] == failing

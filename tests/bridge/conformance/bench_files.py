@@ -68,7 +68,7 @@ def solution(of: dict[str, Any], function: str, **changes: Any) -> dict[str, Any
     }
 
 
-def written(folder: Path, name: str, data: object) -> Path:
+def write(folder: Path, name: str, data: object) -> Path:
     path = folder / f"{name}.json"
     path.write_text(json.dumps(data), "utf-8")
     return path

@@ -28,7 +28,7 @@ FAMILIES = ("small-random", "gradient")
 FILE = Path(functions.__file__)
 
 
-def judged(call: Callable[..., Tensor], buffers: Buffers) -> Result:
+def judge_here(call: Callable[..., Tensor], buffers: Buffers) -> Result:
     adapter = CallableAdapter("f:x", call, probe(call, "cpu", ("float32",)), generous)
     families = committed.families(*FAMILIES)
     return run(adapter, families, "float32", order=random.Random(1), buffers=buffers)
@@ -52,8 +52,8 @@ def test_the_numbers_are_the_same_and_nan_is_around_them(shape: tuple[int, ...])
 def test_what_goes_by_contiguous_memory_fails(
     call: Callable[..., Tensor], buffers: Buffers
 ) -> None:
-    assert not judged(call, "none").failures
-    failures = judged(call, buffers).failures
+    assert not judge_here(call, "none").failures
+    failures = judge_here(call, buffers).failures
     assert failures
     for vector in failures:
         assert vector.reason is not None
@@ -62,7 +62,7 @@ def test_what_goes_by_contiguous_memory_fails(
 
 @pytest.mark.parametrize("call", [functions.right, functions.refuses_strides])
 def test_what_is_right_or_refuses_them_passes(call: Callable[..., Tensor]) -> None:
-    with_all, with_none = judged(call, "all"), judged(call, "none")
+    with_all, with_none = judge_here(call, "all"), judge_here(call, "none")
     assert not with_all.failures
     assert [v.status for v in with_all.vectors] == [v.status for v in with_none.vectors]
 

@@ -54,17 +54,17 @@ def description(function: Callable[..., Any]) -> Description:
         return describe(session, ALL_DTYPES)
 
 
-def found(function: Callable[..., Any]) -> Features:
+def find_features(function: Callable[..., Any]) -> Features:
     able = description(function).features
     assert able is not None
     return able
 
 
-def conformed(
+def conform(
     function: Callable[..., Any], families: list[Family], dtype: str = "float32", *without: str,
     **more: Any,
 ) -> Result:  # fmt: skip
-    subject = Subject(name_of(function), None, without, found(function), **more)
+    subject = Subject(name_of(function), None, without, find_features(function), **more)
     (outcome,) = outcomes(subject, families, (dtype,), Conditions())
     return outcome.result
 
@@ -78,7 +78,7 @@ def reasons(result: Result, status: str) -> set[str | None]:
 
 
 def test_what_is_found_of_sdpa() -> None:
-    able = found(torch.nn.functional.scaled_dot_product_attention)
+    able = find_features(torch.nn.functional.scaled_dot_product_attention)
     assert able.supported == SDPA_TAKES
     assert able.dtypes == ALL_DTYPES
     assert (able.alignment, able.lse_by, able.width, able.equal_dims) == (
@@ -90,7 +90,7 @@ def test_what_is_found_of_sdpa() -> None:
 
 
 def test_what_is_found_of_the_public_function() -> None:
-    able = found(pyimpl.attention)
+    able = find_features(pyimpl.attention)
     assert able.unsupported == {"documents": "has no argument cu_seqlens"}
     assert able.lse_by == "return_lse"
 
@@ -110,7 +110,7 @@ def test_a_right_function_passes_everything(
     function: Callable[..., Any], of_each: int | None, families: list[Family]
 ) -> None:
     """In every dtype; of_each: how many vectors of each family, None for all of them."""
-    subject = Subject(name_of(function), None, (), found(function))
+    subject = Subject(name_of(function), None, (), find_features(function))
     of_dtypes = outcomes(subject, first_of_each(families, of_each), ALL_DTYPES, Conditions())
     assert [outcome.result.dtype for outcome in of_dtypes] == list(ALL_DTYPES)
     for outcome in of_dtypes:
@@ -131,7 +131,7 @@ def test_every_vector_of_attention_goes_to_the_public_function(
     """of_each: as above; least: more gradients than this are among them that one slope and one
     sink for all heads will do for."""
     chosen = first_of_each(families, of_each)
-    result = conformed(pyimpl.attention, chosen)
+    result = conform(pyimpl.attention, chosen)
     taken = {"attention", "grouped-query", "sampled"}
     # A function of others draws its own dropout, and is given none of these options.
     wanted = {
@@ -161,11 +161,11 @@ def test_every_vector_of_attention_goes_to_the_public_function(
 def test_what_a_function_does_not_support_is_unsupported_with_the_reason(
     families: list[Family],
 ) -> None:
-    result = conformed(functions.plain, families)
+    result = conform(functions.plain, families)
     assert not result.failures
     assert "takes no scale: has no argument scale" in reasons(result, "unsupported")
     assert any(v.status == "passed" for v in result.vectors)
-    refused = conformed(functions.mask_refused, some(families, "block-mask"))
+    refused = conform(functions.mask_refused, some(families, "block-mask"))
     (reason,) = reasons(refused, "unsupported")
     assert reason is not None
     assert "raised NotImplementedError: no masks yet" in reason
@@ -183,28 +183,28 @@ def test_what_a_function_does_not_support_is_unsupported_with_the_reason(
 def test_a_mistake_fails_the_vectors(
     function: Callable[..., Any], family: str, families: list[Family]
 ) -> None:
-    result = conformed(function, some(families, family))
+    result = conform(function, some(families, family))
     assert len(result.failures) > 5
     assert "unsupported" not in {v.status for v in result.vectors}
 
 
 def test_where_every_call_raises_each_vector_says_so(families: list[Family]) -> None:
-    able = found(functions.raises)
+    able = find_features(functions.raises)
     assert able.dtypes == ALL_DTYPES
     assert able.presumed == "a plain call raised RuntimeError: no such kernel"
-    result = conformed(functions.raises, some(families, "one-key"))
+    result = conform(functions.raises, some(families, "one-key"))
     assert reasons(result, "failed") == {"raised RuntimeError: no such kernel"}
 
 
 def test_the_alignment_is_found(families: list[Family]) -> None:
-    able = found(functions.bottom_right)
+    able = find_features(functions.bottom_right)
     assert able.alignment == "bottom-right"
     unequal = some(families, "unequal-lengths", "causal-bottom-right")
     # SDPA's is_causal is aligned top-left: a function of its form that is not fails, unless the
     # user says that bottom-right is meant.
-    assert conformed(functions.bottom_right, unequal).failures
+    assert conform(functions.bottom_right, unequal).failures
     for alignment, fails in (("top-left", True), ("bottom-right", False)):
-        result = conformed(functions.bottom_right, unequal, causal_alignment=alignment)
+        result = conform(functions.bottom_right, unequal, causal_alignment=alignment)
         assert bool(result.failures) == fails
         assert any(v.status == "passed" for v in result.vectors)
     sentence = alignment_of_is_causal("bottom-right", "top-left")
@@ -212,12 +212,12 @@ def test_the_alignment_is_found(families: list[Family]) -> None:
 
 
 def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) -> None:
-    able = found(functions.causal_ignored)
+    able = find_features(functions.causal_ignored)
     assert able.alignment == "not-found"
     assert "matches neither" in alignment_of_is_causal(able.alignment, "top-left")
     assert alignment_of_is_causal("top-left", "top-left") == "is_causal: top-left."
     # A wrong answer is no lack.
-    result = conformed(functions.causal_ignored, some(families, "causal"))
+    result = conform(functions.causal_ignored, some(families, "causal"))
     assert len(result.failures) > 5
     assert not reasons(result, "unsupported")
 
@@ -227,20 +227,20 @@ def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
 ) -> None:
     sdpa = torch.nn.functional.scaled_dot_product_attention
     chosen = some(families, "scales")
-    declared = conformed(sdpa, chosen)
+    declared = conform(sdpa, chosen)
     assert not declared.failures
     known = {v.id for v in declared.vectors if v.status == "unsupported"}
     assert known
-    failing = conformed(sdpa, chosen, undeclared=True).failures
+    failing = conform(sdpa, chosen, undeclared=True).failures
     assert {v.id for v in failing} == known
 
 
 def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
-    able = found(functions.half_only)
+    able = find_features(functions.half_only)
     assert able.dtypes == ("float16",)
     assert able.width == 16
     assert "float16 only" in able.unsupported["dtype float32"]
-    result = conformed(functions.half_only, some(families, "small-random", "scales"), "float16")
+    result = conform(functions.half_only, some(families, "small-random", "scales"), "float16")
     assert not result.failures
     assert any(v.status == "passed" for v in result.vectors)
 
@@ -254,8 +254,8 @@ def test_what_padding_would_give_another_default_scale_is_unsupported(
     vectors = [v for v in vectors if v.mask.kind == "none"]
     why = "takes no scale, and its head size is padded, for which the default is another"
 
-    def judged(function: Callable[..., Any]) -> dict[str, set[str]]:
-        result = conformed(function, chosen, dtype)
+    def judge_by_family(function: Callable[..., Any]) -> dict[str, set[str]]:
+        result = conform(function, chosen, dtype)
         said = {v.reason for v in result.vectors if v.id in unmasked} - {None}
         assert said <= {why}
         return {
@@ -267,27 +267,27 @@ def test_what_padding_would_give_another_default_scale_is_unsupported(
     narrow = {v.id for v in vectors if v.value_dim <= v.head_dim}
     eights = {v.id for v in vectors if v.head_dim % 8 == 0}
     assert len(unmasked) > len(narrow) > len(eights) > 5
-    assert judged(functions.equal_dims) == {"passed": narrow, "failed": set()}
-    assert judged(functions.equal_dims_unscaled) == {"passed": set(), "failed": narrow}
-    assert judged(functions.equal_dims_of_eights) == {"passed": eights, "failed": set()}
+    assert judge_by_family(functions.equal_dims) == {"passed": narrow, "failed": set()}
+    assert judge_by_family(functions.equal_dims_unscaled) == {"passed": set(), "failed": narrow}
+    assert judge_by_family(functions.equal_dims_of_eights) == {"passed": eights, "failed": set()}
     # Beside columns of zeros the scale can be given.
-    assert judged(functions.equal_dims_at_scale) == {"passed": unmasked, "failed": set()}
+    assert judge_by_family(functions.equal_dims_at_scale) == {"passed": unmasked, "failed": set()}
 
 
 def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
-    able = found(functions.any_options)
+    able = find_features(functions.any_options)
     assert able.supported == SDPA_TAKES
     assert "softcap" in able.unsupported
 
 
 def test_a_log_sum_exp_that_is_returned_is_judged(families: list[Family]) -> None:
-    right = conformed(functions.with_lse, some(families, "log-sum-exp"))
+    right = conform(functions.with_lse, some(families, "log-sum-exp"))
     assert right.ok
     assert all(v.lse_ratio is not None for v in right.vectors if v.status == "passed")
-    wrong = conformed(functions.with_log2, some(families, "small-random"))
+    wrong = conform(functions.with_log2, some(families, "small-random"))
     assert wrong.failures
     assert all(v.worst is not None and v.worst.part == "lse" for v in wrong.failures)
-    left_out = conformed(functions.with_log2, some(families, "small-random"), "float32", "lse")
+    left_out = conform(functions.with_log2, some(families, "small-random"), "float32", "lse")
     assert not left_out.failures
 
 
@@ -295,31 +295,31 @@ def test_gradients_are_judged_where_autograd_gives_them(families: list[Family]) 
     chosen = some(families, "gradient", "gradient-grouped")
     vectors = [v for f in chosen for v in f.vectors if isinstance(v, GradientVector)]
     by_out = {v.id for v in vectors if not v.by_log_sum_exp}
-    result = conformed(functions.with_lse, chosen)
+    result = conform(functions.with_lse, chosen)
     assert not result.failures
     assert {v.id for v in result.vectors if v.status == "passed"} - by_out
-    result = conformed(functions.no_gradient_by_lse, chosen)
+    result = conform(functions.no_gradient_by_lse, chosen)
     assert not result.failures
     assert {v.id for v in result.vectors if v.status == "passed"} <= by_out
     assert (
         "has no gradient by the log-sum-exp: autograd knows of none: requires_grad is False"
         in reasons(result, "unsupported")
     )
-    result = conformed(functions.detached, chosen)
+    result = conform(functions.detached, chosen)
     assert reasons(result, "unsupported") == {
         "has no gradients: autograd knows of none: requires_grad is False"
     }
-    result = conformed(functions.reference, chosen, "float32", "gradients")
+    result = conform(functions.reference, chosen, "float32", "gradients")
     assert reasons(result, "unsupported") == {"has no gradients: declared by --without"}
 
 
 def test_wrong_gradients_fail(families: list[Family]) -> None:
     chosen = some(families, "gradient")
-    result = conformed(functions.without_delta, chosen)
+    result = conform(functions.without_delta, chosen)
     assert result.failures
     assert all(v.worst is not None and v.worst.part[:2] in ("dq", "dk") for v in result.failures)
-    assert any(v.status == "passed" for v in conformed(functions.reference, chosen).vectors)
-    wrong = conformed(functions.masked_too_late, chosen).failures
+    assert any(v.status == "passed" for v in conform(functions.reference, chosen).vectors)
+    wrong = conform(functions.masked_too_late, chosen).failures
     assert {v.id for v in wrong} == {"gradient-014", "gradient-018"}
     assert all(v.worst is not None and math.isnan(v.worst.got) for v in wrong)
 
@@ -347,14 +347,14 @@ def test_misbehaviour_is_named(
 ) -> None:
     family = "block-mask" if function is functions.changes_mask else "unequal-lengths"
     vectors = some(families, family)
-    result = conformed(function, vectors)
+    result = conform(function, vectors)
     said = reasons(result, "failed")
     assert said
     assert all(reason is not None and sentence in reason for reason in said)
 
 
 def test_not_a_number_is_called_so(families: list[Family]) -> None:
-    result = conformed(functions.not_a_number, some(families, "one-key"))
+    result = conform(functions.not_a_number, some(families, "one-key"))
     assert result.failures
     assert all(v.worst is not None and math.isnan(v.worst.got) for v in result.failures)
 
@@ -373,7 +373,7 @@ def test_functions_are_found_by_file_and_module() -> None:
         (f"{FILE}:number", "is of type int, which cannot be called"),
         (f"{FILE}:Doubled", "is a class; a function of query, key and value is accepted"),
         (":f", "is not of the form module:function"),
-        ("bridge.conformance.run:run", "is a part of what judges it"),
+        ("bridge.conformance.run:run", "is a part of the judge"),
     ],
 )
 def test_what_is_not_there_is_said(name: str, sentence: str) -> None:
@@ -386,9 +386,9 @@ def test_what_is_not_there_is_said(name: str, sentence: str) -> None:
 
 def test_what_cannot_be_called_as_sdpa_is_said() -> None:
     with pytest.raises(CallableError, match="needs config beside query, key and value"):
-        found(functions.configured)
+        find_features(functions.configured)
     with pytest.raises(CallableError, match="takes 1 positional arguments"):
-        found(functions.of_queries)
+        find_features(functions.of_queries)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

@@ -15,7 +15,7 @@ from tolerance_by_spec import (
     CLOSE,
     NATURAL,
     Inputs,
-    changed,
+    change_code,
     difference,
     digits,
     endless,
@@ -68,7 +68,7 @@ def wrong_changes(
             last = float(rows.score_errors[i, -1])
             if abs(difference(last, sink)) > CLOSE * float(sink):
                 yield f"δ of the sink for row {i}: {last} for {sink}"
-            for j in inputs.seen(i):
+            for j in inputs.visible_keys(i):
                 q = [Decimal(float(x)) for x in inputs.q[i]]
                 k = [Decimal(float(x)) for x in inputs.k[j]]
                 s = Decimal(inputs.scale) * sum(
@@ -83,20 +83,20 @@ def wrong_changes(
                     None if added is None else Decimal(float(added[i, j])),
                 )
                 exact = changed_error(p, formats, change, s, before, num=NATURAL)
-                caller = 2.0**-51 * float(abs(s)) + lost(inputs, i, j)
+                caller = 2.0**-51 * float(abs(s)) + loss_of_float64(inputs, i, j)
                 more = difference(float(rows.score_errors[i, j]), exact)
                 close = CLOSE * float(exact)
-                if not -close - lost(inputs, i, j) <= more <= close + caller:
+                if not -close - loss_of_float64(inputs, i, j) <= more <= close + caller:
                     yield f"δ of key {j} for row {i}: {more} more than {exact}"
 
 
-def lost(inputs: Inputs, i: int, j: int) -> float:
+def loss_of_float64(inputs: Inputs, i: int, j: int) -> float:
     """At most what float64 loses of the exact score counts in its error: less than a hundredth."""
     size = float(np.abs(inputs.q[i]) @ np.abs(inputs.k[j])) * abs(inputs.scale)
     return (inputs.q.shape[1] + 2) * 2.0**-53 * size / 100
 
 
-def drawn(seed: int, spread: float = 1.0) -> tuple[Inputs, tolerance.Array]:
+def draw(seed: int, spread: float = 1.0) -> tuple[Inputs, tolerance.Array]:
     """A problem, and numbers that are added to its scores. Of the first key and each query they
     cancel the score, nearly."""
     rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def drawn(seed: int, spread: float = 1.0) -> tuple[Inputs, tolerance.Array]:
     st.sampled_from(sorted(ROUNDING_MODELS)),
 )
 def test_errors_of_changed_scores(seed: int, spread: float, change: str, rounding: str) -> None:
-    inputs, added = drawn(seed, spread)
+    inputs, added = draw(seed, spread)
     cap, with_added = CHANGES[change]
     given_added = added if with_added else None
     assert list(wrong_changes(inputs, cap, given_added, ROUNDING_MODELS[rounding])) == []
@@ -123,7 +123,7 @@ def test_errors_of_changed_scores(seed: int, spread: float, change: str, roundin
 
 def test_masked_by_a_number() -> None:
     """A key to whose score −∞ is added is masked; the others have the same errors as without it."""
-    inputs, added = drawn(0)
+    inputs, added = draw(0)
     masked = added.copy()
     masked[:, 2] = -math.inf
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, RoundingModel.float32()
@@ -144,7 +144,7 @@ MUTANTS = {
     ),
     "softcap in proportion to the result": (
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap",
-        "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_capped(products, changes))",
+        "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_apply_softcap(products, changes))",
     ),
     "one rounding less of a sum": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a sum that is stored exactly": (" + math.log1p(stored))", ")"),
@@ -172,13 +172,13 @@ MUTANTS = {
 def test_a_wrong_error_of_changed_scores_disagrees(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutated = changed(*MUTANTS[name], monkeypatch)
+    mutated = change_code(*MUTANTS[name], monkeypatch)
     found = [
         one
         for seed in range(3)
         for cap, with_added in CHANGES.values()
         for rounding in ROUNDING_MODELS.values()
-        for inputs, added in [drawn(seed)]
+        for inputs, added in [draw(seed)]
         for one in wrong_changes(inputs, cap, added if with_added else None, rounding, mutated)
     ]
     assert found != []

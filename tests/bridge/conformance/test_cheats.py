@@ -55,7 +55,7 @@ def some(families: list[Family], count: int, name: str = "small-random") -> list
     return [replace(family, vectors=family.vectors[:count])]
 
 
-def judged(
+def judge_cheat(
     cheat: str, families: list[Family], count: int, conditions: Conditions = CONDITIONS
 ) -> Outcome:
     file, _, function = cheat.partition(":")
@@ -70,7 +70,7 @@ def failures(outcome: Outcome) -> tuple[VectorResult, ...]:
 
 
 def test_an_honest_function_passes(families: list[Family]) -> None:
-    outcome = judged("honest:attention", families, 36)
+    outcome = judge_cheat("honest:attention", families, 36)
     assert outcome.without_walls is None
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 36
 
@@ -78,7 +78,7 @@ def test_an_honest_function_passes(families: list[Family]) -> None:
 @pytest.mark.parametrize("name", functions("attempts"))
 def test_what_is_impossible_helps_nobody(name: str, families: list[Family]) -> None:
     """Where the attempt worked, the answer would be right."""
-    found = failures(judged(f"attempts:{name}", families, 2))
+    found = failures(judge_cheat(f"attempts:{name}", families, 2))
     assert [v.reason for v in found] == [None, None]
 
 
@@ -96,7 +96,7 @@ def test_without_walls_it_is_possible(
 ) -> None:
     """The attempts themselves are real, and the report says that there are no walls."""
     monkeypatch.setattr(sessions.Session, "ways", (False,))
-    outcome = judged(f"attempts:{name}", families, 2, replace(CONDITIONS, required=False))
+    outcome = judge_cheat(f"attempts:{name}", families, 2, replace(CONDITIONS, required=False))
     assert outcome.result.ok
     assert outcome.without_walls is not None
 
@@ -108,14 +108,14 @@ def test_without_walls_it_is_possible(
         ("says_that_nothing_is_wrong", None),
         ("answers_in_its_own_words", None),
         ("returns_a_liar", None),
-        ("answers_before_it_is_asked", "sent what is no answer: "),
+        ("answers_before_it_is_asked", "sent an invalid answer: "),
         ("says_another_shape", "returned an output of shape"),
     ],
 )
 def test_replacing_what_calls_it_helps_nobody(
     name: str, reason: str | None, families: list[Family]
 ) -> None:
-    found = failures(judged(f"replacing:{name}", families, 4))
+    found = failures(judge_cheat(f"replacing:{name}", families, 4))
     assert len(found) == 4
     for vector in found:
         assert (vector.reason is None) == (reason is None)
@@ -125,7 +125,7 @@ def test_replacing_what_calls_it_helps_nobody(
 
 
 def test_a_copy_of_the_process_may_answer_but_ends_with_it(families: list[Family]) -> None:
-    outcome = judged("replacing:another_process_answers", families, 4)
+    outcome = judge_cheat("replacing:another_process_answers", families, 4)
     for vector in outcome.result.vectors:
         said = str(vector.reason).startswith(("ended the process", "did not return"))
         assert vector.status == "passed" or said
@@ -149,7 +149,7 @@ def test_a_copy_of_the_process_may_answer_but_ends_with_it(families: list[Family
 def test_a_function_that_remembers_is_seen(
     name: str, sentence: str | None, families: list[Family]
 ) -> None:
-    found = failures(judged(f"remembering:{name}", families, 36))
+    found = failures(judge_cheat(f"remembering:{name}", families, 36))
     assert found
     if sentence is None:
         assert any(v.worst is not None for v in found)
@@ -158,7 +158,7 @@ def test_a_function_that_remembers_is_seen(
 
 
 def test_remembering_what_was_given_is_no_cheat(families: list[Family]) -> None:
-    assert judged("remembering:by_content", families, 36).result.ok
+    assert judge_cheat("remembering:by_content", families, 36).result.ok
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_is_reported_of_no_function(name: str) -> None:
 def test_using_up_what_there_is(
     name: str, reason: str, families: list[Family], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (found,) = failures(judged(f"exhausting:{name}", families, 1))
+    (found,) = failures(judge_cheat(f"exhausting:{name}", families, 1))
     assert re.match(reason, str(found.reason))
     assert len(capsys.readouterr().err) < 100_000
 
@@ -216,7 +216,7 @@ def test_an_answer_in_crumbs_costs_the_judge_little(families: list[Family]) -> N
     """Or else it would be over its own work that the function's limit is not looked at."""
     hasty = replace(CONDITIONS, limit=0.5)
     before = time.process_time()
-    (found,) = failures(judged("exhausting:answers_in_crumbs", families, 1, hasty))
+    (found,) = failures(judge_cheat("exhausting:answers_in_crumbs", families, 1, hasty))
     assert re.match(
         "did not return: used .* of processor time, of 0.5 s allowed", str(found.reason)
     )
@@ -231,7 +231,7 @@ def test_too_many_processes(families: list[Family], monkeypatch: pytest.MonkeyPa
         return replace(together(*given), processes=20)  # type: ignore[arg-type]
 
     monkeypatch.setattr(view, "_together", fewer)
-    (found,) = failures(judged("exhausting:forks", families, 1))
+    (found,) = failures(judge_cheat("exhausting:forks", families, 1))
     assert re.match("used [0-9]+ processes; 20 are allowed|raised BlockingIO", str(found.reason))
 
 
@@ -239,7 +239,7 @@ def test_too_many_processes(families: list[Family], monkeypatch: pytest.MonkeyPa
 def test_messages_are_text_everywhere(
     name: str, families: list[Family], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = judged(f"talking:{name}", families, 1)
+    outcome = judge_cheat(f"talking:{name}", families, 1)
     (found,) = failures(outcome)
     shown = (str(found.reason), capsys.readouterr().err)
     for text in shown:
@@ -252,7 +252,7 @@ def test_messages_are_text_everywhere(
 @pytest.mark.parametrize("name", functions("looking"))
 def test_what_no_run_shows(name: str, families: list[Family]) -> None:
     """Said in docs/cheats.md, and true: these pass."""
-    assert judged(f"looking:{name}", families, 36).result.ok
+    assert judge_cheat(f"looking:{name}", families, 36).result.ok
 
 
 def test_the_page_names_every_cheat_and_no_other() -> None:

@@ -85,7 +85,7 @@ def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) 
         if wrong or v.options - adapter.takes:
             declared.add(v.id)
     for v in (v for f in families for v in f.vectors if isinstance(v, SampledVector)):
-        options = v.asked()[0].options | v.own_options
+        options = v.problems()[0].options | v.own_options
         takes = adapter.takes | (operations & {"dropout"})
         if options - takes or (v.grouped and "grouped-query" not in operations):
             declared.add(v.id)

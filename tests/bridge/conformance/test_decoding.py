@@ -49,7 +49,7 @@ def chosen(families: list[Family]) -> list[Family]:
     return [replace(f, vectors=f.vectors[-3:]) for f in some]
 
 
-def judged(name: str, chosen: list[Family], dtype: str = "float32") -> Outcome:
+def judge_function(name: str, chosen: list[Family], dtype: str = "float32") -> Outcome:
     subject = Subject(name if ":" in name and "/" in name else f"{FOLDER}/{name}", decode=True)
     if name.startswith("pyimpl"):
         subject = replace(subject, name=name)
@@ -70,7 +70,7 @@ BUFFERS = {"gqa", "scale", "several-tokens", "pages", "unwritten-nan"}
     ],
 )
 def test_a_right_function_passes(name: str, takes: set[str], chosen: list[Family]) -> None:
-    outcome = judged(name, chosen)
+    outcome = judge_function(name, chosen)
     assert outcome.ok
     assert {v.status for v in outcome.result.vectors} == {"passed"}
     assert len(outcome.result.vectors) == 14
@@ -96,7 +96,7 @@ TOLD: dict[str, str | None] = {
     "drops_the_first_key": "first-key-dropped",
     "replaces_the_last_key": None,
     "forgets_its_steps": "steps-not-kept",
-    "does_not_append": "did not write what is new to row",
+    "does_not_append": "did not write the new numbers to row",
     "overwrites_the_last_row": "of k_cache",
     "appends_in_two_rows": "which is no new one",
     "clears_what_is_not_filled": "which is no new one",
@@ -116,7 +116,7 @@ HYPOTHESES = {h.name: h for h in DECODING}
 def test_a_wrong_function_is_told(
     name: str, chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcome, said = judged(f"decoding.py:{name}", chosen), TOLD[name]
+    outcome, said = judge_function(f"decoding.py:{name}", chosen), TOLD[name]
     failures = outcome.result.failures
     assert failures
     assert not outcome.ok

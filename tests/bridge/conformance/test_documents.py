@@ -56,7 +56,7 @@ def features(call: Callable[..., Tensor]) -> Features:
     return probe(call, "cpu", ("float64",))
 
 
-def judged(call: Callable[..., Tensor]) -> Result:
+def judge_call(call: Callable[..., Tensor]) -> Result:
     adapter = CallableAdapter("f:x", call, features(call), generous)
     families = committed.families(*FAMILIES)
     return run(adapter, families, "float64", order=random.Random(1), buffers="none")
@@ -64,7 +64,7 @@ def judged(call: Callable[..., Tensor]) -> Result:
 
 def test_a_right_one_passes() -> None:
     assert "documents" in features(attention()).supported
-    assert judged(attention()).ok
+    assert judge_call(attention()).ok
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_right_one_passes() -> None:
 )
 def test_a_mistake_is_seen_and_told(fault: str, families: set[str]) -> None:
     """Of the problems that can stand at another place."""
-    failures = judged(attention(fault)).failures
+    failures = judge_call(attention(fault)).failures
     assert {vector.family for vector in failures} == families
     for vector in failures:
         assert vector.reason is not None
@@ -87,7 +87,7 @@ def test_a_mistake_is_seen_and_told(fault: str, families: set[str]) -> None:
 def test_without_documents_none_are_given() -> None:
     refuses = attention("refuses documents")
     assert "no documents" in features(refuses).unsupported["documents"]
-    assert judged(refuses).ok
+    assert judge_call(refuses).ok
     assert features(torch.nn.functional.scaled_dot_product_attention).unsupported["documents"]
 
 
@@ -106,7 +106,7 @@ def test_which_problems_can_stand_at_another_place() -> None:
 @given(st.integers(0, 9), st.integers(1, 8))
 def test_the_problem_is_found_again(length: int, multiple: int) -> None:
     x = torch.randn(2, 3, length, 4)
-    (query, key, value), sums = documents.given((x, x, x), multiple)
+    (query, key, value), sums = documents.wrap((x, x, x), multiple)
     assert query.shape[2] == key.shape[2] == value.shape[2] == int(sums[-1])
     assert query.shape[2] % multiple == 0
     for whole in (query, key, value):

@@ -24,10 +24,10 @@ LOCK = Path(__file__).resolve().parents[3] / "requirements" / "flashinfer-bench.
 SOME = ("fresh-definition",)
 
 
-def judged(folder: Path, kind: str, function: str, **options: Any) -> Verdict:
+def judge_solution(folder: Path, kind: str, function: str, **options: Any) -> Verdict:
     stated = bench_files.definition(kind)
-    definition = bench_files.written(folder, "definition", stated)
-    solution = bench_files.written(folder, "solution", bench_files.solution(stated, function))
+    definition = bench_files.write(folder, "definition", stated)
+    solution = bench_files.write(folder, "solution", bench_files.solution(stated, function))
     given: dict[str, Any] = {"fresh": 1, "count": 5, "families": SOME, **options}
     return check(str(solution), definition=definition, require_sandbox=True, **given)
 
@@ -37,7 +37,9 @@ def judged(folder: Path, kind: str, function: str, **options: Any) -> Verdict:
     [("decode", "decode"), ("decode", "decode_to"), ("prefill", "prefill"), ("ragged", "ragged")],
 )
 def test_a_right_solution_passes(kind: str, function: str, tmp_path: Path) -> None:
-    verdict = judged(tmp_path, kind, function, families=(*SOME, "paged", "causal-bottom-right"))
+    verdict = judge_solution(
+        tmp_path, kind, function, families=(*SOME, "paged", "causal-bottom-right")
+    )
     assert verdict, verdict
     (outcome,) = verdict.outcomes
     assert (outcome.result.dtype, outcome.without_walls) == ("bfloat16", None)
@@ -65,7 +67,7 @@ WRONG: dict[str, tuple[str, str | None]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_solution_fails_and_its_traces_say_so(name: str, tmp_path: Path) -> None:
-    verdict = judged(tmp_path, "ragged" if name == "aligns_top_left" else "decode", name)
+    verdict = judge_solution(tmp_path, "ragged" if name == "aligns_top_left" else "decode", name)
     assert not verdict
     status, said = WRONG[name]
     failures = verdict.outcomes[0].result.failures
@@ -80,7 +82,7 @@ def test_a_wrong_solution_fails_and_its_traces_say_so(name: str, tmp_path: Path)
 
 
 def test_a_trace_has_the_axes_and_the_scale_and_no_performance(tmp_path: Path) -> None:
-    verdict = judged(tmp_path, "prefill", "prefill")
+    verdict = judge_solution(tmp_path, "prefill", "prefill")
     (family,) = verdict._run(verdict.outcomes)
     traces = [Trace.model_validate_json(line) for line in verdict.traces().splitlines()]
     for trace, vector in zip(traces, family.vectors, strict=True):
@@ -106,7 +108,7 @@ def test_sizes_are_those_of_workloads(tmp_path: Path) -> None:
     lines = [{"definition": name, "workload": workload} for name in ("gqa_decode_h4_kv2_d16", "x")]
     path = tmp_path / "workloads.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
-    verdict = judged(tmp_path, "decode", "decode", workload=path)
+    verdict = judge_solution(tmp_path, "decode", "decode", workload=path)
     assert verdict
     (family,) = verdict._run(verdict.outcomes)
     for vector in family.vectors:
@@ -115,11 +117,11 @@ def test_sizes_are_those_of_workloads(tmp_path: Path) -> None:
         assert all(16 <= x.kv_len <= 32 for x in vector.sequences)
     path.write_text(json.dumps({**lines[1]}), "utf-8")
     with pytest.raises(ValueError, match="has no workload of gqa_decode_h4_kv2_d16"):
-        judged(tmp_path, "decode", "decode", workload=path)
+        judge_solution(tmp_path, "decode", "decode", workload=path)
 
 
 def test_drawn_rows_are_those_of_the_translation(tmp_path: Path) -> None:
-    stated = bench_files.written(tmp_path, "definition", bench_files.definition("ragged"))
+    stated = bench_files.write(tmp_path, "definition", bench_files.definition("ragged"))
     own = operation_of(files.definition(stated))
     from bridge.conformance.flashinfer.bench import Bench
 
@@ -137,17 +139,17 @@ def test_drawn_rows_are_those_of_the_translation(tmp_path: Path) -> None:
     assert models == {"exact", "natural"}
 
 
-def changed(data: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def change(data: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {**data, **changes}
 
 
 DECODE = bench_files.definition("decode")
-MLA = changed(DECODE, inputs={"q_nope": DECODE["inputs"]["q"]})
-WRONG_REFERENCE = changed(
+MLA = change(DECODE, inputs={"q_nope": DECODE["inputs"]["q"]})
+WRONG_REFERENCE = change(
     DECODE,
     reference=f"{bench_files.SOURCE}\n\ndef run(*given):\n    return returns_zeros(*given)\n",
 )
-FLOAT8 = changed(
+FLOAT8 = change(
     DECODE, inputs={**DECODE["inputs"], "q": {**DECODE["inputs"]["q"], "dtype": "float8_e4m3fn"}}
 )
 
@@ -155,8 +157,8 @@ FLOAT8 = changed(
 @pytest.mark.parametrize(
     ("definition", "solution", "sentence"),
     [
-        (changed(DECODE, op_type=""), {}, "is no Definition of FlashInfer-Bench: op_type: String"),
-        (changed(DECODE, reference="x = 1"), {}, "must define a top-level function named 'run'"),
+        (change(DECODE, op_type=""), {}, "is no Definition of FlashInfer-Bench: op_type: String"),
+        (change(DECODE, reference="x = 1"), {}, "must define a top-level function named 'run'"),
         (MLA, {}, "is no attention that is known here; grouped-query attention with the inputs of"),
         (FLOAT8, {}, "has tensors of bfloat16, float8_e4m3fn; one of"),
         (WRONG_REFERENCE, {}, "its reference does not compute gqa_decode_h4_kv2_d16: paged decode"),
@@ -174,8 +176,8 @@ def test_misuse_is_one_sentence(
     if "path" in solution:
         tried["sources"][0]["path"] = solution.pop("path")
     tried |= solution
-    words = [str(bench_files.written(tmp_path, "solution", tried)), "--definition",
-             str(bench_files.written(tmp_path, "definition", definition))]  # fmt: skip
+    words = [str(bench_files.write(tmp_path, "solution", tried)), "--definition",
+             str(bench_files.write(tmp_path, "definition", definition))]  # fmt: skip
     found = CliRunner().invoke(conform, words)
     assert found.exit_code == 2, found.output
     assert sentence in " ".join(found.output.split())
@@ -199,8 +201,8 @@ def test_misuse_of_options_is_said(words: list[str], sentence: str) -> None:
 
 
 def test_the_command_writes_traces(tmp_path: Path) -> None:
-    definition = bench_files.written(tmp_path, "definition", DECODE)
-    solution = bench_files.written(tmp_path, "solution", bench_files.solution(DECODE, "decode"))
+    definition = bench_files.write(tmp_path, "definition", DECODE)
+    solution = bench_files.write(tmp_path, "solution", bench_files.solution(DECODE, "decode"))
     out = tmp_path / "traces.jsonl"
     words = [str(solution), "--definition", str(definition), "--family", "fresh-definition"]
     found = CliRunner().invoke(conform, [*words, "--count", "3", "--trace", str(out)])

@@ -40,7 +40,7 @@ from bridge.vectors.model.sampled import SampledVector
 LARGE = Fresh(19, 2, large=True, names=("fresh-large",))
 
 
-def failed(adapter: FlashEmulated, families: Any, dtype: str = "float32") -> set[str]:
+def failing_vectors(adapter: FlashEmulated, families: Any, dtype: str = "float32") -> set[str]:
     return {vector.family for vector in run(adapter, families, dtype).failures}
 
 
@@ -57,10 +57,10 @@ def test_the_results_are_those_of_the_definition(seed: int) -> None:
 @given(st.integers(0, 1 << 40), st.integers(1, 20))
 def test_a_vector_depends_on_the_seed_and_its_number_alone(seed: int, count: int) -> None:
     first, more = Fresh(seed, count), Fresh(seed, 21)
-    assert first.listed() == more.listed()[:count]
+    assert first.list_names() == more.list_names()[:count]
     known = inputs(more)
-    assert inputs(first) == {id: known[id] for _, id in first.listed()}
-    (id,) = (id for _, id in first.listed()[-1:])
+    assert inputs(first) == {id: known[id] for _, id in first.list_names()}
+    (id,) = (id for _, id in first.list_names()[-1:])
     assert inputs(replace(first, ids=(id,))) == {id: known[id]}
 
 
@@ -165,8 +165,8 @@ def test_what_the_files_do_not_show(
     make: Callable[[], FlashEmulated], caught: str, families: list[Family]
 ) -> None:
     some = [f for f in families if f.name in ("small-random", "ragged-tiles", "drawn")]
-    assert failed(make(), some) == set()
-    assert failed(make(), Fresh(3).families) == {caught}
+    assert failing_vectors(make(), some) == set()
+    assert failing_vectors(make(), Fresh(3).families) == {caught}
 
 
 def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> None:
@@ -176,9 +176,9 @@ def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> Non
     assert vector.k.shape[2] > 3000
     assert len(vector.rows) < 10
     long = [f for f in families if f.name == "long-keys"]
-    assert failed(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
-    assert failed(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
-    assert failed(FlashEmulated(block_n=128), [family]) == set()
+    assert failing_vectors(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
+    assert failing_vectors(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
+    assert failing_vectors(FlashEmulated(block_n=128), [family]) == set()
 
 
 MEMORISING = """
@@ -207,7 +207,7 @@ def able() -> Features:
     return presume(function, ("float32",), "it cheats").without(("gradients",))
 
 
-def memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
+def judge_memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
     """A function that has the answers of a family of the files, by their content."""
     answers = {}
     for vector in family.vectors:
@@ -226,9 +226,9 @@ def test_memorised_answers_pass_but_for_fresh_vectors(
     tmp_path: Path, families: list[Family]
 ) -> None:
     family = next(f for f in families if f.name == "small-random")
-    assert memorised(tmp_path, family, None).result.ok
+    assert judge_memorised(tmp_path, family, None).result.ok
     drawn = Fresh(5)
-    outcome = memorised(tmp_path, family, drawn)
+    outcome = judge_memorised(tmp_path, family, drawn)
     judged = [
         v for v in outcome.result.vectors if v.family in FAMILIES and v.status != "unsupported"
     ]
@@ -315,7 +315,7 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
 ) -> None:
     happened, opened = [], Session.open
 
-    def noted(session: Session) -> None:
+    def note(session: Session) -> None:
         opened(session)
         happened.append("opened")
 
@@ -325,8 +325,8 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
             happened.append("drawn")
             return ()
 
-    monkeypatch.setattr(Session, "open", noted)
-    memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
+    monkeypatch.setattr(Session, "open", note)
+    judge_memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
     assert happened[0] == "opened"
     assert happened.count("drawn") == 1
 
@@ -334,7 +334,7 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
 def test_every_run_has_some_unless_vectors_are_chosen() -> None:
     drawn = fresh_vectors(None, None, False, (), ())
     assert drawn is not None
-    assert len(drawn.listed()) == COUNT
+    assert len(drawn.list_names()) == COUNT
     assert fresh_vectors(None, None, False, (), ()) != drawn
     assert fresh_vectors(None, None, False, ("causal",), ()) is None
     assert fresh_vectors(None, 0, False, (), ()) is None

@@ -50,19 +50,19 @@ def test_the_gradients_are_those_of_autograd() -> None:
     expected = torch.autograd.grad(loss, leaves)
     found = bounds(RoundingModel.float64())
     assert found.sinks is not None
-    of_bias = found.scores.summed(torch.ones(()), [0], RoundingModel.float64())
-    of_sinks = found.sinks.summed(torch.ones(()), [0, 2], RoundingModel.float64())
+    of_bias = found.scores.sum(torch.ones(()), [0], RoundingModel.float64())
+    of_sinks = found.sinks.sum(torch.ones(()), [0, 2], RoundingModel.float64())
     computed = (found.query, found.key, found.value, of_bias, of_sinks)
     for bound, gradient in zip(computed, expected, strict=True):
         off = (bound.exact.reshape(gradient.shape) - gradient).abs()
-        assert (off <= 2 * bound.allowed(FLOAT64).reshape(gradient.shape)).all()
+        assert (off <= 2 * bound.tolerance(FLOAT64).reshape(gradient.shape)).all()
         assert bound.exact.abs().max() > 0.1
-        assert (bound.allowed(FLOAT64) < 1e-12).all()
+        assert (bound.tolerance(FLOAT64) < 1e-12).all()
 
 
 def test_rows_add_up_to_the_whole() -> None:
     """The gradients to within what float64 may do to each side; the bounds to within the slack that
-    `Bounded.allowed` has over them."""
+    `Bounded.tolerance` has over them."""
     rounding = RoundingModel.flash("bfloat16", block_n=16)
     whole, exact = bounds(rounding), bounds(RoundingModel.float64())
     some, others = (bounds(rounding, rows=rows) for rows in (slice(0, 4), slice(4, 9)))
@@ -74,7 +74,7 @@ def test_rows_add_up_to_the_whole() -> None:
 
     for name in ("key", "value"):
         both, one = getattr(some, name) + getattr(others, name), getattr(whole, name)
-        allowed = 2 * getattr(exact, name).allowed(FLOAT64)
+        allowed = 2 * getattr(exact, name).tolerance(FLOAT64)
         assert ((both.exact - one.exact).abs() <= allowed).all()
         assert close(both.error, one.error)
         assert close(both.size, one.size)
@@ -91,13 +91,15 @@ def test_the_slope_of_a_softcap_that_is_reached_may_come_to_0() -> None:
     )
     by_score = float(found.scores.exact[..., 0])
     assert abs(by_score) > 0.1
-    assert 0 < abs(by_score) * 4 * math.exp(-2 * x) * x < float(found.key.allowed(FLOAT32)[0, 0, 0])
-    assert 0 < abs(by_score) * 4 * math.exp(-2 * x) < float(found.query.allowed(FLOAT32))
+    assert (
+        0 < abs(by_score) * 4 * math.exp(-2 * x) * x < float(found.key.tolerance(FLOAT32)[0, 0, 0])
+    )
+    assert 0 < abs(by_score) * 4 * math.exp(-2 * x) < float(found.query.tolerance(FLOAT32))
 
 
 def test_where_nothing_is_visible_nothing_is_allowed() -> None:
     found = bounds(RoundingModel.float32(), replace(SCORED, sinks=None, softcap=None))
-    row = found.query.allowed(FLOAT32)[:, :, 3]
+    row = found.query.tolerance(FLOAT32)[:, :, 3]
     assert (row <= FLOAT32.smallest_subnormal).all()
     hidden = torch.isneginf(HIDDEN).expand(2, 4, 9, 11)
     assert (found.scores.exact[hidden] == 0).all()

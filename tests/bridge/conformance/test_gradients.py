@@ -80,7 +80,7 @@ def test_a_wrong_shape() -> None:
         list(gradients.wrong_gradients(vector, {"q": np.zeros(2)}, FLOAT32))
 
 
-def computed(
+def gradients_by_autograd(
     vector: GradientVector, backend: str, dtype: torch.dtype, *, zero_bias: bool = True
 ) -> dict[str, Floats]:
     """The gradients by autograd through `pyimpl.attention`."""
@@ -110,7 +110,7 @@ ALL_RUNS = [
 def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None:
     for vector in vectors():
         rounding = FLOAT64 if dtype == torch.float64 else FLOAT32
-        found = computed(vector, backend, dtype, zero_bias=zero_bias)
+        found = gradients_by_autograd(vector, backend, dtype, zero_bias=zero_bias)
         names = set(gradients.expected_gradients(vector))
         assert found.keys() == names - (set() if zero_bias or vector.bias else {"bias"})
         assert list(gradients.wrong_gradients(vector, found, rounding)) == []
@@ -119,7 +119,7 @@ def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None
 def test_triton() -> None:
     """In the interpreter, which is slow: every fourth vector of the exact model."""
     for vector in [v for v in vectors() if v.model == "exact"][::4]:
-        found = computed(vector, "triton", torch.float32)
+        found = gradients_by_autograd(vector, "triton", torch.float32)
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
@@ -127,7 +127,7 @@ def test_triton() -> None:
 def test_triton_with_options(family: str) -> None:
     """Every second with a bias of 0, the rest without one: there tiles need no check."""
     for n, vector in enumerate(v for v in vectors() if v.family == family):
-        found = computed(vector, "triton", torch.float32, zero_bias=n % 2 == 0)
+        found = gradients_by_autograd(vector, "triton", torch.float32, zero_bias=n % 2 == 0)
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
@@ -242,7 +242,7 @@ OPTION_MUTANTS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def caught(mutant: dict[str, object], family: str) -> int:
+def count_caught(mutant: dict[str, object], family: str) -> int:
     """How many vectors of the family see it, in the coarsest arithmetic that is judged."""
     return sum(
         any(gradients.wrong_gradients(v, by_formulas(v, **mutant), FLOAT32))  # type: ignore[arg-type]
@@ -257,20 +257,20 @@ def test_the_formulas_without_a_mutant_pass() -> None:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_drawn_vectors_catch_every_mutant(name: str) -> None:
-    assert caught(MUTANTS[name], "gradient-drawn") >= 3
+    assert count_caught(MUTANTS[name], "gradient-drawn") >= 3
 
 
 @pytest.mark.parametrize("name", [n for n in MUTANTS if n != "group sum dropped"])
 def test_the_vectors_of_one_head_catch_every_mutant_of_one_head(name: str) -> None:
-    assert caught(MUTANTS[name], "gradient") >= 1
+    assert count_caught(MUTANTS[name], "gradient") >= 1
 
 
 @pytest.mark.parametrize("name", OPTION_MUTANTS)
 def test_the_vectors_of_an_option_catch_its_mutants(name: str) -> None:
     family, mutant = OPTION_MUTANTS[name]
-    assert caught(mutant, family) >= 3
+    assert count_caught(mutant, family) >= 3
 
 
 @pytest.mark.parametrize("name", [n for n in MUTANTS if n != "dK and dV exchanged"])
 def test_all_options_together_catch_every_mutant(name: str) -> None:
-    assert caught(MUTANTS[name], "gradient-score-mods") >= 1
+    assert count_caught(MUTANTS[name], "gradient-score-mods") >= 1

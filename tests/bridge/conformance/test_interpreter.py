@@ -37,7 +37,7 @@ def installed_after() -> Iterator[None]:
     assert interpreter.install() is None
 
 
-def computed(job: Job, dtype: str) -> list[bytes]:
+def compute(job: Job, dtype: str) -> list[bytes]:
     """What the kernels return for vectors that are run at once, bit by bit."""
     first: Any = job[0]
     outputs: Iterable[Outputs | dict[str, Any]]
@@ -66,9 +66,9 @@ def differing(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
     jobs = jobs_of(vector for vector in vectors if vector.id not in skipped)
     with np.errstate(all="ignore"):
         assert interpreter.install() is None
-        fast = [computed(job, dtype) for job in jobs]
+        fast = [compute(job, dtype) for job in jobs]
         interpreter.uninstall()
-        slow = [computed(job, dtype) for job in jobs]
+        slow = [compute(job, dtype) for job in jobs]
     assert all(fast)
     return len(jobs), [job[0].id for job, a, b in zip(jobs, fast, slow, strict=True) if a != b]
 

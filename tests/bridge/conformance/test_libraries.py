@@ -85,7 +85,7 @@ def test_what_is_for_gpus_says_so_on_a_cpu(name: str, families: list[Family]) ->
 def test_a_package_that_is_not_here_is_one_sentence() -> None:
     done = CliRunner().invoke(command_line.main, ["conform", "flash-attn"])
     assert done.exit_code == 2
-    assert "flash-attn needs what is not here: pip install flash-attn" in done.stderr
+    assert "flash-attn needs packages that are not installed: pip install flash-attn" in done.stderr
     assert "Traceback" not in done.output
 
 

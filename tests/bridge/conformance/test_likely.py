@@ -60,7 +60,7 @@ def looked_for(name: str, chosen: Sequence[Family], dtype: str = "float32") -> L
 _FOUND: dict[tuple[str, str], Likely] = {}
 
 
-def found(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
+def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
     """Once for all tests that ask for it, which patch nothing."""
     if (name, dtype) not in _FOUND:
         _FOUND[name, dtype] = looked_for(name, chosen, dtype)
@@ -85,7 +85,7 @@ def found(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely
 def test_a_wrong_function_is_named(
     name: str, cause: str, share: float, chosen: list[Family]
 ) -> None:
-    likely = found(name, chosen)
+    likely = find_likely(name, chosen)
     assert likely.problem is None
     first, *others = likely.causes
     assert first.name == cause
@@ -100,37 +100,37 @@ def test_a_wrong_function_is_named(
     ["float16", *(pytest.param(d, marks=pytest.mark.thorough) for d in ("float64", "bfloat16"))],
 )
 def test_in_every_dtype(dtype: str, chosen: list[Family]) -> None:
-    first = found("causal_off_by_one", chosen, dtype).causes[0]
+    first = find_likely("causal_off_by_one", chosen, dtype).causes[0]
     assert first.name == "causal-shows-next-key"
     assert first.explained >= 0.9 * first.compared
 
 
 def test_tiles_are_found_by_their_size(chosen: list[Family]) -> None:
-    (cause,) = found("not_rescaled", chosen).causes
+    (cause,) = find_likely("not_rescaled", chosen).causes
     assert cause.description.endswith("tiles of 16 keys")
 
 
 def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
-    likely = found("no_known_fault", chosen)
+    likely = find_likely("no_known_fault", chosen)
     assert not likely.causes
     assert likely.tried == len(HYPOTHESES)
     assert likely.sentences()[0].startswith("No mutant explains it: none of the")
 
 
 def test_what_failing_vectors_have_in_common(chosen: list[Family]) -> None:
-    common = found("without_softcap", chosen).common
+    common = find_likely("without_softcap", chosen).common
     assert common is not None
     assert common.features == ("a softcap",)
     assert common.failing > 0
     assert "All" in common.sentence()
-    common = found("bottom_right", chosen).common
+    common = find_likely("bottom_right", chosen).common
     assert common is not None
     assert common.alike == 0
     assert set(common.features) == {"a causal mask", "another number of keys than of queries"}
 
 
 def test_results_that_could_not_be_judged(chosen: list[Family]) -> None:
-    likely = found("refuses_long_keys", chosen)
+    likely = find_likely("refuses_long_keys", chosen)
     assert not likely.causes
     assert likely.tried == 0
     assert likely.common is not None
@@ -147,7 +147,7 @@ def test_dtypes_that_pass_are_named(chosen: list[Family]) -> None:
 
 
 def test_the_log_sum_exp_alone(chosen: list[Family]) -> None:
-    sentences = found("with_log2", chosen).sentences()
+    sentences = find_likely("with_log2", chosen).sentences()
     assert "The outputs are right: the log-sum-exp alone is wrong." in sentences
 
 
@@ -165,11 +165,11 @@ def test_nothing_is_looked_for_where_all_passes(
 def test_a_hypothesis_that_raises_changes_nothing(
     chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(call: object) -> None:
+    def raise_error(call: object) -> None:
         raise RuntimeError("broken")
 
     monkeypatch.setattr(
-        every, "HYPOTHESES", (Hypothesis("broken", "broken", broken), *HYPOTHESES[:1])
+        every, "HYPOTHESES", (Hypothesis("broken", "broken", raise_error), *HYPOTHESES[:1])
     )
     assert [c.name for c in looked_for("scaled_twice", chosen).causes] == ["doubled-scale"]
 
@@ -177,16 +177,16 @@ def test_a_hypothesis_that_raises_changes_nothing(
 def test_an_error_is_said_and_the_result_stays(
     chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*given: object) -> None:
+    def raise_error(*given: object) -> None:
         raise MemoryError("no memory")
 
     before = outcome("scaled_twice", chosen)
-    monkeypatch.setattr(likely, "_Running", broken)
+    monkeypatch.setattr(likely, "_Running", raise_error)
     (after,) = with_likely([before], chosen)
     assert after.result == before.result
     assert after.likely is not None
     assert "MemoryError: no memory" in (after.likely.problem or "")
-    monkeypatch.setattr(likely, "_Search", broken)
+    monkeypatch.setattr(likely, "_Search", raise_error)
     (after,) = with_likely([before], chosen)
     assert after.result == before.result
     assert after.likely is not None

@@ -26,7 +26,7 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
-def layered(families: list[Family]) -> list[LayerVector | TransformerVector]:
+def layer_vectors(families: list[Family]) -> list[LayerVector | TransformerVector]:
     kinds = (LayerVector, TransformerVector)
     return [v for f in families for v in f.vectors if isinstance(v, kinds)]
 
@@ -35,7 +35,7 @@ def layered(families: list[Family]) -> list[LayerVector | TransformerVector]:
     "dtype", [pytest.param(torch.float16, marks=pytest.mark.thorough), torch.bfloat16], ids=str
 )
 def test_modules_of_few_bits(dtype: torch.dtype, families: list[Family]) -> None:
-    vectors, without = layered(families), []
+    vectors, without = layer_vectors(families), []
     for vector in vectors:
         try:
             assert list(modules.wrong(vector, dtype)) == [], vector.id
@@ -55,7 +55,7 @@ def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
     """Relative to the largest number of the result: the bound of each is as small as that, but for
     sums that cancel."""
     loose = set()
-    for vector in layered(families):
+    for vector in layer_vectors(families):
         for part in modules.parts(vector, dtype):
             largest = max(abs(float(x)) for row in part.expected.middle for x in row)
             if float(part.allowed.max()) > most * max(largest, 1.0):
@@ -86,7 +86,7 @@ def test_the_factor_for_the_second_order_may_be_smaller(
     families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_order, "SECOND_ORDER", 1.25)
-    for vector in layered(families)[::4]:
+    for vector in layer_vectors(families)[::4]:
         assert list(modules.wrong(vector, torch.float32)) == [], vector.id
 
 
@@ -117,7 +117,7 @@ def test_the_mutants_have_names_of_their_own_and_apply() -> None:
         catch(gone, [], torch.float64)
 
 
-def moved(vector: Any, by: int) -> Any:
+def move_number(vector: Any, by: int) -> Any:
     """The vector with a first number that is off by so many units of its bounds."""
 
     def off(part: Enclosed) -> Enclosed:
@@ -136,7 +136,7 @@ def moved(vector: Any, by: int) -> Any:
 def test_another_result_is_noticed(name: str, families: list[Family]) -> None:
     vector: Any = next(f for f in families if f.name == name).vectors[2]
     assert list(modules.wrong(vector, torch.float32)) == []
-    (clause,) = list(modules.wrong(moved(vector, 1 << 120), torch.float32))[:1]
+    (clause,) = list(modules.wrong(move_number(vector, 1 << 120), torch.float32))[:1]
     assert "times the tolerance away" in clause
 
 
@@ -165,16 +165,16 @@ def test_what_a_normalisation_takes_away_does_not_count() -> None:
     norm = nn.LayerNorm(4, dtype=torch.float32).requires_grad_(False)
     x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], dtype=torch.float64)
     shared = torch.full((1, 1), 0.01, dtype=torch.float64)
-    _, bare = tolerance(lambda r: r.normed(x, norm), torch.float32)
+    _, bare = tolerance(lambda r: r.layer_norm(x, norm), torch.float32)
     _, moved = tolerance(
-        lambda r: r.normed(x + r.rounded(torch.zeros_like(shared), shared), norm), torch.float32
+        lambda r: r.layer_norm(x + r.round(torch.zeros_like(shared), shared), norm), torch.float32
     )
     # Its derivative is 0 but for the rounding of float64: of 4 derivatives, each at most 2 / s,
     # that cancel in a sum, after fewer than 64 operations; and the bounds' sum is taken twice.
     deviation = x.std(unbiased=False)
     rounding = 2 * shared * 4 * 2 / deviation * 64 * torch.finfo(torch.float64).eps
     assert bool(((moved - bare).abs() <= rounding).all())
-    _, own = tolerance(lambda r: r.normed(r.rounded(x, shared), norm), torch.float32)
+    _, own = tolerance(lambda r: r.layer_norm(r.round(x, shared), norm), torch.float32)
     assert bool((own > 100 * bare).all())
 
 
@@ -198,7 +198,7 @@ def test_hidden_numbers_near_0_by_hand(hidden: tuple[float, float], allowed: flo
     module.linear2.weight.copy_(torch.tensor([[1.0, -1.0]]))
     module.linear2.bias.fill_(0.0)
     x, error = torch.zeros(1, 1).double(), torch.full((1, 1), 0.01).double()
-    _, found = tolerance(lambda r: r.forwarded(r.rounded(x, error), module), torch.float64)
+    _, found = tolerance(lambda r: r.feed_forward(r.round(x, error), module), torch.float64)
     assert found.item() == pytest.approx(allowed, rel=1e-6, abs=1e-12)
 
 
@@ -207,8 +207,8 @@ def test_errors_beyond_first_order_have_no_bound() -> None:
     x = torch.tensor([[0.0, -8.0]], dtype=torch.float64)
     five = torch.full_like(x, 5.0)
     with pytest.raises(NoBound, match="more than to first order"):
-        tolerance(lambda r: r.rounded(x, five).softmax(-1), torch.float32)
-    tolerance(lambda r: r.rounded(x, five / 1000).softmax(-1), torch.float32)
+        tolerance(lambda r: r.round(x, five).softmax(-1), torch.float32)
+    tolerance(lambda r: r.round(x, five / 1000).softmax(-1), torch.float32)
 
 
 def test_numbers_that_a_dtype_cannot_hold_are_refused(families: list[Family]) -> None:

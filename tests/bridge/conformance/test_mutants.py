@@ -54,7 +54,7 @@ LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
 def test_the_output_alone_shows_it(mutant: Mutant, all_families: Families, runs: Runs) -> None:
     """Many functions return no log-sum-exp. In the coarsest dtype, which hides most."""
     how = {"dtypes": ["bfloat16"], "output_only": True}
-    result = runs.planted("output", mutant, all_families, caught=True, **how)
+    result = runs.plant("output", mutant, all_families, caught=True, **how)
     assert result["worst"]["part"] == "output"
     assert float(result["worst"]["ratio"]) > 1
 
@@ -76,7 +76,7 @@ def test_an_equivalent_mutant_is_not_caught(
     mutant: Mutant, dtypes: tuple[str, ...], families: list[Family], runs: Runs
 ) -> None:
     name = f"equivalent-{len(dtypes)}"
-    result = runs.planted(name, mutant, lambda: families, caught=False, dtypes=list(dtypes))
+    result = runs.plant(name, mutant, lambda: families, caught=False, dtypes=list(dtypes))
     assert not result["caught"]
     vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
     assert result["tried"] == len(dtypes) * sum(v.options <= PyimplState.takes for v in vectors)
@@ -94,7 +94,7 @@ def test_the_unedited_copy_passes(file: str, all_families: Families, runs: Runs)
     def four() -> list[Family]:
         return [replace(f, vectors=f.vectors[:4]) for f in all_families()]
 
-    result = runs.planted("four", control, four, caught=False, dtypes=["float32"])
+    result = runs.plant("four", control, four, caught=False, dtypes=["float32"])
     assert not result["caught"]
     assert result["tried"] > 0
 

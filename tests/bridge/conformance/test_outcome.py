@@ -40,7 +40,9 @@ def takes(name: str) -> Features:
     return able
 
 
-def isolated(name: str, families: list[Family], able: Features, limit: float = LIMIT) -> Result:
+def judge_isolated(
+    name: str, families: list[Family], able: Features, limit: float = LIMIT
+) -> Result:
     subject = Subject(f"{FILE}:{name}", features=able)
     (outcome,) = outcomes(subject, families, ("float32",), Conditions(limit=limit))
     assert outcome.without_walls is None
@@ -53,7 +55,7 @@ def reasons(result: Result) -> Counter[str | None]:
 
 def test_a_right_function_passes(families: list[Family]) -> None:
     wanted = some(families, "block-mask", 99)
-    result = isolated("reference", wanted, takes("reference"))
+    result = judge_isolated("reference", wanted, takes("reference"))
     assert result.ok
     assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
     assert result.rounding_model == "generous"
@@ -77,7 +79,7 @@ def test_one_that_always_hangs_ends(families: list[Family]) -> None:
     able = takes("hangs")
     assert str(able.presumed).startswith(f"a small call {IDLE} 3 s")
     wanted = some(families, "small-random", 12)
-    result = isolated("hangs", wanted, able, 1.0)
+    result = judge_isolated("hangs", wanted, able, 1.0)
     said = reasons(result)
     assert sum(said.values()) == 12
     assert sum(n for reason, n in said.items() if f"{IDLE} 1 s" in str(reason)) > 4
@@ -90,21 +92,21 @@ def test_one_that_hangs_at_times_is_run_on_the_others(families: list[Family]) ->
     others = [v for v in family.vectors if v.kv_len != 3][:6]
     assert len(three) == 1
     wanted = [replace(family, vectors=(*three, *others))]
-    result = isolated("hangs_on_three_keys", wanted, takes("hangs_on_three_keys"))
+    result = judge_isolated("hangs_on_three_keys", wanted, takes("hangs_on_three_keys"))
     assert str(result.vectors[0].reason).startswith(f"{IDLE} 3 s")
     assert [v.status for v in result.vectors] == ["failed"] + ["passed"] * 6
 
 
 def test_one_that_uses_the_processor_for_ever_ends(families: list[Family]) -> None:
     wanted = some(families, "one-key", 1)
-    (reason,) = reasons(isolated("spins", wanted, takes("reference"), 0.5))
+    (reason,) = reasons(judge_isolated("spins", wanted, takes("reference"), 0.5))
     assert re.match(r"did not return: used .* of processor time, of 0\.5 s allowed", str(reason))
 
 
 def test_one_that_ends_the_process_is_reported(families: list[Family]) -> None:
     able = takes("leaves")
     assert able.presumed == "a small call ended the process with status 3"
-    result = isolated("leaves", some(families, "one-key", 3), able)
+    result = judge_isolated("leaves", some(families, "one-key", 3), able)
     assert reasons(result) == {"ended the process with status 3": 3}
 
 
@@ -118,7 +120,7 @@ def test_a_crash_is_the_fault_of_the_vector_that_it_happens_on(families: list[Fa
     kept += [v for v in family.vectors if v.id not in culprits][:6]
     assert len(kept) > 4
     wanted = [replace(family, vectors=tuple(kept))]
-    result = isolated("crashes_on_twos", wanted, takes("crashes_on_twos"))
+    result = judge_isolated("crashes_on_twos", wanted, takes("crashes_on_twos"))
     crashed = {v.id for v in result.vectors if v.reason == "ended the process: SIGSEGV"}
     assert crashed == culprits & {v.id for v in kept}
     assert all(v.status == "passed" for v in result.vectors if v.id not in crashed)

@@ -27,14 +27,14 @@ WIDE = ("varlen-wide-heads", "paged-wide-heads")
 PARTS = sorted({family for _, family in parts.FAULTS.values()})
 
 
-def judged(call: Function, dtype: str, *names: str) -> Result:
+def judge_function(call: Function, dtype: str, *names: str) -> Result:
     adapter = CallableAdapter("f:x", call, probe(call, "cpu", (dtype,)), generous)
     return run(adapter, committed.families(*names), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_right_function_passes(dtype: str) -> None:
-    result = judged(function(""), dtype, *FAMILIES)
+    result = judge_function(function(""), dtype, *FAMILIES)
     assert [v.id for v in result.failures] == []
     passed = {v.family for v in result.vectors if v.status == "passed"}
     assert passed == set(FAMILIES)
@@ -43,7 +43,7 @@ def test_the_right_function_passes(dtype: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_caught(fault: str) -> None:
     family = FAULTS[fault][1]
-    assert judged(function(fault), "float32", family).failures
+    assert judge_function(function(fault), "float32", family).failures
 
 
 @pytest.mark.thorough
@@ -51,12 +51,12 @@ def test_each_fault_is_caught(fault: str) -> None:
 def test_no_other_family_catches_it(fault: str) -> None:
     """So it is what these families are there for, and those of the parts, which came later."""
     others = [name for name in committed.names() if name not in (*FAMILIES, MASKS, *PARTS)]
-    assert not judged(function(fault), "float32", *others).failures
+    assert not judge_function(function(fault), "float32", *others).failures
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_right_backward_pass_passes(dtype: str) -> None:
-    result = judged(backward.right, dtype, MASKS)
+    result = judge_function(backward.right, dtype, MASKS)
     assert [v.id for v in result.failures] == []
     # It has neither slopes nor sinks.
     given = {v.id: v.options & {"alibi", "sinks"} for v in committed.family(MASKS).vectors}
@@ -65,7 +65,7 @@ def test_the_right_backward_pass_passes(dtype: str) -> None:
 
 @pytest.mark.parametrize("fault", backward.FAULTS)
 def test_each_fault_of_a_backward_pass_is_caught(fault: str) -> None:
-    assert judged(backward.function(fault), "float32", MASKS).failures
+    assert judge_function(backward.function(fault), "float32", MASKS).failures
 
 
 # The place of a gradient by a bias of 0 shows it, too.
@@ -76,7 +76,7 @@ SHOWN_ELSEWHERE = {"bias_of_rows_in_tile"}
 @pytest.mark.parametrize("fault", sorted(backward.FAULTS.keys() - SHOWN_ELSEWHERE))
 def test_no_other_family_catches_that_backward_pass(fault: str) -> None:
     others = [name for name in committed.names() if name not in (MASKS, *PARTS)]
-    assert not judged(backward.function(fault), "float32", *others).failures
+    assert not judge_function(backward.function(fault), "float32", *others).failures
 
 
 def judged_layouts(fault: str, *names: str) -> Result:

@@ -27,7 +27,7 @@ FULL = FILES / "full.py"
 CONDITIONS = Conditions(required=True)
 
 
-def judged(name: str, problem: str = "full", **options: Any) -> Verdict:
+def judge_problem(name: str, problem: str = "full", **options: Any) -> Verdict:
     """On fewer fresh vectors than by default: their bounds take most of the time."""
     few = {"fresh": 5, "count": 6} | options
     return check(f"{FILES}/{name}", problem=FILES / f"{problem}.py", require_sandbox=True, **few)
@@ -58,7 +58,7 @@ def test_the_operation_is_learned_and_its_model_passes(
     found = learn(FILES / f"{problem}.py", CONDITIONS)
     shown = (found.batch, found.heads, found.q_len, found.kv_len, found.head_dim)
     assert (found.layout, found.causal, shown, found.any_size) == (layout, causal, sizes, any_size)
-    verdict = judged(f"{problem}.py:Model", problem)
+    verdict = judge_problem(f"{problem}.py:Model", problem)
     assert verdict, verdict
     (outcome,) = verdict.outcomes
     assert outcome.result.dtype == ("bfloat16" if problem == "rows_first" else "float32")
@@ -68,7 +68,7 @@ def test_the_operation_is_learned_and_its_model_passes(
 
 @pytest.mark.parametrize("name", ["Borrows", pytest.param("ModelNew", marks=pytest.mark.thorough)])
 def test_a_right_model_passes(name: str) -> None:
-    verdict = judged(f"candidates.py:{name}")
+    verdict = judge_problem(f"candidates.py:{name}")
     assert verdict, verdict
     (outcome,) = verdict.outcomes
     assert {v.status for v in outcome.result.vectors} == {"passed"}
@@ -96,14 +96,14 @@ def test_a_right_model_passes(name: str) -> None:
     ],
 )
 def test_a_wrong_model_fails(name: str, said: str) -> None:
-    verdict = judged(f"candidates.py:{name}")
+    verdict = judge_problem(f"candidates.py:{name}")
     assert not verdict
     assert verdict.outcomes[0].result.failures
     assert said in str(verdict)
 
 
 def test_a_causal_mask_that_is_dropped_fails() -> None:
-    verdict = judged("candidates.py:ModelNew", "square")
+    verdict = judge_problem("candidates.py:ModelNew", "square")
     assert not verdict
     failed = {v.family for v in verdict.outcomes[0].result.failures}
     assert {"fresh-problem", "fresh-operation"} <= failed
@@ -111,7 +111,7 @@ def test_a_causal_mask_that_is_dropped_fails() -> None:
 
 
 def test_a_model_of_its_own_sizes_is_judged_at_these() -> None:
-    verdict = judged("candidates.py:OwnSizes")
+    verdict = judge_problem("candidates.py:OwnSizes")
     assert verdict
     vectors = verdict.outcomes[0].result.vectors
     assert {v.status for v in vectors if v.family == "fresh-problem"} == {"passed"}
@@ -122,11 +122,11 @@ def test_a_model_of_its_own_sizes_is_judged_at_these() -> None:
 
 @pytest.mark.thorough  # 3 s; the line is that of other reports
 def test_the_html_says_how_a_vector_is_run_again() -> None:
-    verdict = judged("candidates.py:Zeros", families=["fresh-problem"])
+    verdict = judge_problem("candidates.py:Zeros", families=["fresh-problem"])
     (outcome,) = verdict.outcomes
     assert {v.family for v in outcome.result.vectors} == {"fresh-problem"}
     assert f"--fresh 5 --count 6 --problem {FULL}" in verdict.html()
-    again = judged("candidates.py:Zeros", vectors=["fresh-problem-000"])
+    again = judge_problem("candidates.py:Zeros", vectors=["fresh-problem-000"])
     (vector,) = again.outcomes[0].result.vectors
     assert vector.worst == outcome.result.vectors[0].worst
 

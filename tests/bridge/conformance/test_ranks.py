@@ -50,7 +50,7 @@ def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
     return replace(found, multiple=multiple)
 
 
-def judged(
+def judge_function(
     name: str,
     families: list[Family],
     chosen: str,
@@ -74,7 +74,7 @@ def judged(
     return outcome
 
 
-def passed(outcome: Outcome) -> bool:
+def has_passed(outcome: Outcome) -> bool:
     return outcome.result.ok and outcome.without_walls is None
 
 
@@ -110,8 +110,8 @@ def test_the_layouts_are_those_of_others(layout: str, processes: int) -> None:
     ],
 )
 def test_a_ring_passes(layout: str, processes: int, families: list[Family]) -> None:
-    outcome = judged(layout, families, "causal gradient", layout, processes=processes)
-    assert passed(outcome)
+    outcome = judge_function(layout, families, "causal gradient", layout, processes=processes)
+    assert has_passed(outcome)
     counts = outcome.result.families()
     assert (counts["causal"].passed, counts["gradient"].passed) == (18, 5)
 
@@ -130,7 +130,7 @@ def test_a_mistake_that_others_made_is_seen(fault: str, families: list[Family]) 
     chosen, part = FAULTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
     alone = able(without=("documents",))
-    found = failures(judged(fault, families, chosen, layout, features=alone))
+    found = failures(judge_function(fault, families, chosen, layout, features=alone))
     assert found
     for vector in found:
         assert vector.reason is None
@@ -151,7 +151,7 @@ def test_a_mistake_with_documents_is_seen(
     fault: str, layout: str, chosen: str, families: list[Family]
 ) -> None:
     """Where the sequence is one document they are right, or the reason would be another."""
-    found = failures(judged(fault, families, chosen, layout))
+    found = failures(judge_function(fault, families, chosen, layout))
     assert found
     assert all(str(vector.reason).startswith(AMONG_DOCUMENTS) for vector in found)
 
@@ -170,7 +170,7 @@ def test_the_example_passes_and_with_a_mistake_fails(
     name = f"{tmp_path / 'example.py'}:attention"
     subject = Subject(name, features=able(), shards=Shards(2, "zigzag"))
     (outcome,) = outcomes(subject, some, ("float32",), CONDITIONS)
-    assert passed(outcome) != wrong
+    assert has_passed(outcome) != wrong
     assert bool(failures(outcome)) == wrong
 
 
@@ -178,9 +178,9 @@ def test_partial_outputs_that_are_rounded_are_seen(families: list[Family]) -> No
     """By a model that rounds the result alone; `generous` allows it."""
     more: dict[str, Any] = {"dtype": "bfloat16", "features": able(without=("gradients",))}
     strict: dict[str, Any] = {**more, "rounding_model": "float32-inside"}
-    assert passed(judged("contiguous", families, "natural-scores", **strict))
-    assert failures(judged("rounded", families, "natural-scores", **strict))
-    assert passed(judged("rounded", families, "natural-scores", **more))
+    assert has_passed(judge_function("contiguous", families, "natural-scores", **strict))
+    assert failures(judge_function("rounded", families, "natural-scores", **strict))
+    assert has_passed(judge_function("rounded", families, "natural-scores", **more))
 
 
 def test_what_it_takes_is_found_out(families: list[Family]) -> None:
@@ -194,7 +194,7 @@ def test_what_it_takes_is_found_out(families: list[Family]) -> None:
     assert features.multiple == 2
     assert features.alignment == "top-left"
     assert features.supported == {"is-causal", "gradients"}
-    assert passed(outcome)
+    assert has_passed(outcome)
     odd = {v.reason for v in outcome.result.vectors if v.status == "unsupported"}
     assert any("lengths that 2 does not divide" in str(reason) for reason in odd)
 
@@ -220,7 +220,9 @@ def test_one_process_that_does_otherwise_is_told(
     (family,) = (family for family in families if family.name == "natural-scores")
     one = replace(family, vectors=tuple(v for v in family.vectors if v.id == "natural-scores-011"))
     conditions = replace(CONDITIONS, limit=2.0 if name == "hangs" else 60.0)
-    found = judged(f"ends:{name}", [one], one.name, features=features, conditions=conditions)
+    found = judge_function(
+        f"ends:{name}", [one], one.name, features=features, conditions=conditions
+    )
     (vector,) = found.result.vectors
     assert (vector.status == "passed") == (sentence is None)
     assert str(vector.reason).startswith(str(sentence))
@@ -253,7 +255,7 @@ def test_without_walls_it_runs_and_is_told(
 ) -> None:
     monkeypatch.setattr(Session, "ways", (False,))
     conditions = replace(CONDITIONS, required=False)
-    outcome = judged("contiguous", families, "causal", conditions=conditions)
+    outcome = judge_function("contiguous", families, "causal", conditions=conditions)
     assert outcome.without_walls is not None
     assert outcome.result.ok
 
@@ -278,14 +280,14 @@ def test_fresh_vectors_have_lengths_for_the_layout() -> None:
     lengths = {}
     for vector in (vector for family in drawn.families for vector in family.vectors):
         if isinstance(vector, ComesToAttention):
-            (one, *_) = vector.asked()
+            (one, *_) = vector.problems()
         else:
             assert isinstance(vector, AttentionVector | GradientVector)
             one = vector if isinstance(vector, AttentionVector) else vector.attentions()[0]
         lengths[vector.id] = one.q_len, one.kv_len
     assert len(lengths) == 24
     fits = {id: q_len % 4 == kv_len % 4 == 0 for id, (q_len, kv_len) in lengths.items()}
-    assert all(fits[id] for n, (_, id) in enumerate(drawn.listed()) if n < 10 or n >= 20)
+    assert all(fits[id] for n, (_, id) in enumerate(drawn.list_names()) if n < 10 or n >= 20)
     assert not all(fits.values())
 
 

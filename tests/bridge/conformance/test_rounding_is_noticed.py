@@ -46,7 +46,7 @@ class Rough(FlashEmulated):
         super().__init__(16, "unrounded")
         self.roundings = roundings
 
-    def rounded(self, what: str, x: Tensor) -> Tensor:
+    def round_as_asked(self, what: str, x: Tensor) -> Tensor:
         return self.roundings.get(what, keep)(x)
 
     def run(self, batch: Batch) -> Outputs:
@@ -58,14 +58,17 @@ class Rough(FlashEmulated):
         l, o = torch.zeros_like(m), q.new_zeros(*q.shape[:-1], v.shape[-1])
         for start in range(0, k.shape[-2], 16):
             part = slice(start, start + 16)
-            scores = self.rounded("scores", q @ k[..., part, :].transpose(-1, -2) * batch.scale)
+            scores = self.round_as_asked(
+                "scores", q @ k[..., part, :].transpose(-1, -2) * batch.scale
+            )
             scores = scores.masked_fill(~visible[..., part], -math.inf)
             m_new = torch.maximum(m, scores.amax(-1))
             anchor = torch.where(torch.isneginf(m_new), 0.0, m_new)
             alpha, weights = torch.exp(m - anchor), torch.exp(scores - anchor[..., None])
-            l = self.rounded("l", l * alpha + weights.sum(-1))
-            o = self.rounded(
-                "o", o * alpha[..., None] + self.rounded("weights", weights) @ v[..., part, :]
+            l = self.round_as_asked("l", l * alpha + weights.sum(-1))
+            o = self.round_as_asked(
+                "o",
+                o * alpha[..., None] + self.round_as_asked("weights", weights) @ v[..., part, :],
             )
             m = m_new
         empty = torch.isneginf(m)

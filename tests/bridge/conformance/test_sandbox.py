@@ -45,7 +45,7 @@ def inputs(**more: Any) -> list[torch.Tensor]:
     return [torch.randn(1, 2, 3, 4, generator=generator, **more) for _ in range(3)]
 
 
-def written(folder: Path, text: str) -> str:
+def write(folder: Path, text: str) -> str:
     file = folder / "candidate.py"
     file.write_text(textwrap.dedent(text), "utf-8")
     return f"{file}:attention"
@@ -85,7 +85,7 @@ def test_gradients_are_those_of_the_function() -> None:
 
 
 def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
-    name = written(
+    name = write(
         tmp_path,
         """
         class Special(NotImplementedError):
@@ -135,7 +135,7 @@ def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
             assert not secret.is_relative_to(path) or str(secret) in view.hide
     everything = sight_of(SDPA, "cpu", [ROOT]).view
     assert {str(secret) for secret in private} <= set(everything.hide)
-    with pytest.raises(CallableError, match="is a part of what judges it"):
+    with pytest.raises(CallableError, match="is a part of the judge"):
         sight_of("bridge.conformance.judge:judge", "cpu")
 
 
@@ -146,7 +146,7 @@ def test_the_package_of_the_vectors_is_hidden(
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("answers = 42\n")
     monkeypatch.syspath_prepend(package.parent)
-    name = written(tmp_path, "from attention_vectors import answers as attention\n")
+    name = write(tmp_path, "from attention_vectors import answers as attention\n")
     with pytest.raises(CallableError, match="cannot import name 'answers'"), Session(name) as one:
         one.open()
 
@@ -169,7 +169,7 @@ def test_no_link_shows_the_vectors(tmp_path: Path) -> None:
 
 def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "neighbour.py").write_text("def attention(query, key, value): return value + 0\n")
-    name = written(tmp_path, "from neighbour import attention\n")
+    name = write(tmp_path, "from neighbour import attention\n")
     with pytest.raises(CallableError, match="No module named 'neighbour'"), Session(name) as one:
         one.open()
     for also in (tmp_path, tmp_path / "neighbour.py"):
@@ -254,7 +254,7 @@ def test_its_processor_time_is_that_of_a_child(
     seconds: str, walls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of one that is killed at its limit."""
-    name = written(
+    name = write(
         tmp_path,
         f"""
         import time
@@ -294,7 +294,7 @@ def test_the_filter_knows_this_machine_and_refuses_others() -> None:
 
 
 def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path) -> None:
-    name = written(
+    name = write(
         tmp_path,
         """
         import pyimpl
@@ -314,7 +314,7 @@ def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path
 
 @pytest.mark.thorough
 def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) -> None:
-    name = written(
+    name = write(
         tmp_path,
         """
         import torch

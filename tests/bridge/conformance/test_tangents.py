@@ -41,7 +41,7 @@ def vectors() -> list[TangentVector]:
     return list(committed.vectors("tangent"))
 
 
-def judged(adapter: Any, dtype: str) -> Result:
+def judge_tangents(adapter: Any, dtype: str) -> Result:
     return run(adapter, committed.families(*FAMILIES), dtype, details=True)
 
 
@@ -49,7 +49,7 @@ def judged(adapter: Any, dtype: str) -> Result:
     ("kind", "dtype"), [(kind, dtype) for kind in RIGHT for dtype in kind.dtypes]
 )
 def test_every_vector(kind: type[Any], dtype: str) -> None:
-    result = judged(kind(), dtype)
+    result = judge_tangents(kind(), dtype)
     assert [describe_failure(one) for one in result.to_json()["vectors"]
             if one["status"] == "failed"] == []  # fmt: skip
     count = {"passed": len(vectors()), "unsupported": 0}
@@ -62,7 +62,7 @@ def test_every_vector(kind: type[Any], dtype: str) -> None:
 
 def test_functions_without_tangents_are_not_judged() -> None:
     for adapter in (SdpaFlash(), PyimplTriton()):
-        result = judged(adapter, "float32")
+        result = judge_tangents(adapter, "float32")
         assert {one.reason for one in result.vectors} == {"takes no vectors of tangent"}
 
 
@@ -78,7 +78,7 @@ def test_a_softcap_that_is_reached_leaves_a_tolerance() -> None:
     rates = Rates(torch.ones_like(q), zeros, zeros)
     _, reached = tangent_bounds(q, k, v, rates, Scored(1.0, softcap=1.0), FLOAT32)
     assert bool((reached.exact == 0).all())
-    assert bool((reached.allowed(FLOAT32.output) > 0).all())
+    assert bool((reached.tolerance(FLOAT32.output) > 0).all())
 
 
 def test_what_is_further_away_is_named() -> None:
@@ -199,7 +199,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_formulas_pass(dtype: str) -> None:
     """In float32 throughout: the bound is no bound of float64 alone."""
-    result = judged(Formulas(), dtype)
+    result = judge_tangents(Formulas(), dtype)
     assert [one.id for one in result.failures] == []
     assert result.ratio is not None
     assert result.ratio > 0.01
@@ -228,7 +228,7 @@ def test_the_page_of_failures_shows_rates() -> None:
     assert str(shown.tangent_q[0][0]) in text
 
 
-def planted(call: Callable[[Batch, Mapping[str, Tensor]], Outputs]) -> Any:
+def plant(call: Callable[[Batch, Mapping[str, Tensor]], Outputs]) -> Any:
     class Planted(PyimplReference):
         def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
             return by_jvp(vector, dtype, device, call)
@@ -257,7 +257,7 @@ def test_zero_tangents_are_noticed() -> None:
     vector = committed.vector("tangent-000")
     found = by_jvp(vector, "float64", "cpu", call)
     assert not bool(found[tangents.OUTPUT].any())
-    result = run(planted(call), [committed.family("tangent")], "float64")
+    result = run(plant(call), [committed.family("tangent")], "float64")
     assert {one.status for one in result.vectors if one.id == vector.id} == {"failed"}
 
 
@@ -268,9 +268,7 @@ def test_a_detached_input_is_noticed() -> None:
         given: dict[str, Any] = {"value": batch.value.detach()}
         return attend(Batch(**{**vars(batch), **given}), others)
 
-    wrong = {
-        one.id for one in run(planted(call), [committed.family("tangent")], "float64").failures
-    }
+    wrong = {one.id for one in run(plant(call), [committed.family("tangent")], "float64").failures}
     alone = {v.id for v in vectors() if v.reason.startswith("the values alone")}
     blameless = {v.id for v in vectors() if v.reason.startswith(("the queries", "the keys"))}
     assert alone <= wrong
@@ -284,7 +282,7 @@ def test_a_function_that_fails_or_has_another_form() -> None:
     def narrow(batch: Batch, others: Mapping[str, Tensor]) -> Outputs:
         return Outputs(attend(batch, others).out[..., :1])
 
-    result = run(planted(fails), [committed.family("tangent")], "float64")
+    result = run(plant(fails), [committed.family("tangent")], "float64")
     assert {one.reason for one in result.vectors} == {"raised RuntimeError: no forward mode"}
     vector = committed.vector("tangent-000")
     with pytest.raises(Misbehaviour, match="has a tangent of the output of shape"):

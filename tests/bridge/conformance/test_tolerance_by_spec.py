@@ -19,7 +19,7 @@ from tolerance_by_spec import (
     CLOSE,
     Inputs,
     by_spec,
-    changed,
+    change_code,
     difference,
     disagreements,
     endless,
@@ -70,7 +70,7 @@ def problems(family: Family) -> list[Inputs]:
 
 
 @st.composite
-def drawn(draw: st.DrawFn) -> Inputs:
+def draw_inputs(draw: st.DrawFn) -> Inputs:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     q_len, kv_len, head_dim = (draw(st.integers(1, n)) for n in (3, 24, 6))
     spread = draw(st.sampled_from([0.0, 1e-4, 1.0, 30.0, 1e3, 1e4]))
@@ -118,9 +118,9 @@ def test_the_vectors(
 
 
 @settings(max_examples=100, deadline=None)
-@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+@given(draw_inputs(), st.sampled_from(sorted(ROUNDING_MODELS)))
 def test_drawn_rows(inputs: Inputs, rounding: str) -> None:
-    found = inputs.explained(endless(ROUNDING_MODELS[rounding]))
+    found = inputs.explain_by(endless(ROUNDING_MODELS[rounding]))
     assume(all(max_error(inputs, found, i) < 8 for i, _ in inputs.elements()))
     assert list(disagreements(inputs, ROUNDING_MODELS[rounding])) == []
 
@@ -131,11 +131,11 @@ def test_a_key_of_next_to_no_weight() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(drawn(), st.sampled_from(sorted(WIDER)))
+@given(draw_inputs(), st.sampled_from(sorted(WIDER)))
 def test_no_tolerance_is_below_the_proved_one(inputs: Inputs, name: str) -> None:
     """Whatever else a rounding model rounds, and however badly it knows its scores."""
     rounding = WIDER[name]
-    found, allowed = inputs.explained(rounding), inputs.tolerance(rounding)
+    found, allowed = inputs.explain_by(rounding), inputs.tolerance(rounding)
     for i, c in inputs.elements():
         if max_error(inputs, found, i) < 150:
             spec = by_spec(inputs, rounding, found, i, c)
@@ -148,7 +148,7 @@ def test_values_next_to_the_average_count_with_their_true_distance() -> None:
     q, k = np.array([[1.0]]), np.array([[1700.0], [1653.0], [450.0]])
     inputs = Inputs(q, k, np.array([[1.0], [-1.0], [0.0]]), 1.0, np.ones((1, 3), bool))
     rounding = generous("bfloat16")
-    found = inputs.explained(rounding)
+    found = inputs.explain_by(rounding)
     assert 15 < max_error(inputs, found, 0) < 25
     spec = by_spec(inputs, rounding, found, 0, 0)
     assert 0.99 < found.terms.shared[0, 0] / float(spec.terms["shared"]) < 1.01
@@ -176,7 +176,7 @@ def wrong_scores(
     """Which δ are not as the Spec has them, for formats without a smallest number; the code has
     2·2⁻⁵³ more for the caller's own rounding of the scale."""
     rounding = endless(rounding)
-    found = inputs.explained(rounding, explain)
+    found = inputs.explain_by(rounding, explain)
     of_caller = 2.0**-52
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
     for i, _ in inputs.elements():
@@ -192,7 +192,7 @@ def wrong_scores(
 
 
 @settings(max_examples=100, deadline=None)
-@given(drawn(), st.sampled_from([1.0, 2.0]), st.sampled_from(sorted(SCORE_ROUNDING_MODELS)))
+@given(draw_inputs(), st.sampled_from([1.0, 2.0]), st.sampled_from(sorted(SCORE_ROUNDING_MODELS)))
 def test_errors_of_scores(inputs: Inputs, coarser: float, name: str) -> None:
     rounding = SCORE_ROUNDING_MODELS[name]
     rounding = replace(rounding, accumulation_unit=coarser * rounding.accumulation_unit)
@@ -200,7 +200,7 @@ def test_errors_of_scores(inputs: Inputs, coarser: float, name: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(drawn(), st.sampled_from(sorted(ROUNDING_MODELS)))
+@given(draw_inputs(), st.sampled_from(sorted(ROUNDING_MODELS)))
 def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
     assert list(wrong_lse(inputs, ROUNDING_MODELS[rounding])) == []
 
@@ -328,7 +328,7 @@ LSE_MUTANTS = {
 def test_a_wrong_tolerance_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutated = changed(*MUTANTS[name], monkeypatch)
+    mutated = change_code(*MUTANTS[name], monkeypatch)
     chosen = ("natural-scores", "drawn-natural", "default-scale")
     inputs = [one for f in families if f.name in chosen for one in problems(f)] + [far_below()]
     pairs = itertools.product(inputs, ROUNDING_MODELS.values())
@@ -339,7 +339,7 @@ def test_a_wrong_tolerance_disagrees(
 def test_a_wrong_error_of_scores_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutated = changed(*SCORE_MUTANTS[name], monkeypatch)
+    mutated = change_code(*SCORE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
     pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
     assert any(any(wrong_scores(one, p, mutated.explain)) for one, p in pairs)
@@ -349,7 +349,7 @@ def test_a_wrong_error_of_scores_disagrees(
 def test_a_wrong_tolerance_of_log_sum_exps_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutated = changed(*LSE_MUTANTS[name], monkeypatch)
+    mutated = change_code(*LSE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
     pairs = itertools.product(inputs, ROUNDING_MODELS.values())
     assert any(any(wrong_lse(one, p, mutated)) for one, p in pairs)
@@ -359,7 +359,7 @@ def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:
     """What is left out of the comparison is what a format's smallest numbers cost, alone."""
     inputs = far_below()
     rounding = RoundingModel.float32(4)
-    real, ideal = inputs.explained(rounding), inputs.explained(endless(rounding))
+    real, ideal = inputs.explain_by(rounding), inputs.explain_by(endless(rounding))
     np.testing.assert_array_equal(real.terms.shared, ideal.terms.shared)
     # The key of next to no weight is lost, with its value.
     extra = real.terms.stored[0, 0] - ideal.terms.stored[0, 0]

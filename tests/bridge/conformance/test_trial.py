@@ -26,7 +26,7 @@ def found() -> Trial:
     return trial.trial(ROOT, trial.read_families(), Console(file=io.StringIO()))
 
 
-def shown(found: Trial) -> str:
+def show(found: Trial) -> str:
     said = io.StringIO()
     trial.show(Console(file=said, width=80), found, ROOT)
     return said.getvalue()
@@ -42,7 +42,7 @@ def test_the_right_functions_pass_and_the_mistake_is_found(found: Trial) -> None
 
 
 def test_the_finding_is_shown_with_its_theorem(found: Trial) -> None:
-    said = re.sub(r"\s+", " ", shown(found))
+    said = re.sub(r"\s+", " ", show(found))
     assert f"examples/tile_loop.py:attention fails {len(found.wrong.failures)} vectors" in said
     assert "maximum-moves-000: output[0, 3]: expected -7.765625, got -13.8" in said
     assert "online-any-blocks: Online softmax over any partition of a row" in said
@@ -57,11 +57,11 @@ def test_the_readme_shows_what_it_prints(found: Trial) -> None:
     number = sum(len(family.vectors) for family in found.families)
     assert f"runs {number} vectors on PyTorch's attention" in text
     assert len(block.splitlines()) == 7
-    assert re.sub(r"\s+", " ", block).strip() in re.sub(r"\s+", " ", shown(found))
+    assert re.sub(r"\s+", " ", block).strip() in re.sub(r"\s+", " ", show(found))
 
 
 def test_it_fits_a_terminal(found: Trial) -> None:
-    lines = shown(found).splitlines()
+    lines = show(found).splitlines()
     assert len(lines) <= 40
     assert all(len(line) <= 80 for line in lines if ".venv/bin/python" not in line)
 
@@ -70,7 +70,7 @@ def test_a_mistake_that_no_vector_finds_fails(found: Trial) -> None:
     vectors = tuple(replace(v, status="passed") for v in found.wrong.vectors)
     mended = replace(found, wrong=replace(found.wrong, vectors=vectors))
     assert not mended.ok
-    said = shown(mended)
+    said = show(mended)
     assert "no vector finds anything wrong" in said
     assert "Not as it should be" in said
 
@@ -86,7 +86,7 @@ def test_a_right_function_that_fails_is_named(
     families = found.families[:1]
     again = trial.trial(ROOT, families, Console(file=io.StringIO()))
     assert not again.ok
-    assert "sdpa-math: maximum-moves-000: output" in shown(again)
+    assert "sdpa-math: maximum-moves-000: output" in show(again)
 
 
 def test_the_example_passes_when_its_mistake_is_mended(tmp_path: Path) -> None:

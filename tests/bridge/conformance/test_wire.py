@@ -46,7 +46,7 @@ def f(query, key, value, scale=1.0):
 """
 
 
-def framed(header: Any, numbers: bytes = b"") -> bytes:
+def frame_of(header: Any, numbers: bytes = b"") -> bytes:
     data = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack(">I", len(data)) + data + numbers
 
@@ -93,34 +93,34 @@ def test_numbers_arrive_as_they_were(dtype: str) -> None:
 HOSTILE = {
     "no header": (struct.pack(">I", 0), "a header of 0 bytes"),
     "a huge header": (struct.pack(">I", (1 << 32) - 1), "a header of 4294967295 bytes"),
-    "a pickle": (framed(b"\x80\x04\x95.\x00"), "a header that is not JSON"),
-    "no text": (framed(b"\xff\xfe"), "a header that is not JSON"),
-    "deep": (framed(b"[" * 100_000), "a header that is not JSON"),
-    "NaN": (framed(b'{"kind": NaN}'), "a header that is not JSON"),
-    "a long number": (framed(b"1" * 10_000), "a header that is not JSON"),
-    "no object": (framed([1]), "a header that has not kind, fields and tensors alone"),
-    "more": (framed({**one("float32", []), "x": 1}), "has not kind, fields and tensors alone"),
-    "no kind": (framed({**one("float32", []), "kind": 3}), "a kind that is no text"),
-    "a long kind": (framed({**one("float32", []), "kind": "x" * 9999}), "a kind that is no text"),
-    "fields": (framed({**one("float32", []), "fields": 3}), "of another type"),
-    "dtype": (framed(one("int64", [1])), "a tensor of dtype int64; float64, float32"),
-    "dtype of a list": (framed(one(["float32"], [1])), "a tensor of dtype"),
-    "negative": (framed(one("float32", [-1])), r"a tensor of shape \[-1\]; sizes of 0 and more"),
-    "huge": (framed(one("float32", [1 << 60])), "a tensor of shape"),
-    "huge together": (framed(one("float32", [1 << 20, 1 << 20])), "bytes of numbers; "),
+    "a pickle": (frame_of(b"\x80\x04\x95.\x00"), "a header that is not JSON"),
+    "no text": (frame_of(b"\xff\xfe"), "a header that is not JSON"),
+    "deep": (frame_of(b"[" * 100_000), "a header that is not JSON"),
+    "NaN": (frame_of(b'{"kind": NaN}'), "a header that is not JSON"),
+    "a long number": (frame_of(b"1" * 10_000), "a header that is not JSON"),
+    "no object": (frame_of([1]), "a header that has not kind, fields and tensors alone"),
+    "more": (frame_of({**one("float32", []), "x": 1}), "has not kind, fields and tensors alone"),
+    "no kind": (frame_of({**one("float32", []), "kind": 3}), "a kind that is no text"),
+    "a long kind": (frame_of({**one("float32", []), "kind": "x" * 9999}), "a kind that is no text"),
+    "fields": (frame_of({**one("float32", []), "fields": 3}), "of another type"),
+    "dtype": (frame_of(one("int64", [1])), "a tensor of dtype int64; float64, float32"),
+    "dtype of a list": (frame_of(one(["float32"], [1])), "a tensor of dtype"),
+    "negative": (frame_of(one("float32", [-1])), r"a tensor of shape \[-1\]; sizes of 0 and more"),
+    "huge": (frame_of(one("float32", [1 << 60])), "a tensor of shape"),
+    "huge together": (frame_of(one("float32", [1 << 20, 1 << 20])), "bytes of numbers; "),
     "huge but for one": (
-        framed(one("float32", [1 << 28] * 7 + [0])),
+        frame_of(one("float32", [1 << 28] * 7 + [0])),
         "whose sizes are too large together",
     ),
-    "a fraction": (framed(one("float32", [1.5])), "a tensor of shape"),
-    "true": (framed(one("float32", [True])), "a tensor of shape"),
-    "many sizes": (framed(one("float32", [1] * 99)), "at most 8 sizes are accepted"),
-    "no shape": (framed(one("float32", None)), "a tensor of shape None"),
-    "no name": (framed(one("float32", [1], 3)), "the name of a tensor that is no text"),
-    "no description": (framed({**one("float32", []), "tensors": ["x"]}), "by name, dtype and"),
-    "many tensors": (framed({**one("float32", []), "tensors": [1] * 2000}), "2000 tensors; 1024"),
+    "a fraction": (frame_of(one("float32", [1.5])), "a tensor of shape"),
+    "true": (frame_of(one("float32", [True])), "a tensor of shape"),
+    "many sizes": (frame_of(one("float32", [1] * 99)), "at most 8 sizes are accepted"),
+    "no shape": (frame_of(one("float32", None)), "a tensor of shape None"),
+    "no name": (frame_of(one("float32", [1], 3)), "the name of a tensor that is no text"),
+    "no description": (frame_of({**one("float32", []), "tensors": ["x"]}), "by name, dtype and"),
+    "many tensors": (frame_of({**one("float32", []), "tensors": [1] * 2000}), "2000 tensors; 1024"),
     "twice": (
-        framed({**one("float32", []), "tensors": [["x", "float32", [1]]] * 2}, bytes(8)),
+        frame_of({**one("float32", []), "tensors": [["x", "float32", [1]]] * 2}, bytes(8)),
         "two tensors of one name",
     ),
 }
@@ -136,7 +136,7 @@ def test_what_is_no_frame_gets_a_sentence(name: str) -> None:
 
 
 def test_a_frame_that_is_not_whole_is_waited_for() -> None:
-    whole = framed(one("float32", [2]), bytes(8))
+    whole = frame_of(one("float32", [2]), bytes(8))
     assert all(read(whole[:size]) is None for size in range(len(whole)))
     found = read(whole)
     assert found is not None
@@ -154,7 +154,7 @@ def test_a_header_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known = wire._header
     monkeypatch.setattr(wire, "_header", header)
     parser, frames = Parser(), []
-    for byte in framed(one("float32", [2]), bytes(8)) * 2:
+    for byte in frame_of(one("float32", [2]), bytes(8)) * 2:
         parser.add(bytes([byte]))
         frames.append(parser.next())
     assert [x.tensors["x"].tolist() for x in frames if x is not None] == [[0.0, 0.0]] * 2
@@ -226,7 +226,7 @@ def test_a_forged_answer_fails_and_runs_nothing(
     (result,) = results(hostile(tmp_path, act), families)
     assert result.status == "failed"
     assert result.reason is not None
-    assert result.reason.startswith("sent what is no answer: ")
+    assert result.reason.startswith("sent an invalid answer: ")
     with pytest.raises(WireError, match=sentence):
         raise WireError(result.reason)
     assert not (tmp_path / "ran").exists()
@@ -250,7 +250,7 @@ def test_after_five_forged_answers_the_rest_is_not_run(
     found = results(hostile(tmp_path, "say(bytes(4))"), families, 8)
     said = [str(result.reason) for result in found]
     assert all(result.status == "failed" for result in found)
-    assert "was not run: 5 calls before it sent what is no answer" in said
+    assert "was not run: 5 calls before it sent an invalid answer" in said
 
 
 def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_file_that_forges_a_description(tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"
     file.write_text(file.read_text("utf-8") + "say(pickle.dumps(Boom()))\n", "utf-8")
     with (
-        pytest.raises(CallableError, match="importing it sent what is no answer: a header of"),
+        pytest.raises(CallableError, match="importing it sent an invalid answer: a header of"),
         Conditions(limit=3.0).session(f"{file}:f") as session,
     ):
         describe(session, ("float32",))

@@ -64,11 +64,11 @@ class Inputs:
         seen = np.flatnonzero(self.mask.any(-1)).tolist()
         return sorted({(seen[0], 0), (seen[-1], self.v.shape[1] - 1)}) if seen else []
 
-    def seen(self, i: int) -> list[int]:
+    def visible_keys(self, i: int) -> list[int]:
         """The keys that query i sees."""
         return [int(j) for j in np.flatnonzero(self.mask[i])]
 
-    def explained(
+    def explain_by(
         self, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
     ) -> Explained:
         options = {"scale": self.scale, "mask": self.mask, "rounding": rounding}
@@ -133,7 +133,7 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         for j in range(kv_len)
     ]
     rescalings = math.ceil(kv_len / (rounding.block_n or 1))
-    roundings = len(inputs.seen(i)) + 2 * rescalings
+    roundings = len(inputs.visible_keys(i)) + 2 * rescalings
     p = precision(rounding)
     # |v − o|, perhaps a difference of nearly equal numbers, counts up to e^(2 ε) times.
     with localcontext(digits(min(max_error(inputs, found, i), 1e3))):
@@ -147,7 +147,7 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         return BySpec(
             terms={name: getattr(exact, name) for name in TERMS[:3]} | {"result": total - error},
             total=total,
-            errors={j: weights[j].factor.ln() for j in inputs.seen(i)},
+            errors={j: weights[j].factor.ln() for j in inputs.visible_keys(i)},
         )
 
 
@@ -156,10 +156,10 @@ def max_error(inputs: Inputs, found: Explained, i: int) -> float:
     return float(found.errors[i][inputs.mask[i]].max())
 
 
-def lost(inputs: Inputs, found: Explained, i: int, c: int) -> float:
+def loss_of_float64(inputs: Inputs, found: Explained, i: int, c: int) -> float:
     """At most what float64 makes of a row's |v − o|, with what that counts in the whole."""
     amplified = math.exp(2 * min(max_error(inputs, found, i), 300.0))
-    n = len(inputs.seen(i))
+    n = len(inputs.visible_keys(i))
     size = n * float(found.share[i] @ np.abs(inputs.v[:, c]))
     return amplified * (n + 5) * 4 * FLOAT64.unit * size
 
@@ -171,13 +171,13 @@ def disagreements(
     rounding model whose numbers are never too small. The terms of `found` may be larger by what
     float64 loses of |v − o|, for which they allow, and smaller by nothing."""
     rounding = endless(rounding)
-    found = inputs.explained(rounding, explain)
+    found = inputs.explain_by(rounding, explain)
     for i, c in inputs.elements():
         spec = by_spec(inputs, rounding, found, i, c)
         close = CLOSE * float(spec.total)
         for name, exact in spec.terms.items():
             one = float(getattr(found.terms, name)[i, c])
-            if not -close <= difference(one, exact) <= close + lost(inputs, found, i, c):
+            if not -close <= difference(one, exact) <= close + loss_of_float64(inputs, found, i, c):
                 yield f"{name} of row {i}, column {c}: {one} for {float(exact)}"
         for j, exact in spec.errors.items():
             one = float(found.errors[i, j])
@@ -198,7 +198,7 @@ def score_errors(
     inputs: Inputs, rounding: RoundingModel, found: Explained, i: int
 ) -> dict[int, Decimal]:
     """δ of each key that query i sees, by the Spec."""
-    seen = inputs.seen(i)
+    seen = inputs.visible_keys(i)
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
@@ -228,7 +228,7 @@ def wrong_lse(
     d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
     rescalings = math.ceil(kv_len / (rounding.block_n or 1))
     for i, _ in inputs.elements():
-        seen = inputs.seen(i)
+        seen = inputs.visible_keys(i)
         scores = {j: Decimal(float(rows.scores[i, j])) for j in seen}
         errors = {j: Decimal(float(rows.score_errors[i, j])) for j in seen}
         row = [
@@ -256,7 +256,7 @@ def wrong_lse(
             yield f"row {i}: {one} for {float(exact)}"
 
 
-def changed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def change_code(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The code of the tolerances with one place changed, in the module or in the one below it."""
     texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
     assert sum(text.count(old) for text in texts.values()) == 1

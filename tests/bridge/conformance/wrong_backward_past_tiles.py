@@ -34,7 +34,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-def _detached(x: Tensor, where: Tensor) -> Tensor:
+def _detach(x: Tensor, where: Tensor) -> Tensor:
     """No gradient at these places."""
     return torch.where(where, x.detach(), x)
 
@@ -58,18 +58,18 @@ def _attend(
         total = key.sum(0, keepdim=True)
         key = key.detach() + total - total.detach()
     if fault == "keys_past_1024":
-        key, value = (_detached(x, columns >= 1024) for x in (key, value))
+        key, value = (_detach(x, columns >= 1024) for x in (key, value))
     if fault == "key_columns_past_tiles":
-        key = _detached(key, (columns >= 64) & (torch.arange(dim) >= 32))
+        key = _detach(key, (columns >= 64) & (torch.arange(dim) >= 32))
     if fault == "query_columns_past_tiles":
-        query = _detached(query, (rows >= 64) & (torch.arange(dim) >= 32))
+        query = _detach(query, (rows >= 64) & (torch.arange(dim) >= 32))
     if fault == "value_columns_past_tiles":
-        value = _detached(value, (columns >= 128) & (torch.arange(value.shape[-1]) >= 32))
+        value = _detach(value, (columns >= 128) & (torch.arange(value.shape[-1]) >= 32))
     group = heads // key.shape[1]
     key, value = (x.repeat_interleave(group, 1) for x in (key, value))
     if fault == "first_head_of_group":
         others = (torch.arange(heads) % group > 0)[:, None, None]
-        key, value = (_detached(x, (columns >= 64) & others) for x in (key, value))
+        key, value = (_detach(x, (columns >= 64) & others) for x in (key, value))
     scores = query @ key.mT * scale
     columns = columns.T
     if softcap is not None:
@@ -101,7 +101,7 @@ def _attend(
     out = alive.softmax(-1).masked_fill(dead, 0.0) @ value
     lse = alive.logsumexp(-1)
     if fault == "lse_first_rows":
-        lse = _detached(lse, rows[:, 0] >= 128)
+        lse = _detach(lse, rows[:, 0] >= 128)
     return out, lse.masked_fill(dead[..., 0], -torch.inf)
 
 

@@ -92,7 +92,7 @@ class Pair:
         return self.c <= self.j < self.d
 
 
-def _joined(p: Pair) -> bool:
+def _see_both(p: Pair) -> bool:
     x = p.vector
     return p.within(p.i + (len(x.k) - len(x.q) if x.alignment == "bottom-right" else 0), p.j)
 
@@ -114,7 +114,7 @@ def _one_short(p: Pair) -> bool | None:
 
 # By the hypothesis that each has to be named as: which pairs are seen; None: the row is left out.
 PACKED: dict[str, Callable[[Pair], bool | None]] = {
-    "sequences-joined": _joined,
+    "sequences-joined": _see_both,
     "keys-of-other-sequences": lambda p: p.own(),
     "keys-of-earlier-sequences": lambda p: p.among(0, p.d),
     "alignment-of-packed-sequences-swapped": lambda p: p.inside and p.own(shift=0),
@@ -178,7 +178,7 @@ class Token:
         return self.table[self.b if row is None else row][number]
 
 
-def _transposed(p: Token) -> int:
+def _transpose(p: Token) -> int:
     place = p.t // p.size * len(p.table) + p.b
     return p.table[place // len(p.table[0])][place % len(p.table[0])]
 
@@ -187,7 +187,7 @@ def _transposed(p: Token) -> int:
 PAGES: dict[str, Callable[[Token], int]] = {
     "page-table-ignored": lambda p: p.t // p.size,
     "page-table-contiguous": lambda p: p.b * len(p.table[0]) + p.t // p.size,
-    "page-table-transposed": _transposed,
+    "page-table-transposed": _transpose,
     "page-table-of-first": lambda p: p.at(p.t // p.size, 0),
     "page-order-reversed": lambda p: p.at((p.n - 1) // p.size - p.t // p.size),
 }
@@ -202,7 +202,7 @@ LENGTHS: dict[str, Callable[[Token], int]] = {
 PAGED = (*PAGES, *LENGTHS, "page-table-of-keys-alone")
 
 
-def paged(x: PagedVector, name: str) -> list[Outputs]:
+def run_paged(x: PagedVector, name: str) -> list[Outputs]:
     width = max(map(len, x.tables))
     table = [[*pages, *[0] * (width - len(pages))] for pages in x.tables]
     k, v = (torch.stack([*map(_tensor, pages)]) for pages in (x.k, x.v))
@@ -271,7 +271,7 @@ class WrongLayouts(PyimplTiled):
             case VarlenVector():
                 return varlen(vector, self.mutant)
             case PagedVector():
-                return paged(vector, self.mutant)
+                return run_paged(vector, self.mutant)
             case CascadeVector():
                 return cascade(vector, self.mutant)
             case CombineVector():

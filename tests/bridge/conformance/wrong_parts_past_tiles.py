@@ -239,14 +239,14 @@ class Parts(PyimplTiled):
         match vector:
             case SampledVector():
                 batch = whole_batch(vector, dtype, device)
-                return sample_rows(vector, batch, lambda batch: self._sampled(vector, batch))
+                return sample_rows(vector, batch, lambda batch: self._run_sampled(vector, batch))
             case DropoutVector():
-                return self._dropped(vector)
+                return self._run_dropout(vector)
             case VarlenVector():
                 return self._varlen(vector)
         return super().run_vector(vector, dtype, device)
 
-    def _sampled(self, vector: SampledVector, batch: Batch) -> Outputs:
+    def _run_sampled(self, vector: SampledVector, batch: Batch) -> Outputs:
         (_, _, q_len, _), kv_len = batch.query.shape, batch.key.shape[2]
         seen = batch.boolean
         added = [] if batch.bias is None else [batch.bias]
@@ -266,7 +266,7 @@ class Parts(PyimplTiled):
             return Outputs(*_attend_packed(given, vector.packed, self.fault))
         return Outputs(*_attend(given, self.fault))
 
-    def _dropped(self, vector: DropoutVector) -> list[Outputs]:
+    def _run_dropout(self, vector: DropoutVector) -> list[Outputs]:
         query, key, value = (
             torch.from_numpy(floats(x)).float().reshape(vector.batch, -1, *floats(x).shape[1:])
             for x in (vector.q, vector.k, vector.v)

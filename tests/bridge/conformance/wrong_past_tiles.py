@@ -48,7 +48,7 @@ def _bits(x: Tensor, bits: int) -> Tensor:
     return x + (rounded - x.detach())
 
 
-def _seen(mask: Tensor | None, fault: str) -> Tensor | None:
+def _visible(mask: Tensor | None, fault: str) -> Tensor | None:
     boolean = mask is not None and mask.dtype == torch.bool
     return mask[:, :1] if mask is not None and boolean and fault == "mask_of_first_head" else mask
 
@@ -122,7 +122,7 @@ def _attend(
         seen = columns <= rows + more * (rows >= 512)
     if fault == "keys_past_1100":
         seen = seen & (columns < 1100)
-    attn_mask = _seen(attn_mask, fault)
+    attn_mask = _visible(attn_mask, fault)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         seen = seen & attn_mask
     elif attn_mask is not None:

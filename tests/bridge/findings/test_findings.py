@@ -40,13 +40,13 @@ from bridge.vectors.model.operations import ComesToAttention
 NAMES = ("fully-masked", "scales", "sink", "grouped-query", "cache-edits")
 
 
-def chosen() -> list[Family]:
+def choose_families() -> list[Family]:
     return committed.families(*NAMES)
 
 
 @cache
 def hashes() -> dict[str, str]:
-    return collect.hashes(default_directory(), chosen())
+    return collect.hashes(default_directory(), choose_families())
 
 
 class Spoilt(PyimplTiled):
@@ -96,22 +96,22 @@ def refuses_the_scale_0(batch: Batch, outputs: Outputs) -> Outputs:
     return outputs
 
 
-def found(
+def find_entry(
     spoil: Callable[[Batch, Outputs], Outputs], *dtypes: str
 ) -> tuple[collect.Entry, list[Outcome]]:
     outcomes = [
         Outcome(
             Subject("it"),
             Description(dtypes),
-            run(Spoilt(spoil), chosen(), dtype, details=True),
+            run(Spoilt(spoil), choose_families(), dtype, details=True),
         )
         for dtype in dtypes
     ]
-    return collect.collect(outcomes, chosen(), hashes()), outcomes
+    return collect.collect(outcomes, choose_families(), hashes()), outcomes
 
 
 def test_a_function_that_is_right_has_no_symptoms() -> None:
-    entry, _ = found(lambda batch, outputs: outputs, "float64", "float32")
+    entry, _ = find_entry(lambda batch, outputs: outputs, "float64", "float32")
     assert entry["symptoms"] == []
     count = len(committed.family("scales").vectors)
     assert entry["families"]["scales"] == {"passed": count, "failed": 0, "unsupported": 0}
@@ -124,7 +124,7 @@ def test_a_function_that_is_right_has_no_symptoms() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_mean_of_all_values_is_recognised(dtype: str) -> None:
-    entry, _ = found(mean_of_values, dtype)
+    entry, _ = find_entry(mean_of_values, dtype)
     (symptom,) = entry["symptoms"]
     assert symptom["what"] == (
         "The output of a query that sees no key is the mean of all values instead of 0."
@@ -138,7 +138,7 @@ def test_the_mean_of_all_values_is_recognised(dtype: str) -> None:
 
 
 def test_a_log_sum_exp_of_0_and_the_vectors_that_show_it() -> None:
-    entry, _ = found(zero_lse, "float32", "float64")
+    entry, _ = find_entry(zero_lse, "float32", "float64")
     (symptom,) = entry["symptoms"]
     assert symptom["what"] == "The log-sum-exp of a query that sees no key is 0 instead of −∞."
     assert symptom["condition"] == "a query that sees no key"
@@ -146,7 +146,7 @@ def test_a_log_sum_exp_of_0_and_the_vectors_that_show_it() -> None:
     assert symptom["example"]["part"] == "lse"
     empty = [
         v.id
-        for f in chosen()
+        for f in choose_families()
         for v in f.vectors
         if any(sees_nothing(p, i) for p in problems_of(v) for i in range(p.q_len))
         and isinstance(v, AttentionVector)
@@ -156,7 +156,7 @@ def test_a_log_sum_exp_of_0_and_the_vectors_that_show_it() -> None:
 
 
 def test_what_the_same_vectors_show_is_one_symptom_with_its_condition() -> None:
-    entry, _ = found(nan_of_negative_scales, "float32")
+    entry, _ = find_entry(nan_of_negative_scales, "float32")
     (symptom,) = entry["symptoms"]
     assert symptom["what"] == (
         "The output of a query that sees a key is NaN. "
@@ -167,14 +167,14 @@ def test_what_the_same_vectors_show_is_one_symptom_with_its_condition() -> None:
 
 
 def test_what_is_raised_is_one_symptom_whatever_the_sizes() -> None:
-    entry, _ = found(refuses_the_scale_0, "float32")
+    entry, _ = find_entry(refuses_the_scale_0, "float32")
     (symptom,) = entry["symptoms"]
     assert symptom["what"] == "It raised ValueError."
     assert symptom["condition"] == "the scale 0"
     assert symptom["numbers"] == 0
     assert "the scale must not be 0 for" in symptom["example"]["raised"]
     (vector,) = [
-        v for f in chosen() for v in f.vectors if v.id == symptom["example"]["vector"]
+        v for f in choose_families() for v in f.vectors if v.id == symptom["example"]["vector"]
     ]  # fmt: skip
     assert isinstance(vector, AttentionVector)
     assert symptom["example"]["expected"] == [str(x) for x in vector.expected[0].output]
@@ -217,9 +217,9 @@ def test_gradients_that_are_nan_are_recognised() -> None:
 
 
 def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:
-    _, (outcome,) = found(zero_lse, "float32")
+    _, (outcome,) = find_entry(zero_lse, "float32")
     failure = outcome.result.failures[0]
-    vector = next(v for f in chosen() for v in f.vectors if v.id == failure.id)
+    vector = next(v for f in choose_families() for v in f.vectors if v.id == failure.id)
     assert failure.detail is not None
     assert list(wrong_numbers(failure, vector, "float32"))
     right = replace(failure.detail, lse_got=(-math.inf,) * len(failure.detail.lse_got))
@@ -228,7 +228,7 @@ def test_a_failure_that_exact_arithmetic_does_not_confirm_is_refused() -> None:
 
 
 def test_a_vector_whose_own_results_are_wrong_is_refused() -> None:
-    _, outcomes = found(zero_lse, "float32")
+    _, outcomes = find_entry(zero_lse, "float32")
     masked = committed.family("fully-masked")
     vector = next(v for v in masked.vectors if isinstance(v, AttentionVector) and v.q_len > 1)
     rows = [r if r.masked else replace(r, numerators=tuple(n + 1 for n in r.numerators))
@@ -239,7 +239,7 @@ def test_a_vector_whose_own_results_are_wrong_is_refused() -> None:
     families = [
         Family(f.name, f.about, f.operation, f.model,
                tuple(spoilt if v.id == vector.id else v for v in f.vectors))
-        for f in chosen()
+        for f in choose_families()
     ]  # fmt: skip
     with pytest.raises(FindingsError, match=vector.id):
         collect.collect(outcomes, families, hashes())
@@ -312,5 +312,5 @@ def test_packages_that_are_not_here_are_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(libraries, "missing", lambda name: "jax" if name == "jax" else None)
     done = CliRunner().invoke(command_line.main, ["findings", "jax"])
     assert done.exit_code == 2
-    assert "jax need what is not here: " in done.stderr
+    assert "jax need packages that are not installed: " in done.stderr
     assert "pip install jax" in done.stderr

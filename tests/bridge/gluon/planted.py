@@ -50,7 +50,7 @@ _WIDE_AWAITED = "sums, operand = warpgroup_mma_wait(0, deps=[later, operand])\n 
 
 
 @cache
-def planted(name: str) -> ModuleType:
+def plant(name: str) -> ModuleType:
     """A kernel's module with something planted in it."""
     if name in PLANTED:
         return Loader(PLANTED[name].changes).module(FORWARD)

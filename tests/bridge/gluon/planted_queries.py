@@ -30,7 +30,7 @@ def _plant(
 
 
 @cache
-def planted(name: str) -> ModuleType:
+def plant(name: str) -> ModuleType:
     """The kernel's module with something planted in it."""
     return Loader((PLANTED[name].change,)).module(QUERIES)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from gluon_cases import backward_case, causal, gradient_case
-from planted import PLANTED_BACKWARD, planted
+from planted import PLANTED_BACKWARD, plant
 
 from bridge.gluon.faults import Fault
 from bridge.gluon.vectors import differences, not_run
@@ -49,7 +49,7 @@ def test_it_is_the_gradient_in_many_schedules(
 )
 def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED_BACKWARD[name]
-    how: dict[str, Any] = {"backward_module": planted(name), "head_dim": fault.head_dim}
+    how: dict[str, Any] = {"backward_module": plant(name), "head_dim": fault.head_dim}
     if not fault.said:
         assert list(differences(fault.of(), **how)) != []
         return

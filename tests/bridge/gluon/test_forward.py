@@ -14,7 +14,7 @@ import torch
 from gluon_cases import FULL, case, causal, ragged, windowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import PLANTED, planted
+from planted import PLANTED, plant
 
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.judge import judge
@@ -85,7 +85,7 @@ def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED[name]
     how: dict[str, Any] = {
         "processors": 1,
-        "module": planted(name),
+        "module": plant(name),
         "chosen": FEW | dict(fault.chosen),
     }
     if not fault.said:
@@ -105,13 +105,13 @@ def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:
 
     vector = ragged() if name == "queries-not-awaited" else windowed()
 
-    def found(seed: int) -> list[str]:
-        how: dict[str, Any] = {"module": planted(name), "chosen": FEW, "in_order": False}
+    def find_faults(seed: int) -> list[str]:
+        how: dict[str, Any] = {"module": plant(name), "chosen": FEW, "in_order": False}
         return list(differences(vector, seed=seed, **how))
 
-    wrong = [found(seed) for seed in range(6)]
+    wrong = [find_faults(seed) for seed in range(6)]
     assert any(wrong)
-    assert found(5) == wrong[5]
+    assert find_faults(5) == wrong[5]
 
 
 def test_a_text_that_is_not_there_cannot_be_changed() -> None:
@@ -168,17 +168,17 @@ def test_rounded_it_is_within_the_tolerance(
     ratios = [
         result.ratio
         for part in vector.attentions()
-        for result in [_judged(part, dtype, GluonKernels(Memory(Float32()), dtype))]
+        for result in [_judge(part, dtype, GluonKernels(Memory(Float32()), dtype))]
         if result.status == "passed"
     ]
     assert len(ratios) == vector.num_heads
     assert any(ratio > 0 for ratio in ratios if ratio is not None)
     (first, *_) = vector.attentions()
-    wrong = GluonKernels(Memory(Float32()), dtype, module=planted("stale-weights"))
-    assert _judged(first, dtype, wrong).status == "failed"
+    wrong = GluonKernels(Memory(Float32()), dtype, module=plant("stale-weights"))
+    assert _judge(first, dtype, wrong).status == "failed"
 
 
-def _judged(vector: AttentionVector, dtype: torch.dtype, kernels: GluonKernels) -> Any:
+def _judge(vector: AttentionVector, dtype: torch.dtype, kernels: GluonKernels) -> Any:
     q, k, v = (
         torch.tensor([[[[float(x) for x in row] for row in rows]]], dtype=dtype)[0]
         for rows in (vector.q, vector.k, vector.v)

@@ -43,7 +43,7 @@ def simulate(tmp_path: Path) -> Simulate:
     from `out_ptr` on. Its other arguments: `in_desc`, tiles of `[4, 4]` of the numbers 0 to 19 in 5
     rows, and `n` = -7."""
 
-    def simulated(body: str, *helpers: str, seed: int = 0, programs: int = 1) -> list[Any]:
+    def simulate_body(body: str, *helpers: str, seed: int = 0, programs: int = 1) -> list[Any]:
         path = tmp_path / "kernels.py"
         functions = "".join(f"@gluon.jit\n{textwrap.dedent(text)}\n" for text in helpers)
         kernel = f"@gluon.jit\ndef kernel(in_desc, out_ptr, n):\n{textwrap.indent(body, '    ')}\n"
@@ -59,7 +59,7 @@ def simulate(tmp_path: Path) -> Simulate:
         run(launch, Loader().module(path), memory, seed)
         return np.asarray(memory.read(out)).reshape(-1).tolist()
 
-    return simulated
+    return simulate_body
 
 
 _COPY = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gluon_cases import WINDOW, causal, gradient_case, queries_case
-from planted_queries import PLANTED, planted
+from planted_queries import PLANTED, plant
 
 from bridge.gluon.faults import Fault
 from bridge.gluon.vectors import differences
@@ -44,7 +44,7 @@ def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED[name]
     how: dict[str, Any] = {
         **FEW,
-        "queries_module": planted(name),
+        "queries_module": plant(name),
         "head_dim": fault.head_dim,
         "chosen_queries": {**FEW["chosen_queries"], **dict(fault.chosen)},
     }

@@ -61,7 +61,7 @@ def test_maps_that_are_not_current_fail_and_are_written(
     (root / maps.FILE).write_text("{}", "utf-8")
     result = run()
     assert result.exit_code == 1
-    assert f"{maps.FILE} is not what the index says; run {maps.COMMAND}" in result.output
+    assert f"{maps.FILE} differs from the index; run {maps.COMMAND}" in result.output
     assert run("step").exit_code == 0
     result = run("--maps")
     assert result.exit_code == 0

@@ -29,7 +29,7 @@ def test_a_good_library_has_no_mismatch(sample: Sample) -> None:
         (PROOF, "count_eq_length", "count_is_length", f"{COUNT} is stored for line 17"),
         (PROOF, "count_eq_length", "count_is_length", "Attention.Proof.count_is_length stands in"),
         (PROOF, "/-- **count**: the", "/-- **count**: a", "its documentation is not stored"),
-        (PROOF, "private theorem", "theorem", "count_foldl is private in one of"),
+        (PROOF, "private theorem", "theorem", "count_foldl is private either as stored or as"),
         (PROOF, "theorem total_nil", "def total_nil", "stored as a theorem and written as a def"),
         (PROOF, "(xs.foldl step empty)", "(xs.foldl stop empty)", "Attention.Spec.step is stored"),
         (PROOF, "total ([]", "empty ([]", "total_nil: empty is written in its statement"),

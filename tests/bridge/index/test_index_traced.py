@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def changed(index: Index, **what: object) -> Index:
+def change(index: Index, **what: object) -> Index:
     return Index({**index.entries, COUNT: replace(index.entries[COUNT], **what)})  # type: ignore[arg-type]
 
 
@@ -63,11 +63,11 @@ def test_lean_dojo_answers_from_the_trace(root: Path, sample: Sample) -> None:
 def test_what_the_trace_says_otherwise_is_found(root: Path, sample: Sample) -> None:
     index = sample.index()
     repo = traced.trace(root, index, texts_of(root))
-    moved = traced.disagreements(repo, changed(index, range=(17, 0, 19, 20)))
+    moved = traced.disagreements(repo, change(index, range=(17, 0, 19, 20)))
     assert moved == [f"{COUNT} ends at (19, 28) in lean-dojo's trace"]
-    other = traced.disagreements(repo, changed(index, core=()))
+    other = traced.disagreements(repo, change(index, core=()))
     assert other == [f"{COUNT} has other premises in lean-dojo's trace"]
-    renamed = traced.disagreements(repo, changed(index, shown="Attention.Proof.other"))
+    renamed = traced.disagreements(repo, change(index, shown="Attention.Proof.other"))
     assert renamed == [
         f"{COUNT} is no theorem of lean-dojo's trace",
         f"{COUNT} is in lean-dojo's trace alone",
@@ -83,7 +83,7 @@ def test_the_trace_is_kept_until_something_changes(root: Path, sample: Sample) -
     os.utime(xml, (1, 1))
     traced.trace(root, index, texts_of(root))
     assert xml.stat().st_mtime == 1
-    traced.trace(root, changed(index, core=("Nat",)), texts_of(root))
+    traced.trace(root, change(index, core=("Nat",)), texts_of(root))
     assert xml.stat().st_mtime > 1
 
 
@@ -96,19 +96,19 @@ def test_two_that_trace_at_once_make_one_trace(
     texts = texts_of(root)
     other = threading.Thread(target=traced.trace, args=(root, index, texts))
 
-    def copied(*given: Any) -> None:
+    def note_copy(*given: Any) -> None:
         made.append("copied")
         copy(*given)
 
-    def written(*given: Any) -> None:
+    def note_write(*given: Any) -> None:
         made.append("written")
         if not other.ident:
             other.start()
             other.join(0.3)  # It could begin now, and has to wait.
         write(*given)
 
-    monkeypatch.setattr(traced, "_copy_sources", copied)
-    monkeypatch.setattr(traced, "_write", written)
+    monkeypatch.setattr(traced, "_copy_sources", note_copy)
+    monkeypatch.setattr(traced, "_write", note_write)
     repo = traced.trace(root, index, texts)
     other.join()
     assert made == ["copied", "written"]

@@ -14,7 +14,7 @@ SPACE = Space(between=6.0, column=40.0, margin=5.0)
 SIZE = (50.0, 20.0)
 
 
-def drawn(
+def draw(
     boxes: int, arrows: list[tuple[int, int]], columns: list[int] | None = None
 ) -> tuple[Placed, list[list[int]]]:
     """What is placed, and the boxes of each column from top to bottom."""
@@ -30,7 +30,7 @@ def ends(curve: str) -> list[float]:
 
 
 def test_a_chain_is_a_straight_line() -> None:
-    placed, columns = drawn(3, [(0, 1), (1, 2)])
+    placed, columns = draw(3, [(0, 1), (1, 2)])
     assert columns == [[0], [1], [2]]
     assert {y for _, y in placed.corners} == {5.0 + 3.0}
     assert [x for x, _ in placed.corners] == [5.0, 95.0, 185.0]
@@ -39,7 +39,7 @@ def test_a_chain_is_a_straight_line() -> None:
 
 
 def test_an_arrow_that_passes_a_column_goes_around_what_stands_there() -> None:
-    placed, columns = drawn(3, [(0, 1), (1, 2), (0, 2)])
+    placed, columns = draw(3, [(0, 1), (1, 2), (0, 2)])
     assert columns == [[0], [1], [2]]
     around = placed.curves[2]
     # It is flat between the edges of the column, beside the box.
@@ -50,22 +50,22 @@ def test_an_arrow_that_passes_a_column_goes_around_what_stands_there() -> None:
 
 
 def test_crossings_that_need_not_be_are_not() -> None:
-    _, columns = drawn(6, [(0, 5), (1, 4), (2, 3)])
+    _, columns = draw(6, [(0, 5), (1, 4), (2, 3)])
     left, right = columns
     joined = {0: 5, 1: 4, 2: 3}
     assert [joined[n] for n in left] == right
 
 
 def test_columns_are_those_given_or_as_far_left_as_arrows_allow() -> None:
-    _, columns = drawn(4, [(0, 1), (1, 2), (3, 2)])
+    _, columns = draw(4, [(0, 1), (1, 2), (3, 2)])
     assert columns[1] in ([1, 3], [3, 1])
-    _, columns = drawn(4, [(0, 1), (1, 2), (3, 2)], [0, 1, 2, 0])
+    _, columns = draw(4, [(0, 1), (1, 2), (3, 2)], [0, 1, 2, 0])
     assert sorted(columns[0]) == [0, 3]
 
 
 def test_arrows_in_a_circle_are_refused() -> None:
     with pytest.raises(ValueError, match="circle"):
-        drawn(2, [(0, 1), (1, 0)])
+        draw(2, [(0, 1), (1, 0)])
 
 
 def test_boxes_never_overlap_and_a_drawing_is_the_same_every_time() -> None:
@@ -73,8 +73,8 @@ def test_boxes_never_overlap_and_a_drawing_is_the_same_every_time() -> None:
     for _ in range(20):
         arrows = [(a, b) for a in range(14) for b in range(a) if numbers.random() < 0.15]
         arrows = [(b, a) for a, b in arrows]
-        placed, columns = drawn(14, arrows)
-        assert placed == drawn(14, arrows)[0]
+        placed, columns = draw(14, arrows)
+        assert placed == draw(14, arrows)[0]
         assert all(placed.corners[a][0] < placed.corners[b][0] for a, b in arrows)
         for column in columns:
             for above, below in itertools.pairwise(column):

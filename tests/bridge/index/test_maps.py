@@ -80,7 +80,7 @@ def test_what_the_vector_program_runs_is_marked(sample: Sample) -> None:
 
 def test_a_file_that_differs_is_a_problem(sample: Sample, tmp_path: Path) -> None:
     index = sample.index()
-    said = f"{maps.FILE} is not what the index says; run {maps.COMMAND}"
+    said = f"{maps.FILE} differs from the index; run {maps.COMMAND}"
     assert maps.problems(tmp_path, index) == [said]
     assert maps.write(tmp_path, index)
     assert not maps.write(tmp_path, index)

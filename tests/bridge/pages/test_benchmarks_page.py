@@ -29,9 +29,9 @@ def result(name: str, ms: float, ratio: float | None) -> Result:
     )  # fmt: skip
 
 
-def measured(mask: str, *ratios: float, operation: str = "forward") -> Measured:
+def measurement(mask: str, *ratios: float, operation: str = "forward") -> Measured:
     length = 1 if operation == "decode" else 64
-    case = Case(operation, "float32", 1, 4, 2, length, 64, 8, Mask.named(mask, 16))  # type: ignore[arg-type]
+    case = Case(operation, "float32", 1, 4, 2, length, 64, 8, Mask.of_name(mask, 16))  # type: ignore[arg-type]
     names = ("sdpa-flash", "flex")
     peers = [result(n, 3.0, ratio) for n, ratio in zip(names, ratios, strict=False)]
     refused = Result("flash-attn", "refused", "it is not here")
@@ -40,20 +40,20 @@ def measured(mask: str, *ratios: float, operation: str = "forward") -> Measured:
 
 
 RUN = [
-    measured("full", 0.5, 2.0),
-    measured("window", 12.25),
-    measured("full", 0.25, operation="decode"),
+    measurement("full", 0.5, 2.0),
+    measurement("window", 12.25),
+    measurement("full", 0.25, operation="decode"),
 ]
 
 
-def written(run: list[Measured]) -> str:
+def json_of(run: list[Measured]) -> str:
     """What `python -m bench --json` writes."""
     command, date = "python -m bench --device cpu", "2026-01-02T03:04:05Z"
     return report.as_json(command, date, MACHINE, RATES, run)
 
 
 def read(*run: Measured) -> benchmarks.Run:
-    return benchmarks.parse(written([*run]), "results.json")
+    return benchmarks.parse(json_of([*run]), "results.json")
 
 
 def test_what_the_benchmark_writes_is_read_back() -> None:
@@ -84,7 +84,7 @@ def test_what_another_program_wrote_is_not_drawn_and_named(tmp_path: Path) -> No
     folder = tmp_path / benchmarks.FOLDER
     folder.mkdir(parents=True)
     (folder / "other.txt").write_text("this\n")
-    (folder / "run.json").write_text(written(RUN))
+    (folder / "run.json").write_text(json_of(RUN))
     page = benchmarks_page.texts(tmp_path)[benchmarks_page.PAGE]
     assert "Kept as well, as text: [bench/results/other.txt](" in page
     assert [run.file for run in benchmarks.read(tmp_path)] == ["bench/results/run.json"]
@@ -100,7 +100,7 @@ def test_what_another_program_wrote_is_not_drawn_and_named(tmp_path: Path) -> No
     ],
 )
 def test_what_cannot_be_read_fails(old: str, new: str, said: str) -> None:
-    text = written(RUN)
+    text = json_of(RUN)
     assert old in text
     with pytest.raises(SourceError, match=re.escape(said)):
         benchmarks.parse(text.replace(old, new), "results.json")
@@ -148,7 +148,7 @@ def test_a_peer_has_one_colour_in_all_figures() -> None:
             if (title := path.find(f"{SVG}title")) is not None
         }
 
-    run = read(measured("full", 0.5, 2.0))
+    run = read(measurement("full", 0.5, 2.0))
     both = colours(run.cases)
     assert len(set(both.values())) == 2
     run.cases[0].results[1].speed_ratio = None
@@ -156,7 +156,7 @@ def test_a_peer_has_one_colour_in_all_figures() -> None:
 
 
 def test_a_ratio_beyond_the_axis_stands_at_its_end() -> None:
-    run = read(measured("full", 0.001, 1000.0))
+    run = read(measurement("full", 0.001, 1000.0))
     assert "times as fast as flex" in benchmarks_page.draw(run.cases)
 
 

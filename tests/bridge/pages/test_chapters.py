@@ -111,7 +111,7 @@ def test_code_to_learn_from_stands_beside_that_of_the_kernels(chapter: str) -> N
 ANSWER = re.compile(r"<details><summary>Answer</summary>\n(.*?)\n</details>", re.DOTALL)
 
 
-def failed(answer: str) -> int:
+def count_failures(answer: str) -> int:
     """How many of an answer's lines print something else than it says. It must say something."""
     (code,) = re.findall(r"^```pycon\n(.*?)^```$", answer, re.DOTALL | re.MULTILINE)
     test = doctest.DocTestParser().get_doctest(code, {}, "answer", None, None)
@@ -125,12 +125,12 @@ def test_a_chapter_has_two_exercises_whose_answers_are_right(chapter: str) -> No
     assert re.findall(r"^\*\*(\d)\.\*\* .+\?", section, re.MULTILINE) == ["1", "2"]
     answers = ANSWER.findall(section)
     assert len(answers) == 2
-    assert [failed(answer) for answer in answers] == [0, 0]
+    assert [count_failures(answer) for answer in answers] == [0, 0]
 
 
 def test_a_wrong_answer_is_found() -> None:
     right = ANSWER.findall(text_of("softmax"))[0]
-    assert failed(right.replace("'1/3'", "'1/4'")) == 2
+    assert count_failures(right.replace("'1/3'", "'1/4'")) == 2
 
 
 def family(name: str) -> Family:
@@ -154,7 +154,7 @@ def test_worked_examples_are_recomputed_by_hand() -> None:
         assert (int(found[2]), Fraction(found[4])) == (m, l)
         assert Fraction(found[5][1:].split(",")[0]) == o
     assert [row[3] for row in rows] == ["", "0", "1/2", "1"]
-    a, b, both = one.merged(3)
+    a, b, both = one.merge(3)
     assert (a[2:4], b[2:4], both[2:4]) == (["0", "5/2"], ["1", "5/2"], ["1", "15/4"])
     found = Worked(family("softmax-weights"), "softmax-weights-001", 0).softmax()
     # Scores 0, 0, 6, −4, −1: 2 to the power of them are 1, 1, 64, 1/16, 1/2, together 1065/16.
@@ -186,7 +186,7 @@ def test_an_example_whose_output_is_not_leans_makes_no_page() -> None:
     rows = list(one.vector.expected)
     rows[2] = replace(rows[2], numerators=tuple(x + 1 for x in rows[2].numerators))
     one.vector = replace(one.vector, expected=tuple(rows))
-    for work in (lambda: one.online(3), lambda: one.merged(3)):
+    for work in (lambda: one.online(3), lambda: one.merge(3)):
         with pytest.raises(SourceError, match=r"tile-loop-000: the .* not end in its output"):
             work()
 
@@ -221,7 +221,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def changed(root: Path, file: str, old: str, new: str) -> str:
+def complaint_after_change(root: Path, file: str, old: str, new: str) -> str:
     """What is said where the page is made after this change."""
     path = root / file
     text = path.read_text("utf-8")
@@ -267,7 +267,7 @@ def changed(root: Path, file: str, old: str, new: str) -> str:
 def test_what_is_no_longer_there_is_named(
     root: Path, file: str, old: str, new: str, said: str
 ) -> None:
-    sentence = changed(root, file, old, new)
+    sentence = complaint_after_change(root, file, old, new)
     assert sentence.startswith("docs/backward.md: ")
     assert said in sentence
     assert sentence.endswith("; mend bridge/pages/templates/backward.md.jinja")

@@ -85,7 +85,7 @@ def sample(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(root: Path) -> list[str]:
+def find_problems(root: Path) -> list[str]:
     return claims.problems(claims.read(root), claims.read_declarations(root), FAMILIES)
 
 
@@ -145,7 +145,7 @@ def test_essential_lines() -> None:
 
 
 def test_a_good_manifest_has_no_problem(sample: Path) -> None:
-    assert found(sample) == []
+    assert find_problems(sample) == []
 
 
 WRONG: list[tuple[str, str, str]] = [
@@ -197,7 +197,7 @@ WRONG: list[tuple[str, str, str]] = [
 def test_a_wrong_row_is_a_problem(sample: Path, old: str, new: str, problem: str) -> None:
     assert old in MANIFEST
     (sample / claims.FILE).write_text(MANIFEST.replace(old, new), "utf-8")
-    assert any(problem in one for one in found(sample)), found(sample)
+    assert any(problem in one for one in find_problems(sample)), find_problems(sample)
     with pytest.raises(SourceError, match=r"claims\.toml"):
         claims_page.page(sample, FAMILIES)
 

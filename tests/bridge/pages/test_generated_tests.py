@@ -50,7 +50,7 @@ def test_what_the_table_of_calls_or_of_theorems_lacks_is_one_sentence() -> None:
             generated_tests.modules(ROOT, [one])
 
 
-def imported(name: str) -> ModuleType:
+def import_generated(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"generated_{name}", FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -89,7 +89,7 @@ OF_PYIMPL = [
 def test_a_wrong_function_fails(
     name: str, function: str, vector_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = imported(f"test_{name}")
+    module = import_generated(f"test_{name}")
     module.check(vector_id, torch.float32)
     monkeypatch.setattr(pyimpl, function, off(getattr(pyimpl, function)))
     with pytest.raises(AssertionError, match=rf"{vector_id}: output\[.* tolerance "):
@@ -97,7 +97,7 @@ def test_a_wrong_function_fails(
 
 
 def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = imported("test_merge")
+    module = import_generated("test_merge")
     module.check("merge-003", torch.float32)
     monkeypatch.setattr(state, "merge", lambda a, b: a)
     with pytest.raises(AssertionError, match="merge-003: "):
@@ -159,7 +159,7 @@ PLANTED = [
 def test_a_mutant_fails(
     name: str, wrong: Mutant, exchanged: str, vector_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = imported(f"test_{name}")
+    module = import_generated(f"test_{name}")
     module.check(vector_id, torch.float32)
     with mutated_module(wrong) as mutated:
         if hasattr(module, exchanged):
@@ -171,7 +171,7 @@ def test_a_mutant_fails(
 
 
 def test_wrong_bounds_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = imported("test_tile_bounds")
+    module = import_generated("test_tile_bounds")
     module.check("tile-bounds-003")
     wrong = tile_bounds.TileRange(0, 1)
     monkeypatch.setattr(tile_bounds.TileBounds, "visited_tiles", lambda *_: wrong)

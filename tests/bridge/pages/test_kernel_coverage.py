@@ -106,9 +106,9 @@ def test_the_kernels_that_vectors_run(operation: str) -> None:
     family: Family = committed.family(committed.names(operation)[0])
     launched: set[str] = set()
 
-    def noted(launch: Launch, device: Any) -> None:
+    def note(launch: Launch, device: Any) -> None:
         launched.add(kernel_name(launch))
 
-    with mock.patch.object(Launch, "run", noted):
+    with mock.patch.object(Launch, "run", note):
         run(PyimplTriton(), [replace(family, vectors=family.vectors[-1:])], "float32")
     assert launched == set(RUN_BY[operation])

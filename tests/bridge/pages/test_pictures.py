@@ -21,7 +21,7 @@ ALL = sorted((ROOT / pictures.FOLDER).glob("*.svg"))
 
 
 @cache
-def drawn() -> dict[str, str]:
+def draw_all() -> dict[str, str]:
     return pictures.pictures(committed.families(*SHOWN))
 
 
@@ -49,17 +49,17 @@ def test_every_picture_is_on_a_page(path: Path) -> None:
 
 
 def test_what_the_pictures_say() -> None:
-    said = words(drawn()["docs/images/softmax.svg"])
+    said = words(draw_all()["docs/images/softmax.svg"])
     assert "divided by the sum 1 + 4 + 2 + 8 + 1 = 16" in said
     assert [one for one in said if "/16" in one] == ["1/16", "4/16", "2/16", "8/16", "1/16"]
-    said = words(drawn()["docs/images/online.svg"])
+    said = words(draw_all()["docs/images/online.svg"])
     assert [one for one in said if one.startswith(("l =", "α ="))] == [
         "l = 1/4 + 1 = 5/4", "l = 5/4 + 1/2 = 7/4", "α = 1", "l = 1/2·7/4 + 9/8 = 2", "α = 1/2",
     ]  # fmt: skip
-    masks = drawn()["docs/images/masks.svg"]
+    masks = draw_all()["docs/images/masks.svg"]
     # Top-left 1 + 2, bottom-right 4 + 5, the window 2 + 3 + 4, documents 1 + 1 + 4 + 4.
     assert masks.count('class="b"') == 3 + 9 + 9 + 10
-    said = words(drawn()["docs/images/tolerances.svg"])
+    said = words(draw_all()["docs/images/tolerances.svg"])
     assert {"float32", "float16", "bfloat16"} <= set(said)
     shares = [int(one.removesuffix(" %")) for one in said if one.endswith(" %")]
     assert len(shares) == 6

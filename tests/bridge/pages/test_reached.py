@@ -30,7 +30,7 @@ _NO_FORWARDS, _NO_GRADIENTS, _ONE_QUERY = {LSE}, {PAGES}, {PAGES}
 
 @cache
 def of_all() -> dict[tuple[str, bool], Reach]:
-    return reached.reached(committed.families(*committed.names()))
+    return reached.reach_by_option(committed.families(*committed.names()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,7 +57,7 @@ SMALL = {False: {"a Boolean mask"}, True: {"a Boolean mask"}}
 def test_a_vector_counts_for_each_of_its_options() -> None:
     vector = committed.vector("gradient-past-tiles-packed-002")
     family = Family("f", "", vector.operation, "natural", (vector,))
-    found = reached.reached([family])
+    found = reached.reach_by_option([family])
     names = {"a window", PACKED, PACKED_HEADS, GROUPED}
     # The sequences have 66, 0 and 3 queries, and 68, 2 and 66 keys.
     assert found == {(name, True): Reach(66, 68, 66) for name in names}
@@ -65,10 +65,12 @@ def test_a_vector_counts_for_each_of_its_options() -> None:
 
 def test_masks_of_heads_and_sequences_count() -> None:
     vector = committed.vector("past-tiles-007")
-    (name, _), *_ = sorted(reached.reached([Family("f", "", "sampled", "exact", (vector,))]))
+    (name, _), *_ = sorted(
+        reached.reach_by_option([Family("f", "", "sampled", "exact", (vector,))])
+    )
     assert name == EACH_HEAD
     whole = replace(vector, masks=vector.masks[:1])
-    found = reached.reached([Family("f", "", "sampled", "exact", (whole,))])
+    found = reached.reach_by_option([Family("f", "", "sampled", "exact", (whole,))])
     assert {name for name, _ in found} == {"padding", BATCH}
 
 

@@ -17,7 +17,7 @@ LISTED = tomllib.loads((ROOT / "docs" / "theorems.toml").read_text("utf-8"))["th
 
 
 @cache
-def made() -> list[Made]:
+def make_all() -> list[Made]:
     stored = {"Attention.Proof.flash_eq_attention": "⊢ as Lean has it"}
     return [one for one in full.pages(ROOT, stored) if one.under == theorems_page.PAGE]
 
@@ -70,24 +70,24 @@ def test_within_a_topic_they_stand_in_the_order_of_the_list() -> None:
 
 
 def test_every_theorem_stands_in_full_on_one_page_of_the_site() -> None:
-    assert {re.sub(r"-\d+\.md$", ".md", one.name) for one in made()} == {
+    assert {re.sub(r"-\d+\.md$", ".md", one.name) for one in make_all()} == {
         f"docs/theorems/{topic.slug}.md" for topic in topics.TOPICS
     }
     for one in LISTED:
-        (page,) = (page for page in made() if one["id"] in page.anchors)
+        (page,) = (page for page in make_all() if one["id"] in page.anchors)
         assert f"\n## {one['id']}\n\n{one['sentence']}\n" in page.text
 
 
 def test_no_two_pages_have_one_anchor() -> None:
-    anchors = [anchor for page in made() for anchor in page.anchors]
+    anchors = [anchor for page in make_all() for anchor in page.anchors]
     assert len(anchors) == len(set(anchors))
-    for page in made():
+    for page in make_all():
         headings = set(re.findall(r"^## (\S+)$", page.text, re.M))
         assert {here for here in page.anchors.values() if here} == headings
 
 
 def test_statement_definitions_and_python_stand_together() -> None:
-    (page,) = (page for page in made() if "flash-eq-attention" in page.anchors)
+    (page,) = (page for page in make_all() if "flash-eq-attention" in page.anchors)
     section = page.text.partition("\n## flash-eq-attention\n")[2].partition("\n## ")[0]
     assert "[Exponential S R]" in section
     assert "theorem flash_eq_attention" in section
@@ -95,14 +95,14 @@ def test_statement_definitions_and_python_stand_together() -> None:
     assert "[`Attention.Spec.flash`](theorems.md#Attention.Spec.flash):\n" in section
     assert re.search(r"\[`pyimpl\.[\w.]+`\]\(\.\./pyimpl/[\w/]+\.py#L\d+-L\d+\)", section)
     assert "Vectors: [" in section
-    (page,) = (page for page in made() if "Attention.Spec.flash" in page.anchors)
+    (page,) = (page for page in make_all() if "Attention.Spec.flash" in page.anchors)
     definition = page.text.partition("\n## Attention.Spec.flash\n")[2].partition("\n## ")[0]
     assert "def flash " in definition
     assert "```python\n" in definition
 
 
 def test_what_a_statement_needs_is_shown_once_before_it_is_named() -> None:
-    (page,) = (page for page in made() if "decoder-causal" in page.anchors)
+    (page,) = (page for page in make_all() if "decoder-causal" in page.anchors)
     first = page.text.partition("\n## decoder-causal\n")[2].partition("\n## ")[0]
     assert "def SeesNoLater" in first
     assert page.text.count("def SeesNoLater") == 1

@@ -27,7 +27,7 @@ TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
 EDITS = (operations.Append, operations.Delete, operations.Replace, operations.Slide)
 
 
-def named(text: str) -> set[str]:
+def names_in(text: str) -> set[str]:
     """The words in backticks, and the fields that a path in them names."""
     return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))
 
@@ -44,12 +44,12 @@ def test_every_field_of_every_operation_is_explained(operation: str) -> None:
     common = TEXT.partition("\n## A file\n")[2].partition("\n## ")[0]
     assert section
     always = fields(shapes.Vector)
-    assert always <= named(common)
-    assert fields(*VECTORS[operation].values()) - always <= named(section)
+    assert always <= names_in(common)
+    assert fields(*VECTORS[operation].values()) - always <= names_in(section)
 
 
 def test_every_kind_of_mask_and_edit_and_every_field_of_a_row_is_explained() -> None:
-    words = named(TEXT)
+    words = names_in(TEXT)
     for kind in get_args(shapes.Mask):
         assert f"| `{kind.__struct_config__.tag}` |" in TEXT
     for edit in EDITS:

@@ -34,7 +34,7 @@ def numbers(text: str) -> list[Fraction | None]:
     return [None if part == "−∞" else Fraction(part.replace("−", "-")) for part in parts]
 
 
-def changed(family: str, vector: str, **fields: Any) -> Family:
+def change(family: str, vector: str, **fields: Any) -> Family:
     """The family with a vector changed."""
     found = committed(family)
     vectors = [replace(v, **fields) if v.id == vector else v for v in found.vectors]
@@ -262,32 +262,32 @@ def test_numbers_that_are_not_leans_make_no_page() -> None:
     for work, said in (
         (
             lambda: tiles.worked_tiles(
-                changed("tile-loop", tile.id, expected=spoilt(tile.expected, 0)), tile.id, 2, 3
+                change("tile-loop", tile.id, expected=spoilt(tile.expected, 0)), tile.id, 2, 3
             ).states(1),
             "tile-loop-000, query 0, in tiles does not end in Lean's numbers",
         ),
         (
             lambda: tiles.bounds(
-                changed("tile-bounds", bounds.id, expected=("u" * 9, *bounds.expected[1:])),
+                change("tile-bounds", bounds.id, expected=("u" * 9, *bounds.expected[1:])),
                 bounds.id,
             ),
             "tile-bounds-007, tile 0, does not end",
         ),
         (
             lambda: masks.masked_rows(
-                changed(masked.family, masked.id, expected=spoilt(masked.expected, 0)), masked.id
+                change(masked.family, masked.id, expected=spoilt(masked.expected, 0)), masked.id
             ),
             "causal-bottom-right-006, query 0, does not end",
         ),
         (
             lambda: heads.worked_heads(
-                changed("grouped-query", grouped.id, expected=wrong_heads), grouped.id
+                change("grouped-query", grouped.id, expected=wrong_heads), grouped.id
             ).outputs(),
             "grouped-query-003, head 0, does not end",
         ),
         (
             lambda: gradients.worked_gradients(
-                changed("gradient", gradient.id, expected=wrong), gradient.id
+                change("gradient", gradient.id, expected=wrong), gradient.id
             ),
             "gradient-003: dV does not end",
         ),

@@ -48,7 +48,7 @@ def kernel_of(body: str, threads: int = 32) -> Kernel:
     return parse(_TEXT.format(threads=threads, body=textwrap.indent(body, "    ")))
 
 
-def executed(body: str, given: Sequence[int] = (0,) * 64, threads: int = 32) -> torch.Tensor:
+def execute(body: str, given: Sequence[int] = (0,) * 64, threads: int = 32) -> torch.Tensor:
     """The result, int32 `[threads, 4]`, of a program with this body, given 32-bit numbers."""
     result = torch.zeros(threads, 4, dtype=torch.int32)
     source = torch.from_numpy(np.asarray(given, np.int64).astype(np.uint32).view(np.int32).copy())

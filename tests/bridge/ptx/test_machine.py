@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from ptx_cases import executed, kernel_of
+from ptx_cases import execute, kernel_of
 
 from bridge.gluon.faults import Fault
 from bridge.ptx.memory import Buffers
@@ -21,59 +21,59 @@ ADDRESSES = "xor.b32 %r3, %r1, 32; mad.lo.s32 %r4, %r3, 16, 0;\n"
 WAIT = "cp.async.wait_group 0;\n"
 
 
-def refused(body: str, threads: int = 64) -> Fault:
+def refusal(body: str, threads: int = 64) -> Fault:
     with pytest.raises(Fault) as raised:
-        executed(body, threads=threads)
+        execute(body, threads=threads)
     return raised.value
 
 
 def test_a_barrier_orders_the_accesses_of_two_warps() -> None:
-    found = executed(WRITE + BARRIER + READ, threads=64)
+    found = execute(WRITE + BARRIER + READ, threads=64)
     assert found[:, 0].tolist() == [i ^ 32 for i in range(64)]
 
 
 def test_without_the_barrier_it_is_a_race() -> None:
     # The numbers are right all the same: one warp executes no instruction before the other.
-    fault = refused(WRITE + READ)
+    fault = refusal(WRITE + READ)
     assert fault.kind == "race"
     assert str(fault) == (
-        "kernel, program 0, thread 0: line 23, `ld.shared.b32 %r10, [%r4]`: reads what another "
+        "kernel, program 0, thread 0: line 23, `ld.shared.b32 %r10, [%r4]`: reads where another "
         "warp wrote, and no barrier is between"
     )
 
 
 def test_writing_what_another_warp_read_is_a_race() -> None:
-    fault = refused(WRITE + BARRIER + READ + "st.shared.b32 [%r2], %r3;")
+    fault = refusal(WRITE + BARRIER + READ + "st.shared.b32 [%r2], %r3;")
     assert fault.kind == "race"
-    assert "writes what another warp read" in str(fault)
+    assert "writes where another warp read" in str(fault)
 
 
 def test_two_warps_may_write_the_same_number_and_no_other() -> None:
-    executed("st.shared.b32 [0], 7;", threads=64)
-    assert refused("st.shared.b32 [0], %r1;").kind == "race"
-    assert refused("shr.u32 %r5, %r1, 5; st.shared.b32 [0], %r5;").kind == "race"
+    execute("st.shared.b32 [0], 7;", threads=64)
+    assert refusal("st.shared.b32 [0], %r1;").kind == "race"
+    assert refusal("shr.u32 %r5, %r1, 5; st.shared.b32 [0], %r5;").kind == "race"
 
 
 def test_one_warp_needs_no_barrier() -> None:
     body = WRITE.replace("%r1, 32", "%r1, 1") + READ
-    assert executed(body)[:, 0].tolist() == [i ^ 1 for i in range(32)]
+    assert execute(body)[:, 0].tolist() == [i ^ 1 for i in range(32)]
 
 
 def test_a_copy_has_to_be_awaited_and_then_ordered() -> None:
-    executed(ADDRESSES + COPY + WAIT + BARRIER + READ, threads=64)
-    early = refused(ADDRESSES + COPY + BARRIER + READ)
+    execute(ADDRESSES + COPY + WAIT + BARRIER + READ, threads=64)
+    early = refusal(ADDRESSES + COPY + BARRIER + READ)
     assert early.kind == "read before it has landed"
     # The barrier before the end of the waiting orders nothing.
-    assert refused(ADDRESSES + COPY + BARRIER + WAIT + READ).kind == "race"
-    over = refused(COPY + "st.shared.b32 [%r2], 1;")
+    assert refusal(ADDRESSES + COPY + BARRIER + WAIT + READ).kind == "race"
+    over = refusal(COPY + "st.shared.b32 [%r2], 1;")
     assert over.kind == "overwritten while in use"
 
 
 def test_the_last_groups_of_copies_may_stay_under_way() -> None:
     second = COPY.replace("[%r2]", "[%r2+2048]")
     body = COPY + second + "cp.async.wait_group 1;\n" + "ld.shared.b32 %r10, [%r2];\n"
-    executed(body)
-    fault = refused(body.replace("[%r2];\n", "[%r2+2048];\n"), threads=32)
+    execute(body)
+    fault = refusal(body.replace("[%r2];\n", "[%r2+2048];\n"), threads=32)
     assert fault.kind == "read before it has landed"
 
 
@@ -82,14 +82,14 @@ def test_a_copy_fills_up_with_zeros_and_reads_no_further() -> None:
     body += COPY.split("\n")[1] + WAIT + "ld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r2];"
     body += "st.global.v4.b32 [%rd1], {%r10, %r11, %r12, %r13};"
     given = [*[0] * 63, 9]
-    assert executed("mov.b32 %r5, 4;" + body, given)[5].tolist() == [9, 0, 0, 0]
+    assert execute("mov.b32 %r5, 4;" + body, given)[5].tolist() == [9, 0, 0, 0]
     with pytest.raises(Fault, match="outside of every tensor"):
-        executed("mov.b32 %r5, 8;" + body.replace("252", "248").replace("%rd2, 248", "%rd2, 256"))
+        execute("mov.b32 %r5, 8;" + body.replace("252", "248").replace("%rd2, 248", "%rd2, 256"))
 
 
 @pytest.mark.parametrize("place", ["[%rd1+1024]", "[%rd0+-4]", "[64]"])
 def test_an_access_outside_of_every_tensor(place: str) -> None:
-    fault = refused(f"st.global.b32 {place}, %r1;", threads=64)
+    fault = refusal(f"st.global.b32 {place}, %r1;", threads=64)
     assert fault.kind == "outside its tensor"
     assert "writes 4 bytes at 0x" in str(fault)
 
@@ -108,18 +108,18 @@ def test_the_rest_of_a_storage_does_not_exist() -> None:
 
 
 def test_shared_memory_ends() -> None:
-    assert "4096 bytes, outside" in str(refused("st.shared.b32 [%r2+4096], %r1;"))
+    assert "4096 bytes, outside" in str(refusal("st.shared.b32 [%r2+4096], %r1;"))
 
 
 def test_addresses_are_multiples_of_the_size() -> None:
-    assert refused("ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd1+4];").kind == "not aligned"
+    assert refusal("ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd1+4];").kind == "not aligned"
 
 
 def test_a_barrier_reached_by_a_part() -> None:
-    fault = refused(EARLY + "@%p1 bra $after;\nbar.sync 0;\n$after:\n")
+    fault = refusal(EARLY + "@%p1 bra $after;\nbar.sync 0;\n$after:\n")
     assert fault.kind == "barrier"
     assert "`bar.sync 0`: is reached by 32 of 64 threads alone" in str(fault)
-    assert refused(EARLY + "@%p1 ret;\n" + BARRIER).kind == "barrier"
+    assert refusal(EARLY + "@%p1 ret;\n" + BARRIER).kind == "barrier"
 
 
 def test_threads_part_and_meet_again() -> None:
@@ -135,27 +135,27 @@ $done:
     bar.sync 0;
     st.global.b32 [%rd1], %r10;
 """
-    assert executed(body, threads=64)[:, 0].tolist() == list(range(64))
+    assert execute(body, threads=64)[:, 0].tolist() == list(range(64))
 
 
 def test_a_number_that_nobody_wrote() -> None:
-    fault = refused("add.s32 %r10, %r11, 1; st.global.b32 [%rd1], %r10;")
+    fault = refusal("add.s32 %r10, %r11, 1; st.global.b32 [%rd1], %r10;")
     assert fault.kind == "never written"
-    assert "`st.global.b32 [%rd1], %r10`: stores what nobody wrote" in str(fault)
+    assert "`st.global.b32 [%rd1], %r10`: stores a value that was never written" in str(fault)
     part = EARLY + "@%p1 mov.b32 %r10, 5;\n"
-    assert "thread 32" in str(refused(part + "st.global.b32 [%rd1], %r10;"))
+    assert "thread 32" in str(refusal(part + "st.global.b32 [%rd1], %r10;"))
     # Where it is not used it may be there.
-    executed(part + "@%p1 st.global.b32 [%rd1], %r10;", threads=64)
-    executed(part + "selp.b32 %r10, %r10, 0, %p1; st.global.b32 [%rd1], %r10;", threads=64)
-    assert refused("ld.shared.b32 %r10, [%r2];").kind == "never written"
-    assert refused("@%p3 mov.b32 %r10, 5;").kind == "never written"
+    execute(part + "@%p1 st.global.b32 [%rd1], %r10;", threads=64)
+    execute(part + "selp.b32 %r10, %r10, 0, %p1; st.global.b32 [%rd1], %r10;", threads=64)
+    assert refusal("ld.shared.b32 %r10, [%r2];").kind == "never written"
+    assert refusal("@%p3 mov.b32 %r10, 5;").kind == "never written"
 
 
 def test_a_warp_multiplies_together() -> None:
     body = "setp.lt.u32 %p1, %r1, 16; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r2];"
-    assert refused(body).kind == "part of a warp"
+    assert refusal(body).kind == "part of a warp"
     half = "setp.lt.u32 %p1, %r1, 16; @%p1 shfl.sync.idx.b32 %r10, %r1, 20, 31, -1;"
-    assert refused(half).kind == "part of a warp"
+    assert refusal(half).kind == "part of a warp"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ptx_cases import bits, executed
+from ptx_cases import bits, execute
 
 from bridge.ptx import kinds
 from bridge.ptx.machine import NotSimulated
@@ -23,23 +23,21 @@ LOAD = "".join(f"ld.global.b32 %r{20 + i}, [%rd2+{4 * i}];\n" for i in range(3))
 
 def one(body: str, *numbers: int) -> int:
     """The number that thread 0 stores from %r10, of numbers in %r20 and up."""
-    return int(executed(LOAD + body + STORE, (*numbers, 0, 0, 0))[0, 0])
+    return int(execute(LOAD + body + STORE, (*numbers, 0, 0, 0))[0, 0])
 
 
-def wrapped(number: int) -> int:
+def wrap(number: int) -> int:
     return (number + 2**31) % 2**32 - 2**31
 
 
 @settings(max_examples=15, deadline=None)
 @given(INTEGERS, INTEGERS)
 def test_integers_wrap_and_divide_toward_zero(a: int, b: int) -> None:
-    assert one("add.s32 %r10, %r20, %r21;", a, b) == wrapped(a + b)
-    assert one("sub.s32 %r10, %r20, %r21;", a, b) == wrapped(a - b)
-    assert one("mul.lo.s32 %r10, %r20, %r21;", a, b) == wrapped(a * b)
-    assert one("mul.hi.u32 %r10, %r20, %r21;", a, b) == wrapped((a % 2**32 * (b % 2**32)) >> 32)
-    assert one("mad.wide.s32 %rd5, %r20, %r21, 5; cvt.u32.u64 %r10, %rd5;", a, b) == wrapped(
-        a * b + 5
-    )
+    assert one("add.s32 %r10, %r20, %r21;", a, b) == wrap(a + b)
+    assert one("sub.s32 %r10, %r20, %r21;", a, b) == wrap(a - b)
+    assert one("mul.lo.s32 %r10, %r20, %r21;", a, b) == wrap(a * b)
+    assert one("mul.hi.u32 %r10, %r20, %r21;", a, b) == wrap((a % 2**32 * (b % 2**32)) >> 32)
+    assert one("mad.wide.s32 %rd5, %r20, %r21, 5; cvt.u32.u64 %r10, %rd5;", a, b) == wrap(a * b + 5)
     assert one("min.s32 %r10, %r20, %r21;", a, b) == min(a, b)
     if b not in (0, -1):
         quotient = math.trunc(Fraction(a, b))
@@ -51,13 +49,13 @@ def test_integers_wrap_and_divide_toward_zero(a: int, b: int) -> None:
 @given(INTEGERS, st.integers(0, 40), st.integers(0, 32))
 def test_shifts_and_fields(a: int, by: int, length: int) -> None:
     unsigned = a % 2**32
-    assert one("shl.b32 %r10, %r20, %r21;", a, by) == wrapped(unsigned << by)
-    assert one("shr.u32 %r10, %r20, %r21;", a, by) == wrapped(unsigned >> by)
+    assert one("shl.b32 %r10, %r20, %r21;", a, by) == wrap(unsigned << by)
+    assert one("shr.u32 %r10, %r20, %r21;", a, by) == wrap(unsigned >> by)
     assert one("shr.s32 %r10, %r20, %r21;", a, by) == a >> by
     field = (a >> by) & ((1 << length) - 1)
     if by < 32:
         inside = (unsigned >> by) & ((1 << length) - 1)
-        assert one("bfe.u32 %r10, %r20, %r21, %r22;", a, by, length) == wrapped(inside)
+        assert one("bfe.u32 %r10, %r20, %r21, %r22;", a, by, length) == wrap(inside)
     if length and field >> (length - 1):
         field -= 1 << length
     assert one("bfe.s32 %r10, %r20, %r21, %r22;", a, by, length) == field
@@ -66,7 +64,7 @@ def test_shifts_and_fields(a: int, by: int, length: int) -> None:
 def test_bytes_are_permuted_and_signs_repeated() -> None:
     a, b = 0x80112233, 0x44556677
     assert one("prmt.b32 %r10, %r20, %r21, 0x6543;", a, b) == 0x55667780
-    assert one("prmt.b32 %r10, %r20, %r21, 0xb30b;", a, b) == wrapped(0xFF8033FF)
+    assert one("prmt.b32 %r10, %r20, %r21, 0xb30b;", a, b) == wrap(0xFF8033FF)
 
 
 @settings(max_examples=20, deadline=None)
@@ -127,7 +125,7 @@ def test_conversions_round_as_torch_does() -> None:
 def test_subnormal_numbers_are_flushed_where_asked() -> None:
     assert one("ex2.approx.ftz.f32 %r10, %r20;", *bits(-130.0)) == 0
     assert one("ex2.approx.f32 %r10, %r20;", *bits(-130.0)) == bits(2.0**-130)[0]
-    assert one("mul.ftz.f32 %r10, %r20, %r21;", *bits(2.0**-100, -(2.0**-40))) == wrapped(2**31)
+    assert one("mul.ftz.f32 %r10, %r20, %r21;", *bits(2.0**-100, -(2.0**-40))) == wrap(2**31)
 
 
 def test_narrow_loads_are_widened_by_their_sign() -> None:
@@ -143,7 +141,7 @@ def test_threads_take_numbers_from_each_other() -> None:
         ("down", 2, 31, [min(i + 2, 31) if i < 30 else i for i in range(32)]),
         ("up", 1, 0, [max(i - 1, 0) for i in range(32)]),
     ):
-        found = executed(f"shfl.sync.{mode}.b32 %r10, %r1, {by}, {last}, -1;{STORE}")
+        found = execute(f"shfl.sync.{mode}.b32 %r10, %r1, {by}, {last}, -1;{STORE}")
         assert found[:, 0].tolist() == sources, mode
 
 
@@ -166,7 +164,7 @@ def test_a_product_of_tiles() -> None:
         "{%r20, %r21, %r22, %r23}, {%r24, %r25}, {%r30, %r30, %r30, %r30};\n"
         "st.global.v4.b32 [%rd1], {%r10, %r11, %r12, %r13};"
     )
-    found = executed(body, words).view(torch.float32)
+    found = execute(body, words).view(torch.float32)
     wanted = a.float() @ b.float() + 1
     for lane in range(32):
         row, two = lane // 4, 2 * (lane % 4)
@@ -188,7 +186,7 @@ def test_a_matrix_goes_to_shared_memory_and_back(transposed: bool) -> None:
     body += f"ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{{row}}}, [%r2];\n"
     body += f"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2+1024], {{{row}}};\n"
     body += "ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r2+1024];\n"
-    found = executed(body + "st.global.v4.b32 [%rd1], {%r20, %r21, %r22, %r23};")
+    found = execute(body + "st.global.v4.b32 [%rd1], {%r20, %r21, %r22, %r23};")
     got = found.view(torch.int16).reshape(4, 8, 8)
     matrices = torch.arange(256, dtype=torch.int16).reshape(4, 8, 8)
     assert torch.equal(got, matrices.mT if transposed else matrices)
@@ -196,7 +194,7 @@ def test_a_matrix_goes_to_shared_memory_and_back(transposed: bool) -> None:
 
 def test_numbers_are_added_in_memory_one_after_another() -> None:
     body = "mov.b32 %r10, 0f3F800000; atom.global.add.f32 %r11, [%rd0], %r10;"
-    found = executed(body + "st.global.b32 [%rd1+4], %r11;").view(torch.float32)
+    found = execute(body + "st.global.b32 [%rd1+4], %r11;").view(torch.float32)
     assert found[0, 0] == 32
     assert found[:, 1].tolist() == list(range(32))
 
@@ -215,5 +213,5 @@ def test_numbers_are_added_in_memory_one_after_another() -> None:
 def test_an_operation_that_is_not_simulated_is_named_with_its_line(text: str) -> None:
     named = f"line 22, `{text[:-1]}` is not simulated"
     with pytest.raises(NotSimulated) as raised:
-        executed(text)
+        execute(text)
     assert str(raised.value) == named

@@ -13,7 +13,7 @@ import pytest
 import torch
 from compiled_tests import NEEDS_COMPILER
 
-from bridge.conformance.adapters.compiled import PyimplPtx, simulated
+from bridge.conformance.adapters.compiled import PyimplPtx, simulate
 from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.run import run
 from bridge.gluon.faults import Fault
@@ -38,7 +38,7 @@ FEW = {
 }
 
 
-def chosen(*ids: str) -> list[Family]:
+def choose_vectors(*ids: str) -> list[Family]:
     found = []
     for name in dict.fromkeys(one.rpartition("-")[0] for one in ids):
         family = read_trusted(default_directory() / f"{name}.json")
@@ -50,7 +50,7 @@ def chosen(*ids: str) -> list[Family]:
 
 @pytest.mark.parametrize("dtype", FEW)
 def test_a_few_vectors(dtype: str) -> None:
-    result = run(PyimplPtx(), chosen(*FEW[dtype]), dtype)
+    result = run(PyimplPtx(), choose_vectors(*FEW[dtype]), dtype)
     assert [v.detail for v in result.vectors if v.status != "passed"] == []
 
 
@@ -73,8 +73,8 @@ def test_elements_that_are_added_twice_are_found() -> None:
         return text.replace(hidden, "pass")
 
     dropout, entry = "backends/kernels/parts/dropout.py", "backends/kernels/backward.py"
-    vectors = chosen("gradient-dropout-tiles-003")
-    with copy_package(dropout, edit, entry) as module, simulated(module.__name__.split(".")[0]):
+    vectors = choose_vectors("gradient-dropout-tiles-003")
+    with copy_package(dropout, edit, entry) as module, simulate(module.__name__.split(".")[0]):
         result = run(PyimplPtx(backward=module.backward), vectors, "float16")
     (vector,) = result.vectors
     assert vector.status == "failed"
@@ -94,7 +94,7 @@ def made_launch() -> tuple[Launch, torch.Tensor, torch.Tensor]:
     out, lse = torch.full_like(query, torch.nan), torch.full((1, 1, 64), torch.nan)
     options = ScoreOptions(scale=100.0)
     tiles = {"block_m": 64, "block_n": 16, "num_warps": 4, "num_stages": 3}
-    with simulated():
+    with simulate():
         made = forward.launch(query, key, value, out, lse, options, capability=80, chosen=tiles)
     return made, out, value[:, :, order]
 
@@ -102,12 +102,12 @@ def made_launch() -> tuple[Launch, torch.Tensor, torch.Tensor]:
 def without(removed: Callable[[Instruction], bool], monkeypatch: pytest.MonkeyPatch) -> str:
     """The kind of fault of the launch's PTX without these instructions."""
     made, _, _ = made_launch()
-    whole = launched.compiled(made)
+    whole = launched.compile_ptx(made)
     nothing = Instruction("mov", ("b32",), (Register("_"), Constant(0)), None, 0, "")
     changed = tuple(nothing if removed(one) else one for one in whole.kernel.instructions)
     assert changed != whole.kernel.instructions
     text = replace(whole, kernel=replace(whole.kernel, instructions=changed))
-    monkeypatch.setattr(launched, "compiled", lambda *_: text)
+    monkeypatch.setattr(launched, "compile_ptx", lambda *_: text)
     with pytest.raises(Fault) as raised:
         launched.run(made)
     return raised.value.kind
@@ -122,7 +122,7 @@ def test_numbers_and_copies_of_a_launch() -> None:
 
 
 def _instructions(made: Launch) -> tuple[Instruction, ...]:
-    return launched.compiled(made).kernel.instructions
+    return launched.compile_ptx(made).kernel.instructions
 
 
 def test_a_text_without_its_barriers_races(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def outcome(adapter: Evil | PyimplTiled, chosen: list[Family], name: str = "evil
     return Outcome(Subject(name, "flash", ("lse",)), Description(("float32",), able), result)
 
 
-def spoiled(chosen: list[Family], value: float = 7.0) -> Outcome:
+def judge_spoiled(chosen: list[Family], value: float = 7.0) -> Outcome:
     def spoil(outputs: Outputs) -> Outputs:
         out = outputs.out.clone()
         out[..., 0, 0] = value
@@ -98,7 +98,7 @@ class Checked(HTMLParser):
         self.text += data
 
 
-def checked(text: str) -> Checked:
+def check_html(text: str) -> Checked:
     parser = Checked()
     parser.feed(text)
     parser.close()
@@ -108,7 +108,7 @@ def checked(text: str) -> Checked:
 
 def test_junit_has_a_case_for_each_vector() -> None:
     chosen = families("one-key", "softcap", "cache-edits")
-    root = ElementTree.fromstring(junit([spoiled(chosen)]))
+    root = ElementTree.fromstring(junit([judge_spoiled(chosen)]))
     (suite,) = root
     cases = suite.findall("testcase")
     assert len(cases) == sum(len(f.vectors) for f in chosen) == int(suite.get("tests", ""))
@@ -124,11 +124,11 @@ def test_junit_has_a_case_for_each_vector() -> None:
 
 def test_that_there_was_no_sandbox_is_in_each_file() -> None:
     chosen = families("one-key")
-    walled = spoiled(chosen)
+    walled = judge_spoiled(chosen)
     why = "<b>why</b> & so"
     plain = replace(walled, without_walls=why, also=(Path("a b.py"),))
     for one, said in ((walled, False), (plain, True)):
-        shown = checked(page([one], chosen))
+        shown = check_html(page([one], chosen))
         assert (f"NO SANDBOX: {why}." in shown.text) == said
         assert ("--also 'a b.py'" in shown.text) == said
         told = ElementTree.fromstring(junit([one])).find(".//property[@name='without_sandbox']")
@@ -138,7 +138,7 @@ def test_that_there_was_no_sandbox_is_in_each_file() -> None:
 
 def test_the_smallest_input_that_fails_comes_first() -> None:
     chosen = families("small-random")
-    result = spoiled(chosen).result
+    result = judge_spoiled(chosen).result
     failed = {v.id: v.size for v in result.failures}
     sizes = list(failed.values())
     assert sizes != sorted(sizes, key=by_size)
@@ -164,8 +164,8 @@ def test_junit_is_xml_whatever_a_function_says() -> None:
 
 def test_the_page_shows_inputs_rows_and_theorem() -> None:
     chosen = families("small-random")
-    one = spoiled(chosen)
-    parser = checked(page([one], chosen))
+    one = judge_spoiled(chosen)
+    parser = check_html(page([one], chosen))
     vector = chosen[0].vectors[0]
     sentence = theorem_sentences(ROOT / "docs" / "theorems.toml")[vector.theorem]
     for wanted in (vector.id, vector.reason, vector.theorem, sentence, vector.lean, "expected"):
@@ -177,16 +177,16 @@ def test_the_page_shows_inputs_rows_and_theorem() -> None:
 
 
 def test_no_table_is_wider_than_a_small_screen() -> None:
-    text = page([spoiled(families("one-key"))], families("one-key"))
+    text = page([judge_spoiled(families("one-key"))], families("one-key"))
     assert text.count("<table>") == text.count('<div class="wide"><table>') > 2
 
 
 def test_each_row_has_its_error_and_its_tolerance() -> None:
     chosen = families("grouped-query")
-    one = spoiled(chosen)
+    one = judge_spoiled(chosen)
     result = one.result.failures[0]
     vector = next(v for v in chosen[0].vectors if v.id == result.id)
-    expected = pages._expected(vector, vector.attentions())  # type: ignore[attr-defined]
+    expected = pages._expected_rows(vector, vector.attentions())  # type: ignore[attr-defined]
     lines = pages._lines(result, *expected)  # type: ignore[attr-defined]
     output = [line for line in lines if line.part == "output"]
     assert tuple(line.ratio for line in output) == pytest.approx(result.rows, rel=1e-3)
@@ -201,7 +201,7 @@ def test_each_row_has_its_error_and_its_tolerance() -> None:
 def test_the_page_escapes_everything() -> None:
     chosen = families("one-key")
     text = page([outcome(Evil(), chosen, EVIL)], chosen)
-    parser = checked(text)
+    parser = check_html(text)
     assert "script" not in parser.seen
     assert "<script>" not in text
     assert "<script>alert(1)</script>" in parser.text
@@ -210,22 +210,22 @@ def test_the_page_escapes_everything() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_the_page_shows_what_are_no_numbers(value: float) -> None:
     chosen = families("one-key")
-    text = checked(page([spoiled(chosen, value)], chosen)).text
+    text = check_html(page([judge_spoiled(chosen, value)], chosen)).text
     assert {"nan": "NaN", "inf": "∞", "-inf": "−∞"}[str(value)] in text
 
 
 def test_a_page_of_many_failures_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MOST_SHOWN", 3)
     chosen = families("one-key", "small-random")
-    one = spoiled(chosen)
-    parser = checked(page([one], chosen))
+    one = judge_spoiled(chosen)
+    parser = check_html(page([one], chosen))
     assert parser.seen.count("details") == 3
     assert f"{len(one.result.failures) - 3} more, without their inputs" in parser.text
 
 
 def test_without_the_list_of_theorems_the_id_stays(tmp_path: Path) -> None:
     chosen = families("one-key")
-    text = checked(page([spoiled(chosen)], chosen, tmp_path / "theorems.toml")).text
+    text = check_html(page([judge_spoiled(chosen)], chosen, tmp_path / "theorems.toml")).text
     assert chosen[0].vectors[0].theorem in text
     (tmp_path / "theorems.toml").write_text("damaged [")
     assert theorem_sentences(tmp_path / "theorems.toml") == {}
@@ -234,7 +234,7 @@ def test_without_the_list_of_theorems_the_id_stays(tmp_path: Path) -> None:
 def test_a_page_of_everything_passed() -> None:
     chosen = families("one-key")
     one = outcome(PyimplTiled(), chosen)
-    text = checked(page([one], chosen)).text
+    text = check_html(page([one], chosen)).text
     assert "passed" in text
     assert "Failed" not in text
 
@@ -252,7 +252,7 @@ def test_the_files_are_written(tmp_path: Path) -> None:
     (report,) = json.loads((tmp_path / "a.json").read_text())
     assert report["ok"] is True
     assert ElementTree.parse(tmp_path / "a.xml").getroot().get("failures") == "0"
-    checked((tmp_path / "a.html").read_text())
+    check_html((tmp_path / "a.html").read_text())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "a.json", "a.xml"]
 
 

@@ -19,7 +19,7 @@ TEXTS = "bridge/ttir/texts.py"
 SENTENCE = "Error: run .venv/bin/python -m bridge translate --kernels"
 
 
-def edited(folder: Path, file: str, old: str, new: str) -> None:
+def edit(folder: Path, file: str, old: str, new: str) -> None:
     text = (folder / file).read_text("utf-8")
     assert old in text
     (folder / file).write_text(text.replace(old, new), "utf-8")
@@ -46,13 +46,13 @@ def test_another_text_than_the_compiled_one_fails(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = "Attention/Kernel/Generated/Causal.lean"
-    edited(copied, changed, "∀ i < a.BLOCK_M, FitsI64", "∀ i < a.BLOCK_N, FitsI64")
+    edit(copied, changed, "∀ i < a.BLOCK_M, FitsI64", "∀ i < a.BLOCK_N, FitsI64")
     # Of the launches of each text one: the others say nothing of the file.
-    edited(copied, TEXTS, "return (16, 16), (32, 32),", "return (16, 16),  # (32, 32),")
-    edited(copied, TEXTS, "return (80, 80), (96, 96),", "return (80, 80),  # (96, 96),")
+    edit(copied, TEXTS, "return (16, 16), (32, 32),", "return (16, 16),  # (32, 32),")
+    edit(copied, TEXTS, "return (80, 80), (96, 96),", "return (80, 80),  # (96, 96),")
     good, section, printed = stage(copied, monkeypatch)
     assert not good
-    assert section["problems"] == [f"{changed} is not what the kernel compiles to", SENTENCE]
+    assert section["problems"] == [f"{changed} differs from the compiled kernel", SENTENCE]
     assert "✘ Kernels: the compiled text is the proved text" in printed
     assert SENTENCE in printed
     # A failure is looked at again.
@@ -63,8 +63,8 @@ def test_with_another_triton_nothing_is_compared(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A text that differs, which would be noticed.
-    edited(copied, "Attention/Kernel/Generated/Causal.lean", "Flt.mul", "Flt.add")
-    edited(copied, TEXTS, 'COMPARED = ("3.6", "3.7")', 'COMPARED = ("1.9",)')
+    edit(copied, "Attention/Kernel/Generated/Causal.lean", "Flt.mul", "Flt.add")
+    edit(copied, TEXTS, 'COMPARED = ("3.6", "3.7")', 'COMPARED = ("1.9",)')
     good, section, printed = stage(copied, monkeypatch)
     assert good
     assert not section["compared"]

@@ -21,15 +21,15 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
         clock[0] += 40
         assert audit.text() == "about 60 s left"
         # A few of many in 40 s: most of it was the start, and what was recorded tells more.
-        audit.reached(2, 400)
+        audit.advance(2, 400)
         assert audit.text() == "2 of 400, about 60 s left"
-        mutants.reached(10, 40)
+        mutants.advance(10, 40)
         assert mutants.text() == "10 of 40, about 2 min left"
         # The work tells more than the number: the largest were first.
-        mutants.reached(10, 40, 0.8)
+        mutants.advance(10, 40, 0.8)
         assert mutants.text() == "10 of 40, about 10 s left"
         clock[0] += 100
-        audit.reached(40, 400)
+        audit.advance(40, 400)
         assert audit.text() == "40 of 400, about 21 min left", "it takes longer than it did"
     assert [duration_text(s) for s in (0, 22, 89, 91, 400)] == [
         "5 s",
@@ -44,7 +44,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
     out = io.StringIO()
     shown = Progress(Console(file=out, width=200), pace=0.01)
     with shown.bar("Mutants") as bar:
-        bar.reached(3, 75)
+        bar.advance(3, 75)
         while out.getvalue().count("Mutants: 3 of 75") < 2:
             time.sleep(0.01)
     assert out.getvalue().startswith("  Mutants …\n")
@@ -57,7 +57,7 @@ def test_a_terminal_shows_bars_that_go_away() -> None:
     out = io.StringIO()
     shown = Progress(Console(file=out, force_terminal=True, width=100))
     with shown.bar("Audit"), shown.bar("Mutants") as bar:
-        bar.reached(3, 75)
+        bar.advance(3, 75)
         while "3 of 75" not in out.getvalue():
             time.sleep(0.01)
     assert shown._live is None

@@ -43,21 +43,21 @@ def report() -> dict[str, Any]:
     }
 
 
-def shown(show: Any) -> str:
+def text_of(show: Any) -> str:
     console = Console(file=io.StringIO(), width=80)
     show(console, report())
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
 def test_the_table_of_families_fits_into_80_columns() -> None:
-    text = shown(tables.families)
+    text = text_of(tables.families)
     assert "…" not in text
     for name, count in FAMILIES.items():
         assert re.search(rf" {name} .* {count} ", text)
 
 
 def test_the_summary_counts_what_the_report_has() -> None:
-    assert shown(tables.summary).splitlines() == [
+    assert text_of(tables.summary).splitlines() == [
         "3 theorems, each checked by Lean down to its axioms",
         f"{sum(FAMILIES.values())} vectors in {len(FAMILIES)} families; 2 of them "
         "on 4 pairs of implementation and dtype: 1 failures",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from in_browser import started
+from in_browser import start
 
 from bridge.site import full
 from bridge.site.build import build
@@ -34,5 +34,5 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One for all tests of a worker."""
-    with started(tmp_path_factory.mktemp("chromium")) as found:
+    with start(tmp_path_factory.mktemp("chromium")) as found:
         yield found

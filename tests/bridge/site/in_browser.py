@@ -31,7 +31,7 @@ WITHOUT_SEARCH = {"urls": ["*/search.js*"]}
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Any]:
+def start(folder: Path) -> Iterator[Any]:
     """A browser that keeps what it needs in this folder."""
     from selenium import webdriver
 
@@ -71,7 +71,7 @@ def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
-def said(browser: Any) -> list[str]:
+def console_of(browser: Any) -> list[str]:
     """What the page wrote to the console, errors of loading included."""
     return [entry["message"] for entry in browser.get_log("browser")]
 

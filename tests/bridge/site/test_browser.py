@@ -21,8 +21,8 @@ from in_browser import (
     WIDE,
     WITHOUT_SEARCH,
     button,
+    console_of,
     open_stepper,
-    said,
     screen,
     wait_for,
 )
@@ -92,7 +92,7 @@ def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: 
         page = site / "api" / f"{name}.html"
         assert page.is_file()
         browser.get(page.as_uri())
-        assert said(browser) == [], name
+        assert console_of(browser) == [], name
         assert browser.execute_script("return document.scrollingElement.scrollWidth") <= size[0]
         assert browser.execute_script(CONTRAST) == [], name
         links = browser.find_elements("css selector", "nav.pdoc a")
@@ -120,7 +120,7 @@ def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> Non
     broken = tmp_path / "broken.html"
     broken.write_text("<script>nothing()</script><img src=none.svg>", "utf-8")
     browser.get(broken.as_uri())
-    assert len(said(browser)) == 2
+    assert len(console_of(browser)) == 2
 
 
 def test_under_a_path_of_a_server(browser: Any, site: Path) -> None:
@@ -135,7 +135,7 @@ def test_under_a_path_of_a_server(browser: Any, site: Path) -> None:
             "decisions/0001-scores-and-values-are-two-types.html",
         ):
             browser.get(f"http://localhost:{server.server_port}/under/a%20path/{page}")
-            assert said(browser) == [], page
+            assert console_of(browser) == [], page
         server.shutdown()
 
 
@@ -151,11 +151,11 @@ def test_the_contents_lead_from_page_to_page(browser: Any, site: Path) -> None:
     assert not link.is_displayed()
     browser.find_element("css selector", "label[for=__drawer].md-header__button").click()
     wait_for(link.is_displayed, "the contents")
-    wait_for(lambda: clicked(link), "the contents at rest")
+    wait_for(lambda: try_click(link), "the contents at rest")
     assert browser.find_element("tag name", "h1").text.startswith("The online state")
 
 
-def clicked(element: Any) -> bool:
+def try_click(element: Any) -> bool:
     """Whether it could be clicked: while it moves it cannot."""
     from selenium.common.exceptions import WebDriverException
 
@@ -182,7 +182,7 @@ def test_search_from_the_disk(browser: Any, site: Path) -> None:
         assert not any("/source/" in link for link in found)
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         wait_for(lambda: browser.current_url.startswith((site / STEPPER).as_uri()), "the page")
-        assert said(browser) == []
+        assert console_of(browser) == []
 
 
 # The search has a tree of its own.

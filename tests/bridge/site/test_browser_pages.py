@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_browser import MARKS, PHONE, STEPPER, said, screen
+from in_browser import MARKS, PHONE, STEPPER, console_of, screen
 
 pytestmark = MARKS
 
@@ -73,7 +73,7 @@ def look_at(browser: Any, page: Path, site: Path) -> Seen:
     browser.get(page.as_uri())
     found = Seen(
         name,
-        said(browser),
+        console_of(browser),
         browser.find_element("tag name", "h1").is_displayed(),
         [one.text for one in browser.find_elements("css selector", RAW)],
         *({}, {}, {}),

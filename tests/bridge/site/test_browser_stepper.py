@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_browser import MARKS, PHONE, WIDE, button, open_stepper, said, screen, states
+from in_browser import MARKS, PHONE, WIDE, button, console_of, open_stepper, screen, states
 
 pytestmark = MARKS
 
@@ -62,10 +62,10 @@ def test_the_stepper(browser: Any, site: Path, size: tuple[int, int]) -> None:
     ):
         fill(browser, "scores", text)
         assert wrong.text == expected
-    assert said(browser) == []
+    assert console_of(browser) == []
 
 
-def drawn(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list[float]]]:
+def marks_of(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list[float]]]:
     """Of each mark the exact number, and these attributes."""
     marks = browser.find_elements("css selector", f"#stepper svg {selector}")
     return [
@@ -80,7 +80,7 @@ def drawn(browser: Any, selector: str, *names: str) -> list[tuple[Fraction, list
 def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> None:
     screen(browser, PHONE)
     open_stepper(browser, site)
-    assert drawn(browser, ".bar") == []
+    assert marks_of(browser, ".bar") == []
     expected = [
         ["1/4", "1"],
         ["1/4", "1", "0", "1/2"],
@@ -88,14 +88,14 @@ def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> 
     ]
     for step, weights in enumerate(expected, 1):
         button(browser, "next").click()
-        bars = drawn(browser, ".bar", "height")
+        bars = marks_of(browser, ".bar", "height")
         assert [exact for exact, _ in bars] == list(map(Fraction, weights))
         whole = max(height for _, [height] in bars)
         assert [height / whole for _, [height] in bars] == [float(exact) for exact, _ in bars]
         # What the table has, and the higher the larger.
         rows = states(browser)
         for name, column in (("m", 1), ("l", 3), ("o", 4)):
-            dots = drawn(browser, f".dot[data-of={name}]", "cy", "cx")
+            dots = marks_of(browser, f".dot[data-of={name}]", "cy", "cx")
             shown = [Fraction(row[column]) for row in rows if row[column] != "−∞"]
             assert [exact for exact, _ in dots] == shown
             assert len(shown) == step + (name != "m")
@@ -114,10 +114,10 @@ def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> 
     fill(browser, "values", "−1/999999999 " * 32)
     fill(browser, "size", "1")
     button(browser, "last").click()
-    assert len(drawn(browser, ".bar")) == 32
-    assert len(drawn(browser, ".dot[data-of=l]")) == 33
+    assert len(marks_of(browser, ".bar")) == 32
+    assert len(marks_of(browser, ".dot[data-of=l]")) == 33
     assert browser.execute_script(inside)
-    assert said(browser) == []
+    assert console_of(browser) == []
 
 
 def test_the_stepper_by_keyboard(browser: Any, site: Path) -> None:

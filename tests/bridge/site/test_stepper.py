@@ -30,7 +30,7 @@ def number(text: str) -> Fraction:
     return Fraction(text.replace("−", "-"))
 
 
-def stepped(rows: list[dict[str, Any]], script: Path = ONLINE) -> list[dict[str, Any]]:
+def step_all(rows: list[dict[str, Any]], script: Path = ONLINE) -> list[dict[str, Any]]:
     node = find_node(lambda _: None).node
     program = Path(__file__).with_name("online_on_vectors.js")
     done = subprocess.run(
@@ -70,7 +70,7 @@ def wrong(script: Path = ONLINE, *, every: int = 1) -> list[str]:
         for one in worked
     ]
     found = []
-    for one, result in zip(worked, stepped(rows, script), strict=True):
+    for one, result in zip(worked, step_all(rows, script), strict=True):
         expected = one.vector.expected[one.query]
         assert isinstance(expected, Row)
         right = [

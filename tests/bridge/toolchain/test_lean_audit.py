@@ -55,7 +55,7 @@ FINDINGS = {
     "Small/Sorry.lean: unproved uses sorry",
     "Small/PrivateSorry.lean: hidden uses sorry",
     "Small/Unsafe.lean: risky is unsafe",
-    "Small/Partial.lean: endless is opaque or partial: what runs is not what is proved",
+    "Small/Partial.lean: endless is opaque or partial: no proof is about the code that runs",
     "Small/Replaced.lean: slow is implemented_by something else",
     "Small/Outside.lean: outside is extern",
     "Small/Compiler.lean: compiled trusts the compiler (Lean.ofReduceBool)",

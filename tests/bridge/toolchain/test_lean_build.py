@@ -75,7 +75,7 @@ end Small.Program
 """
 
 
-def listed(values: list[object]) -> str:
+def list_of(values: list[object]) -> str:
     return "[" + ", ".join(map(str, values)) + "]"
 
 
@@ -88,24 +88,24 @@ def collatz(n: int) -> list[object]:
 
 
 EXPECTED = {
-    "drop": listed([*range(4, 10)]),
-    "take": listed([*range(4)]),
+    "drop": list_of([*range(4, 10)]),
+    "take": list_of([*range(4)]),
     "zip": "[(0, a), (1, b), (2, c)]",
-    "reverse": listed([*range(4, -1, -1)]),
-    "filter": listed([n for n in range(20) if n % 3 == 1]),
+    "reverse": list_of([*range(4, -1, -1)]),
+    "filter": list_of([n for n in range(20) if n % 3 == 1]),
     "foldl": str(sum(range(101))),
-    "flatMap": listed([i for n in range(4) for i in range(n)]),
+    "flatMap": list_of([i for n in range(4) for i in range(n)]),
     "splitAt": "([0, 1], [2, 3, 4, 5])",
-    "array": "#" + listed([n * n for n in range(6)][2:5]),
-    "vector": listed([1, 4, 9]),
+    "array": "#" + list_of([n * n for n in range(6)][2:5]),
+    "vector": list_of([1, 4, 9]),
     "qsort": "#[1, 3, 5, 9]",
     "string": "A, B, C",
     "length": "3",
     "power": str(2**200 - 1),
-    "division": listed([-7 // 2, -7 % 2, -3, -1]),
+    "division": list_of([-7 // 2, -7 % 2, -3, -1]),
     "rational": str(Fraction(1, 3) + Fraction(22, 7) - Fraction(5, 6)),
     "harmonic": str(sum((Fraction(1, k) for k in range(1, 31)), Fraction(0))),
-    "collatz": listed(collatz(27)[100:]),
+    "collatz": list_of(collatz(27)[100:]),
     "deep": "20000",
     "gcd": str(math.gcd(2**90, 6**50)),
     "equal": "true",

@@ -70,7 +70,7 @@ def output(process: subprocess.Popen[str]) -> tuple[str, str]:
     return limits.communicate(process, Limit(300, 120))
 
 
-def gone(pid: int) -> bool:
+def is_gone(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
@@ -121,7 +121,7 @@ def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make
     process.send_signal(signal.SIGINT)
     output(process)
     assert process.returncode == 130
-    wait_for(lambda: all(gone(driver) for driver in drivers))
+    wait_for(lambda: all(is_gone(driver) for driver in drivers))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
@@ -136,7 +136,7 @@ def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project
         process.send_signal(sent)
         output(process)
         assert process.returncode == status
-        wait_for(lambda node=node: gone(node))  # type: ignore[misc]
+        wait_for(lambda node=node: is_gone(node))  # type: ignore[misc]
 
     process = start(lean, "build", "Small.Slow")
     wait_for(lambda: children(process.pid))

@@ -45,11 +45,11 @@ def test_shared_and_alone_come_to_the_same(
     started = []
     start = shared._drivers._start
 
-    def counted() -> LeanProcess:
+    def start_process() -> LeanProcess:
         started.append(start())
         return started[-1]
 
-    monkeypatch.setattr(shared._drivers, "_start", counted)
+    monkeypatch.setattr(shared._drivers, "_start", start_process)
     results = [lean.build() for lean in (shared, alone)]
     assert len(started) == 2
     assert len(alone._drivers._idle) == 1

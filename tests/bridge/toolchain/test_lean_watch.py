@@ -58,7 +58,7 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
                 continue
             assert not ended, said
             limits.until(lambda: not lines.empty() or process.poll() is not None, watch, text)
-        assert watch.measured() < most, said
+        assert watch.measure() < most, said
         return found
 
     try:

@@ -72,7 +72,7 @@ class FakeLake:
         self.lake.chmod(0o755)
         return NativeLean(self.root, self.lake)
 
-    def asked(self) -> list[str]:
+    def requests(self) -> list[str]:
         return (self.root / "log").read_text("utf-8").splitlines()
 
 
@@ -91,7 +91,7 @@ def test_build(fake: FakeLake) -> None:
     assert not result.ok
     assert result.reused == ("Small.A",)
     assert seen == [m.name for m in result.modules]
-    assert fake.asked() == ["--version", "build Small.C"]
+    assert fake.requests() == ["--version", "build Small.C"]
 
 
 def test_build_that_fails_for_another_reason(fake: FakeLake) -> None:
@@ -106,7 +106,7 @@ def test_a_program_that_fails_says_why(fake: FakeLake) -> None:
     fake.status["env lean --run"] = 1
     with pytest.raises(ToolchainError, match="uncaught exception: no such file"):
         fake.lean().run("Small.Program", ["a"])
-    assert fake.asked()[-1].endswith("RunSmallProgram.lean a")
+    assert fake.requests()[-1].endswith("RunSmallProgram.lean a")
     script = fake.root / "build" / "lean" / "RunSmallProgram.lean"
     # No module: such a file sees all that it imports, private parts too.
     assert script.read_text("utf-8").startswith("import Small.Program\ndef main")
@@ -132,7 +132,7 @@ def constant(name: str, **other: Any) -> str:
     return "@@ " + json.dumps({**base, **other}) + "\n"
 
 
-def audited(fake: FakeLake, listing: str, printed: str, replay: dict[str, Any]) -> NativeLean:
+def run_audit(fake: FakeLake, listing: str, printed: str, replay: dict[str, Any]) -> NativeLean:
     fake.says["env lean --run"] = f"some noise\n{listing}@@ {json.dumps(replay)}\n"
     fake.says["env lean"] = printed
     return fake.lean()
@@ -144,7 +144,7 @@ AXIOMS = "'f'' depends on axioms: [propext,\n Quot.sound]\n"
 
 def test_audit(fake: FakeLake) -> None:
     listing = SOUND + constant("f.eq_1", first_line=0, last_line=0)
-    lean, reached = audited(fake, listing, AXIOMS, {"replayed": 3, "problem": None}), []
+    lean, reached = run_audit(fake, listing, AXIOMS, {"replayed": 3, "problem": None}), []
     audit = lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
     assert audit.ok, audit.problems
     assert [d.name for d in audit.declarations] == ["_private.Small.0.hidden", "f'"]
@@ -168,7 +168,7 @@ def test_findings(
     fake: FakeLake, listing: str, printed: str, problem: str | None, finding: str
 ) -> None:
     replay = {"replayed": 2, "problem": problem}
-    (found,) = audited(fake, listing, printed, replay).audit().problems
+    (found,) = run_audit(fake, listing, printed, replay).audit().problems
     assert finding in found
 
 

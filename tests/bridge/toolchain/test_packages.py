@@ -80,7 +80,7 @@ class Played(EmbeddedLean):
         shown = {"shown": module.text.partition("--")[0]}
         return [shown, {"done": module.name, "ok": "sorry" not in module.text, "problem": ""}], 0.0
 
-    def built(self) -> list[str]:
+    def requests(self) -> list[str]:
         """What a build asks for."""
         self.asked.clear()
         self.build()
@@ -94,14 +94,14 @@ def outer(tmp_path: Path) -> Played:
 
 
 def test_each_package_keeps_its_own_modules(outer: Played) -> None:
-    assert outer.built() == ["B", "A", "C"]
+    assert outer.requests() == ["B", "A", "C"]
     base = Played(outer.root.parent / "base")
     assert outer.stock("B") == base.stock("B")
     assert outer.stock("A") == outer.store.stock("A")
     assert set(base.store.load()) == {"B"}
     assert set(outer.store.load()) == {"A", "C"}
     # So neither builds again what the other has built.
-    assert outer.built() == base.built() == []
+    assert outer.requests() == base.requests() == []
     assert outer._lean_path()[2:] == [
         lean.folder / "runnable" for lean in (outer, base)
     ]  # fmt: skip
@@ -111,13 +111,13 @@ def test_an_edit_of_what_is_required_reaches_those_that_can_see_it(outer: Played
     outer.build()
     source = outer.root.parent / "base" / "B.lean"
     source.write_text("def b\n-- a remark", "utf-8")
-    assert outer.built() == ["B"]
+    assert outer.requests() == ["B"]
     source.write_text("def c\n", "utf-8")
-    assert outer.built() == ["B", "A", "C"]
+    assert outer.requests() == ["B", "A", "C"]
     # Built in its own folder meanwhile.
     source.write_text("def d\n", "utf-8")
-    assert Played(source.parent).built() == ["B"]
-    assert outer.built() == ["A", "C"]
+    assert Played(source.parent).requests() == ["B"]
+    assert outer.requests() == ["A", "C"]
 
 
 def test_an_error_in_what_is_required(outer: Played) -> None:
@@ -127,7 +127,7 @@ def test_an_error_in_what_is_required(outer: Played) -> None:
         ("B", False, False), ("A", False, True), ("C", False, True),
     ]  # fmt: skip
     with pytest.raises(ToolchainError, match="B is not built as it stands now"):
-        outer.stored()
+        outer.stored_parts()
 
 
 def test_options_are_those_of_the_module_s_package(outer: Played) -> None:
@@ -135,7 +135,7 @@ def test_options_are_those_of_the_module_s_package(outer: Played) -> None:
     outer.build()
     lakefile = outer.root / "lakefile.lean"
     lakefile.write_text(lakefile.read_text("utf-8").replace("`outer", "`other"), "utf-8")
-    assert outer.built() == ["A", "C"]
+    assert outer.requests() == ["A", "C"]
 
 
 def test_a_module_of_what_is_required_can_be_asked_for(outer: Played) -> None:
@@ -150,17 +150,17 @@ def test_builds_of_two_packages_wait_for_each_other_where_both_write(outer: Play
     held = filelock.FileLock(outer.root.parent / "base" / "build" / "lean" / "lock")
     (outer.root / "A.lean").write_text("import B\ndef a\n", "utf-8")
     with held:
-        assert outer.built() == ["A", "C"]
+        assert outer.requests() == ["A", "C"]
     (outer.root.parent / "base" / "B.lean").write_text("def c\n", "utf-8")
     announced: list[str] = []
 
-    def released(sentence: str) -> None:
+    def release(sentence: str) -> None:
         announced.append(sentence)
         held.release()
 
-    outer.announce = released
+    outer.announce = release
     held.acquire()
-    assert outer.built() == ["B", "A", "C"]
+    assert outer.requests() == ["B", "A", "C"]
     (said,) = announced
     assert said.startswith(f"another build of {outer.root.parent / 'base'} is running")
 

@@ -165,10 +165,10 @@ def test_another_audit_leaves_what_was_built(
     prepared, built = recipe.recipe(), recipe.builder()
     original = Path.read_bytes
 
-    def edited(path: Path) -> bytes:
+    def edit(path: Path) -> bytes:
         return original(path) + (b"\n" if path.name == f"{driver}.lean" else b"")
 
-    monkeypatch.setattr(Path, "read_bytes", edited)
+    monkeypatch.setattr(Path, "read_bytes", edit)
     assert recipe.recipe() != prepared
     assert (recipe.builder() != built) == rebuilds
 

@@ -135,7 +135,7 @@ def factors(v: GradientVector, h: int) -> dropout.WeightFactor:
     return dropout.weight_factor_dropout(spec_calls.number(v, p), keep, num=num)
 
 
-def _saved(v: GradientVector) -> tuple[Any, ...]:
+def _residuals(v: GradientVector) -> tuple[Any, ...]:
     """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
     scale, modify_of, slope_of, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
     modify, slope, Z = partial(modify_of, 0), partial(slope_of, 0), factors(v, 0)
@@ -155,7 +155,7 @@ def _saved(v: GradientVector) -> tuple[Any, ...]:
 def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
     scale, _, slope_of, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
     slope = partial(slope_of, 0)
-    lses, out, dS = _saved(v)
+    lses, out, dS = _residuals(v)
     mask = spec_calls.mask_of(v.mask, v.q_len, v.kv_len)
     size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     Z = factors(v, 0)

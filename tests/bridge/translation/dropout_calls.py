@@ -50,7 +50,7 @@ def _tiles(v: Any, threshold: int, h: int, factors: Any, inputs: Any, sizes: Any
     return dropout.flash_dropout(*inputs, factors, *spec_calls.BLOCKS, **sizes)
 
 
-def _drawn(v: Any, threshold: int, h: int, factors: Any, inputs: Any, sizes: Any) -> Any:
+def _draw(v: Any, threshold: int, h: int, factors: Any, inputs: Any, sizes: Any) -> Any:
     p = Fraction(v.dropout_p)
     return dropout.flash_drawn(
         *inputs, p, threshold, v.dropout_seed, h, *spec_calls.BLOCKS, **sizes
@@ -99,7 +99,7 @@ def _vjp(v: GradientVector) -> Any:
 CALLS: Mapping[str, Callable[[Any], Any]] = {
     "attentionDropout": _heads(_formula),
     "flashDropout": _heads(_tiles),
-    "flashDrawn": _heads(_drawn),
+    "flashDrawn": _heads(_draw),
     "philox": _philox,
     "vjpDropout": _vjp,
 }

@@ -146,12 +146,12 @@ class Construction:
             Linear([[out[k] for _, _, out in units] for k in range(n)], [Fraction(0)] * n),
         )
 
-    def embedded(self, number: int, place: int) -> Row:
+    def embed(self, number: int, place: int) -> Row:
         return self.sparse([(number, 1), (self.sizes.places + place, 1)])
 
     def coding(self, vocab: int, length: int, code: Callable[[int, int], Row]) -> FeedForward:
         pairs = product(range(vocab), range(length))
-        rows = [(self.embedded(self.sizes.codes + a, p), code(a, p)) for a, p in pairs]
+        rows = [(self.embed(self.sizes.codes + a, p), code(a, p)) for a, p in pairs]
         return self.network([(x, z, x) for x, z in rows])
 
     def shares(self, mask: Mask, i: int, n: int) -> Row:
@@ -168,11 +168,11 @@ class Construction:
                 own = [(z.target_code(target[p], p), 1), (z.places + p, 1)]
                 seen = self.shares(target_mask, p, z.t)
                 own += [(z.target_code(target[q], q), c) for q, c in enumerate(seen)]
-                alpha, beta = self.normalised(Fraction(1), Fraction(0), self.sparse(own))
+                alpha, beta = self.normalise(Fraction(1), Fraction(0), self.sparse(own))
                 cross = self.shares(cross_mask, p, z.s)
                 own += [(z.source_code(source[j], j), c / alpha) for j, c in enumerate(cross)]
                 x = self.sparse(own)
-                alpha, beta = self.normalised(alpha, beta, x)
+                alpha, beta = self.normalise(alpha, beta, x)
                 result = self.sparse([(z.codes + best(source, target)[p], 1)])
                 points.append((p, alpha, beta, x, result))
         # w = x + M · (its place − the component that is always 0)
@@ -185,7 +185,7 @@ class Construction:
             network.append(([alpha * a + beta for a in x], result, w))
         return self.network(network)
 
-    def normalised(self, alpha: Fraction, beta: Fraction, x: Row) -> tuple[Fraction, Fraction]:
+    def normalise(self, alpha: Fraction, beta: Fraction, x: Row) -> tuple[Fraction, Fraction]:
         """α' and β' with which normalising α x + β gives α' x + β'."""
         n = self.sizes.d_model
         row = [alpha * a + beta for a in x]
@@ -200,7 +200,7 @@ class Construction:
         one, two, plain = self.undoing_norm(1, 1), self.undoing_norm(2, 2), self.plain_norm()
         nothing, mean = self.attention(self.zero), self.attention(self.copy)
         source = self.coding(z.s_vocab, z.s, lambda b, j: self.sparse([(z.source_code(b, j), 1)]))
-        target = self.coding(z.t_vocab, z.t, lambda a, p: self.embedded(z.target_code(a, p), p))
+        target = self.coding(z.t_vocab, z.t, lambda a, p: self.embed(z.target_code(a, p), p))
         recall = self.recall(target_mask, cross_mask, best)
         sources, targets = (
             [self.sparse([(z.codes + a, 1)]) for a in range(v)] for v in (z.s_vocab, z.t_vocab)

@@ -157,7 +157,7 @@ def _flash(v: model.AttentionVector) -> Any:
     return tile_loop.flash(*inputs(v), *BLOCKS, **sizes(v))
 
 
-def _unmasked(v: model.AttentionVector) -> ScoreMod:
+def _without_masks(v: model.AttentionVector) -> ScoreMod:
     return lambda i, j, s: s
 
 
@@ -167,7 +167,7 @@ def _flash_window(v: model.AttentionVector) -> Any:
     at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
     scale, _, *qkv = inputs(v)
     bounds = (at, window.left, window.right)
-    return flash_window(scale, _unmasked(v), *bounds, *qkv, *BLOCKS, **sizes(v))
+    return flash_window(scale, _without_masks(v), *bounds, *qkv, *BLOCKS, **sizes(v))
 
 
 def _flash_schedule(v: model.AttentionVector) -> Any:
@@ -186,7 +186,7 @@ def _flash_schedule(v: model.AttentionVector) -> Any:
     every = TileRange(0, tile_loop.num_tiles(v.kv_len, block_n))
     scale, _, *qkv = inputs(v)
     return flash_schedule(
-        scale, _unmasked(v), mask, *qkv, lambda t: every, kind, *BLOCKS, **sizes(v)
+        scale, _without_masks(v), mask, *qkv, lambda t: every, kind, *BLOCKS, **sizes(v)
     )
 
 
@@ -207,7 +207,7 @@ def _ring(v: model.AttentionVector) -> Any:
     return [by_query[i] for i in range(v.q_len)]
 
 
-def _padded(v: model.AttentionVector) -> Any:
+def _pad(v: model.AttentionVector) -> Any:
     """One more query, two more keys and one more column, full of numbers that must not count."""
     scale, modify, q, k, value = inputs(v)
     widened = [[[*row, 0] for row in m] for m in (q, k)]
@@ -234,7 +234,7 @@ def _safe_softmax(v: model.AttentionVector) -> Any:
     return [softmax.safe_softmax([key.score for key in row], num=EXACT) for row in rows_of(v)]
 
 
-def _divided(v: model.AttentionVector) -> Any:
+def _divide(v: model.AttentionVector) -> Any:
     """FlashAttention-1 over blocks of three keys."""
     size = {"d": v.value_dim, "num": EXACT}
     found = []
@@ -284,7 +284,7 @@ def _multi_head(v: operations.GroupedQueryVector) -> Any:
     return _heads(heads.multi_head, v, num_heads=v.num_heads)
 
 
-def _grouped(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
+def _group(function: Callable[..., Any]) -> Callable[[operations.GroupedQueryVector], Any]:
     def call(v: operations.GroupedQueryVector) -> Any:
         group = v.num_heads // v.num_kv_heads
         return _heads(function, v, num_kv_heads=v.num_kv_heads, group=group)
@@ -318,7 +318,7 @@ def _varlen(function: Callable[..., Any]) -> Callable[[operations.VarlenVector],
     return call
 
 
-def _paged(v: operations.PagedVector) -> Any:
+def _paged_cache(v: operations.PagedVector) -> Any:
     pool = [_key_values(v, k, value) for k, value in zip(v.k, v.v, strict=True)]
     return [
         paged.attend_paged(
@@ -423,7 +423,7 @@ def _tile_bounds(v: operations.TileBoundsVector) -> Any:
 CALLS: Mapping[str, Callable[[Any], Any]] = {
     "attend": _attend,
     "attention": _attention,
-    "attentionPadded": _padded,
+    "attentionPadded": _pad,
     "attentionSink": _sink,
     "flash": _flash,
     "flashSink": _flash_sink,
@@ -432,14 +432,14 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "ring": _ring,
     "splitKV": _split_kv,
     "safeSoftmax": _safe_softmax,
-    "Online.stepBlockDivided": _divided,
+    "Online.stepBlockDivided": _divide,
     "onlineSink": _online_sink,
     "multiHead": _multi_head,
-    "groupedQuery": _grouped(heads.grouped_query),
-    "groupedQueryPacked": _grouped(heads.grouped_query_packed),
+    "groupedQuery": _group(heads.grouped_query),
+    "groupedQueryPacked": _group(heads.grouped_query_packed),
     "attentionVarlen": _varlen(attention_varlen),
     "attentionSliced": _varlen(attention_sliced),
-    "attendPaged": _paged,
+    "attendPaged": _paged_cache,
     "cascade": _cascade,
     "combine": _combine,
     "Online.merge": _merge,

@@ -27,7 +27,7 @@ SMALL = (torch.float16, torch.bfloat16)
 IDS = [str(dtype).removeprefix("torch.") for dtype in DTYPES]
 
 
-def rounded(dtype: torch.dtype, x: Fraction) -> Fraction:
+def round_by_spec(dtype: torch.dtype, x: Fraction) -> Fraction:
     return spec.format_round(math.floor, DTYPES[dtype], x, num=EXACT)
 
 
@@ -37,7 +37,7 @@ def result(dtype: torch.dtype, x: Fraction, *, negative: bool) -> float:
     sign = -1 if negative else 1
     if abs(x) > LARGEST[dtype] and spec.format_overflows(math.floor, DTYPES[dtype], x, num=EXACT):
         return math.copysign(math.inf, sign)
-    return math.copysign(float(rounded(dtype, x)), sign)
+    return math.copysign(float(round_by_spec(dtype, x)), sign)
 
 
 def positive(dtype: torch.dtype) -> torch.Tensor:

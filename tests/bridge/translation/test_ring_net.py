@@ -132,14 +132,14 @@ class DrawnBackward(Drawn):
 
     def __init__(self, random: Random, count: int, length: int) -> None:
         super().__init__(random, count, length)
-        self.grad = self.drawn(1)
-        self.factors, self.slopes = self.drawn(length), self.drawn(length)
-        self.dlse = [x for [x] in self.drawn(1)]
+        self.grad = self.draw(1)
+        self.factors, self.slopes = self.draw(length), self.draw(length)
+        self.dlse = [x for [x] in self.draw(1)]
         whole = [random.randint(-1, 3) for _ in range(length)]
         self.lse: list[int | None] = [*whole]
         self.scores = [self.parts(lse, q + 1) for q, lse in enumerate(whole)]
 
-    def drawn(self, width: int) -> list[list[Fraction]]:
+    def draw(self, width: int) -> list[list[Fraction]]:
         """Rows of values, one for each place."""
         return [
             [Fraction(self.random.randint(-3, 3)) for _ in range(width)] for _ in range(self.length)

@@ -98,7 +98,7 @@ def wrong(made: Construction, target_mask: Mask, cross_mask: Mask, best: Best) -
     return sum(run(source, target) != list(best(source, target)) for source, target in pairs)
 
 
-def drawn(z: Sizes, seed: int, sees: Callable[[Tokens, Tokens, int], object]) -> Best:
+def draw_best(z: Sizes, seed: int, sees: Callable[[Tokens, Tokens, int], object]) -> Best:
     """A function drawn at random, of what `sees` gives of both sequences and a place."""
     rng, table = random.Random(seed), dict[object, int]()
 
@@ -124,14 +124,14 @@ def test_any_function_without_masks(
     s: int, t: int, vocab: int, num_heads: int, spare: int, eps: Fraction
 ) -> None:
     made = construction(s, t, vocab, num_heads, spare, eps)
-    best = drawn(made.sizes, 0, lambda source, target, p: (source, target))
+    best = draw_best(made.sizes, 0, lambda source, target, p: (source, target))
     assert wrong(made, mask_full(), mask_full(), best) == 0
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_causal_functions_under_the_causal_mask(seed: int) -> None:
     made = construction(1, 3, 2)
-    best = drawn(made.sizes, seed, lambda source, target, p: (source, target[: p + 1]))
+    best = draw_best(made.sizes, seed, lambda source, target, p: (source, target[: p + 1]))
     assert wrong(made, causal(made.sizes), mask_full(), best) == 0
 
 
@@ -145,7 +145,7 @@ def test_any_masks() -> None:
     def cross_mask(i: int, j: int) -> bool:
         return i == j == 1
 
-    best = drawn(
+    best = draw_best(
         made.sizes,
         0,
         lambda source, target, p: (target, None) if p == 0 else (target[1], source[1]),

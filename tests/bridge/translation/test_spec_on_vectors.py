@@ -42,7 +42,7 @@ def flat(expected: Sequence[Any]) -> list[Any]:
     return [row for part in expected for row in (part if isinstance(part, tuple) else (part,))]
 
 
-def enclosed(field: str, part: Enclosed) -> list[tuple[str, int, int]]:
+def enclosures(field: str, part: Enclosed) -> list[tuple[str, int, int]]:
     return [(field + place, lower, upper) for place, lower, upper in part.places()]
 
 
@@ -51,9 +51,9 @@ def expected_of(vector: Any) -> list[Any]:
         parts = (vector.expected_logits, vector.expected_probabilities)
         named = zip(("expected_logits", "expected_probabilities"), parts, strict=True)
         tokens = [(f"expected_tokens[{i}]", n) for i, n in enumerate(vector.expected_tokens)]
-        return [x for field, part in named for x in enclosed(field, part)] + tokens
+        return [x for field, part in named for x in enclosures(field, part)] + tokens
     if isinstance(vector, LayerVector):
-        return enclosed("expected", vector.expected)
+        return enclosures("expected", vector.expected)
     if isinstance(vector, SampledVector):
         return [each.expected[0] for each in spec_calls.last_rows(vector)]
     if isinstance(vector, TangentVector):
@@ -84,17 +84,17 @@ def numbers(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def judged(vector: SampledGradientVector, found: Sequence[Any]) -> list[Any]:
+def judged_parts(vector: SampledGradientVector, found: Sequence[Any]) -> list[Any]:
     """Of all gradients those that the vector has."""
-    names = vector.expected.named()
+    names = vector.expected.by_name()
     parts = {name: np.array(part, dtype=object) for name, part in zip(names, found, strict=True)}
-    return [vector.judged(name, part).tolist() for name, part in parts.items()]
+    return [vector.judged_part(name, part).tolist() for name, part in parts.items()]
 
 
 def check(vector: model.Vector, found: Sequence[Any]) -> None:
     expected = expected_of(vector)
     if isinstance(vector, SampledGradientVector):
-        found = judged(vector, found)
+        found = judged_parts(vector, found)
     if isinstance(vector, (GradientVector, LayerVector, TangentVector, TransformerVector)):
         found = list(numbers(found))
     unit = model.BOUNDS_UNIT if vector.model == "natural" else 1

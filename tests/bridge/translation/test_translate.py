@@ -70,7 +70,7 @@ def definition(
     }
 
 
-def written(*answers: dict[str, Any]) -> str:
+def translate(*answers: dict[str, Any]) -> str:
     """The function that the last definition becomes, without its docstring."""
     library = Library(map(read, answers))
     name = answers[-1]["name"]
@@ -87,7 +87,7 @@ def test_natural_numbers_have_no_negatives() -> None:
     """Nor an error for a division by 0."""
     half = arithmetic("HDiv.hDiv", use("b"), number(2))
     body = arithmetic("HSub.hSub", arithmetic("HMod.hMod", use("a"), use("b")), half)
-    assert written(definition(body, variable("a"), variable("b"))) == lines("""
+    assert translate(definition(body, variable("a"), variable("b"))) == lines("""
         def f(a: int, b: int) -> int:
             return max(mod(a, b) - b // 2, 0)
     """)
@@ -98,7 +98,7 @@ def test_the_larger_of_two_numbers() -> None:
     generic = variable("R", {"sort": None}, binder="implicit", kind="type")
     larger = term("Max.max", type_(use("R")), ("instance", None), use("x"), use("y"))
     x, y = variable("x", use("R")), variable("y", use("R"))
-    assert written(definition(larger, generic, x, y, result=use("R"))) == lines("""
+    assert translate(definition(larger, generic, x, y, result=use("R"))) == lines("""
         def f(x: Value, y: Value) -> Value:
             return max(x, y)
     """)
@@ -114,15 +114,15 @@ def test_an_element_of_a_vector_is_set_as_one_of_a_list() -> None:
     given = use("xs"), use("i"), use("x")
     body = term("Vector.set", type_(NAT), number(3), *given, ("proof", None))
     of_list = term("List.set", type_(NAT), *given)
-    text = written(definition(body, xs, i, x, result=list_of(NAT)))
-    assert text == written(definition(of_list, xs, i, x, result=list_of(NAT)))
+    text = translate(definition(body, xs, i, x, result=list_of(NAT)))
+    assert text == translate(definition(of_list, xs, i, x, result=list_of(NAT)))
     assert "return set_index(xs, i, x)" in text
 
 
 def test_quotients_of_integers_are_those_of_lean() -> None:
     """Not Python's, which differ where the divisor is negative, and raise for 0."""
     body = arithmetic("HDiv.hDiv", use("a"), use("a"), WHOLE)
-    assert written(definition(body, variable("a", WHOLE), result=WHOLE)) == lines("""
+    assert translate(definition(body, variable("a", WHOLE), result=WHOLE)) == lines("""
         def f(a: int) -> int:
             return int_div(a, a)
     """)
@@ -131,7 +131,7 @@ def test_quotients_of_integers_are_those_of_lean() -> None:
 def test_integers_have_no_remainder() -> None:
     body = arithmetic("HMod.hMod", use("a"), use("a"), WHOLE)
     with pytest.raises(UntranslatableError, match=r"HMod\.hMod of the type .*Int"):
-        written(definition(body, variable("a", WHOLE)))
+        translate(definition(body, variable("a", WHOLE)))
 
 
 def test_powers_of_numbers() -> None:
@@ -139,7 +139,7 @@ def test_powers_of_numbers() -> None:
     generic = variable("R", {"sort": None}, binder="implicit", kind="type")
     power = arithmetic("HPow.hPow", use("x"), use("e"), use("R"))
     x, e = variable("x", use("R")), variable("e", WHOLE)
-    assert written(definition(power, generic, x, e, result=use("R"))) == lines("""
+    assert translate(definition(power, generic, x, e, result=use("R"))) == lines("""
         def f(x: Value, e: int) -> Value:
             return x ** e
     """)
@@ -147,14 +147,14 @@ def test_powers_of_numbers() -> None:
 
 def test_that_there_is_something_is_no_program() -> None:
     with pytest.raises(NotAProgramError, match="there is something of a kind"):
-        written(definition(term("Exists", type_(NAT), use("a")), variable("a")))
+        translate(definition(term("Exists", type_(NAT), use("a")), variable("a")))
 
 
 def alternative(patterns: list[Any], body: Any, *variables: Any) -> dict[str, Any]:
     return {"variables": list(variables), "patterns": patterns, "body": body}
 
 
-def matched(subjects: list[Any], *alternatives: Any) -> dict[str, Any]:
+def match(subjects: list[Any], *alternatives: Any) -> dict[str, Any]:
     return {"match": subjects, "alternatives": list(alternatives), "arguments": []}
 
 
@@ -167,7 +167,7 @@ def some(t: Any) -> dict[str, Any]:
 
 def test_the_first_alternative_that_fits() -> None:
     """Patterns that overlap are tried in order, and the last needs no condition."""
-    body = matched(
+    body = match(
         [use("x"), use("y")],
         alternative([NONE, use("b")], use("b"), variable("b", option_of(NAT))),
         alternative([use("a"), NONE], use("a"), variable("a", option_of(NAT))),
@@ -179,7 +179,7 @@ def test_the_first_alternative_that_fits() -> None:
         ),
     )
     unnamed = [variable(v, option_of(NAT), named=False) for v in "xy"]
-    assert written(definition(body, *unnamed, result=option_of(NAT))) == lines("""
+    assert translate(definition(body, *unnamed, result=option_of(NAT))) == lines("""
         def f(a: int | None, b: int | None) -> int | None:
             if a is None:
                 return b
@@ -190,7 +190,7 @@ def test_the_first_alternative_that_fits() -> None:
 
 
 def recursion(tail: Any) -> dict[str, Any]:
-    body = matched(
+    body = match(
         [use("xs")],
         alternative([term("List.nil", type_(NAT))], number(0)),
         alternative(
@@ -205,7 +205,7 @@ def recursion(tail: Any) -> dict[str, Any]:
 
 def test_a_fold_from_the_right_is_a_loop() -> None:
     """Python's recursion ends at a thousand."""
-    assert written(recursion(term("Attention.Spec.f", use("rest")))) == lines("""
+    assert translate(recursion(term("Attention.Spec.f", use("rest")))) == lines("""
         def f(xs: list[int]) -> int:
             result = 0
             for x in reversed(xs):
@@ -216,7 +216,7 @@ def test_a_fold_from_the_right_is_a_loop() -> None:
 
 def test_another_recursion_stays_one() -> None:
     shorter = term("List.drop", type_(NAT), number(1), use("rest"))
-    assert written(recursion(term("Attention.Spec.f", shorter))) == lines("""
+    assert translate(recursion(term("Attention.Spec.f", shorter))) == lines("""
         def f(xs: list[int]) -> int:
             return 0 if not xs else xs[0] + f(xs[1:][1:])
     """)
@@ -236,7 +236,7 @@ def test_a_name_inside_does_not_hide_one_outside() -> None:
         use("xs"),
     )
     parameters = (variable("x"), variable("xs", list_of(NAT)))
-    assert written(definition(mapped, *parameters, result=list_of(NAT))) == lines("""
+    assert translate(definition(mapped, *parameters, result=list_of(NAT))) == lines("""
         def f(x: int, xs: list[int]) -> list[int]:
             return [x + x_1 for x_1 in xs]
     """)
@@ -252,7 +252,7 @@ def test_a_fold_from_the_left_is_a_loop_over_its_accumulator() -> None:
         "value": folded,
         "body": arithmetic("HAdd.hAdd", use("product"), use("product")),
     }
-    assert written(definition(body, variable("xs", list_of(NAT)))) == lines("""
+    assert translate(definition(body, variable("xs", list_of(NAT)))) == lines("""
         def f(xs: list[int]) -> int:
             product = 1
             for x in xs:
@@ -271,7 +271,7 @@ def test_whether_a_list_has_such_an_element() -> None:
     small = function(variable("n"), less)
     body = term("List.any", type_(NAT), use("xs"), small)
     parameter = variable("xs", list_of(NAT))
-    assert written(definition(body, parameter, result=term("Bool"))) == lines("""
+    assert translate(definition(body, parameter, result=term("Bool"))) == lines("""
         def f(xs: list[int]) -> bool:
             return any((n < 3 for n in xs))
     """)
@@ -287,7 +287,7 @@ def test_a_function_that_is_given_a_name() -> None:
 
     body = {"let": variable("more", of_nat), "value": more}
     body["body"] = once_more(once_more(use("a")))
-    assert written(definition(body, variable("a"))) == lines("""
+    assert translate(definition(body, variable("a"))) == lines("""
         def f(a: int) -> int:
             def more(n: int) -> Any:
                 return n + a
@@ -308,7 +308,7 @@ def test_a_function_with_too_few_arguments() -> None:
     body = function(
         variable("i"), {"apply": use("g"), "arguments": [{"kind": "term", "term": use("i")}]}
     )
-    assert written(definition(body, variable("g", binary), result=binary)) == lines("""
+    assert translate(definition(body, variable("g", binary), result=binary)) == lines("""
         def f(g: Callable[[int, int], int]) -> Callable[[int, int], int]:
             return g
     """)
@@ -316,7 +316,7 @@ def test_a_function_with_too_few_arguments() -> None:
     body = function(
         variable("i"), {"apply": use("g"), "arguments": [{"kind": "term", "term": shifted}]}
     )
-    assert written(definition(body, variable("g", binary), result=binary)) == lines("""
+    assert translate(definition(body, variable("g", binary), result=binary)) == lines("""
         def f(g: Callable[[int, int], int]) -> Callable[[int, int], int]:
             return lambda i, i_1: g(i + 1, i_1)
     """)
@@ -328,7 +328,7 @@ def test_lengths_that_are_computed_with_are_keywords() -> None:
     inner = definition(use("n"), *implicit, name="Attention.Spec.inner")
     call = term("Attention.Spec.inner", use("m"), number(3))
     outer = definition(call, variable("m", binder="implicit"))
-    assert written(inner, outer) == lines("""
+    assert translate(inner, outer) == lines("""
         def f(*, m: int) -> int:
             return inner(n=m)
     """)
@@ -337,13 +337,13 @@ def test_lengths_that_are_computed_with_are_keywords() -> None:
 def test_literals_of_the_spec_come_from_num() -> None:
     of = variable("R", {"sort": None}, binder="implicit", kind="type")
     zero = term("OfNat.ofNat", type_(use("R")), {"number": 0}, ("instance", use("z")))
-    assert written(definition(zero, of, result=use("R"))) == lines("""
+    assert translate(definition(zero, of, result=use("R"))) == lines("""
         def f(*, num: Arithmetic) -> Value:
             return num.value(0)
     """)
     other = {**of, "name": "T"}
     with pytest.raises(UntranslatableError, match="the type T, which is neither S"):
-        written(definition(zero, other, result=use("R")))
+        translate(definition(zero, other, result=use("R")))
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_literals_of_the_spec_come_from_num() -> None:
 )
 def test_what_has_no_translation_is_named(body: Any, said: str) -> None:
     with pytest.raises(UntranslatableError, match=said):
-        written(definition(body, variable("a")))
+        translate(definition(body, variable("a")))
 
 
 def test_the_definition_is_named_too(tmp_path: Any) -> None:

@@ -138,7 +138,7 @@ def _decoder(function: Callable[..., Any]) -> Callable[[LayerVector], Any]:
     return call
 
 
-def _cached(v: LayerVector) -> Any:
+def _by_cache(v: LayerVector) -> Any:
     """Token by token: no mask of the targets is needed."""
     assert v.mask.kind == "causal"
     return cached.decode_cached(
@@ -198,6 +198,6 @@ CALLS: Mapping[str, Callable[[Any], Any]] = {
     "DecoderLayer.postNorm": _decoder(layers.decoder_layer_post_norm),
     "decode": _decoder(transformer.decode),
     "decodePostNorm": _decoder(transformer.decode_post_norm),
-    "decodeCached": _cached,
+    "decodeCached": _by_cache,
     "Transformer.probabilities": _transformer,
 }

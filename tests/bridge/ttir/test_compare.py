@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from compiled_tests import NEEDS_COMPILER
-from ttir_cases import COMPARED, LEVELS, MUTANTS, SHAPES, planted, said
+from ttir_cases import COMPARED, LEVELS, MUTANTS, SHAPES, comparison_of, plant
 
 from bridge.ttir.compare import Compared, Level, Shape, backward, forward
 from bridge.ttir.compare_decode import decode
@@ -116,22 +116,22 @@ def test_real_sizes() -> None:
 
 
 def test_some_mutants_are_found() -> None:
-    with planted(MUTANTS["o-not-rescaled"]):
-        assert said("formal", "full") == "wrong"
-    with planted(MUTANTS["group-by-remainder"]):
-        assert said("fields", "groups") == "wrong"
-    with planted(MUTANTS["maximum-not-scaled"]):
+    with plant(MUTANTS["o-not-rescaled"]):
+        assert comparison_of("formal", "full") == "wrong"
+    with plant(MUTANTS["group-by-remainder"]):
+        assert comparison_of("fields", "groups") == "wrong"
+    with plant(MUTANTS["maximum-not-scaled"]):
         # Exact arithmetic does not see it: only the check of exp2 does.
-        assert said("formal", "full") == "exp2 of a positive number"
-        assert said("fields", "full") == "equal"
-    assert said("formal", "full") == "equal"
+        assert comparison_of("formal", "full") == "exp2 of a positive number"
+        assert comparison_of("fields", "full") == "equal"
+    assert comparison_of("formal", "full") == "equal"
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("mutant", ["", *COMPARED])
 def test_mutants_are_found(mutant: str) -> None:
-    with planted(MUTANTS.get(mutant)):
-        found = {level: {said(level, x) for x in SHAPES} for level in LEVELS}
+    with plant(MUTANTS.get(mutant)):
+        found = {level: {comparison_of(level, x) for x in SHAPES} for level in LEVELS}
     # Of NaN the other domains say that they cannot tell.
     assert "cannot tell" not in found["rational"]
     seen = {level: what != {"equal"} for level, what in found.items()}

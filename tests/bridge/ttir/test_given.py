@@ -24,7 +24,7 @@ from pyimpl.internal.scores import ScoreOptions
 Given = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, ScoreOptions]
 
 
-def given(options: ScoreOptions | None = None, value_dim: int = 16) -> Given:
+def make_tensors(options: ScoreOptions | None = None, value_dim: int = 16) -> Given:
     """Tensors of four heads, in groups of two."""
     torch.manual_seed(0)
     query, out = torch.randn(2, 4, 5, 16), torch.empty(2, 4, 5, value_dim)
@@ -33,7 +33,7 @@ def given(options: ScoreOptions | None = None, value_dim: int = 16) -> Given:
     return query, key, value, out, lse, options or ScoreOptions(0.25, right=0, shift=2)
 
 
-def launched(tensors: Given, make: Callable[..., Launch] = forward.launch) -> Launch:
+def make_launch(tensors: Given, make: Callable[..., Launch] = forward.launch) -> Launch:
     return make(*tensors, capability=90)
 
 
@@ -57,17 +57,17 @@ def names(launch: Launch, tensors: Given, *, of_tensors: bool = False) -> set[st
     ids=str,
 )
 def test_launches_meet_the_hypotheses(options: ScoreOptions) -> None:
-    tensors = given(options)
-    assert unmet(launched(tensors), *tensors) == []
+    tensors = make_tensors(options)
+    assert unmet(make_launch(tensors), *tensors) == []
 
 
 def test_strided_tensors_meet_them() -> None:
-    query, key, value, out, lse, options = given()
+    query, key, value, out, lse, options = make_tensors()
     query = query.transpose(1, 2).contiguous().transpose(1, 2)
     key, value = torch.cat([key, value], -1).split(16, -1)
     lse = torch.empty(5, 2, 4).permute(1, 2, 0)
     tensors = (query, key, value, out, lse, options)
-    assert unmet(launched(tensors), *tensors) == []
+    assert unmet(make_launch(tensors), *tensors) == []
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_strided_tensors_meet_them() -> None:
     ],
 )
 def test_a_wrong_argument_is_named(argument: str, changed: int | float | None, name: str) -> None:
-    tensors = given()
-    launch = launched(tensors)
+    tensors = make_tensors()
+    launch = make_launch(tensors)
     assert launch.arguments[argument] != changed
     wrong = replace(launch, arguments={**launch.arguments, argument: changed})
     assert names(wrong, tensors) == {name}
 
 
 def test_a_negative_scale_is_named() -> None:
-    tensors = given()
-    launch = launched(tensors)
+    tensors = make_tensors()
+    launch = make_launch(tensors)
     scale = launch.arguments["scale"]
     assert isinstance(scale, float)
     wrong = replace(launch, arguments={**launch.arguments, "scale": -scale})
@@ -121,15 +121,15 @@ def test_a_negative_scale_is_named() -> None:
     ],
 )
 def test_wrong_tiles_are_named(constant: str, changed: int, found: set[str]) -> None:
-    tensors = given()
-    launch = launched(tensors)
+    tensors = make_tensors()
+    launch = make_launch(tensors)
     wrong = replace(launch, constants={**launch.constants, constant: changed})
     assert names(wrong, tensors) == found
 
 
 def test_another_memory_is_named() -> None:
-    tensors = given()
-    launch = launched(tensors)
+    tensors = make_tensors()
+    launch = make_launch(tensors)
     for pointer, name in (("key_ptr", "key"), ("out_ptr", "out")):
         tensor = launch.arguments[pointer]
         assert isinstance(tensor, Tensor)
@@ -138,12 +138,12 @@ def test_another_memory_is_named() -> None:
     assert names(replace(launch, programs=launch.programs - 1), tensors) == {"programs"}
 
 
-def _shared(tensors: Given) -> Given:
+def _share(tensors: Given) -> Given:
     query, key, value, out, lse, options = tensors
     return query, key, value, out[:, :1].expand(2, 4, 5, 16), lse, options
 
 
-def _interleaved(tensors: Given) -> Given:
+def _interleave(tensors: Given) -> Given:
     query, key, value, _, lse, options = tensors
     return (
         query,
@@ -155,7 +155,7 @@ def _interleaved(tensors: Given) -> Given:
     )
 
 
-def _aliased(tensors: Given) -> Given:
+def _alias(tensors: Given) -> Given:
     query, key, value, _, lse, options = tensors
     return query, key, value, query, lse, options
 
@@ -168,23 +168,23 @@ def _not_a_number(tensors: Given) -> Given:
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (_shared, "injective"),
-        (_interleaved, "injective"),
-        (_aliased, "memory"),
+        (_share, "injective"),
+        (_interleave, "injective"),
+        (_alias, "memory"),
         (_not_a_number, "value"),
     ],
 )
 def test_tensors_that_the_theorems_are_not_about(change: Any, name: str) -> None:
-    tensors = change(given())
-    launch = launched(tensors)
+    tensors = change(make_tensors())
+    launch = make_launch(tensors)
     assert names(launch, tensors, of_tensors=True) == {name}
-    assert forward_launches.said(launch, tensors) == f"Causal, but for {name}"
+    assert forward_launches.facts_of(launch, tensors) == f"Causal, but for {name}"
 
 
-def packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tuple[Launch, Given]:
+def make_packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tuple[Launch, Given]:
     """A launch for packed sequences that begin there, of 5 queries and 7 keys, and what the
     forward kernel's launcher is given for it."""
-    query, key, value, out, lse, options = given(ScoreOptions(0.25, right=0))
+    query, key, value, out, lse, options = make_tensors(ScoreOptions(0.25, right=0))
     rows = (x[:1].transpose(1, 2)[0].contiguous() for x in (query, key, value))
     of_rows = [*rows, torch.empty(5, 4, 16)]
     begins = [torch.tensor(x, dtype=torch.int32) for x in (sums_q, sums_k)]
@@ -198,9 +198,9 @@ def packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tuple[La
 
 
 def test_packed_sequences_meet_the_hypotheses() -> None:
-    launch, tensors = packed([1, 3, 3, 5], [0, 0, 4, 7])
+    launch, tensors = make_packed([1, 3, 3, 5], [0, 0, 4, 7])
     assert unmet(launch, *tensors) == []
-    assert forward_launches.said(launch, tensors) == "proved: PackedCausalEnd"
+    assert forward_launches.facts_of(launch, tensors) == "proved: PackedCausalEnd"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_packed_sequences_meet_the_hypotheses() -> None:
 def test_other_prefix_sums_are_named(
     sums_q: list[int], sums_k: list[int], max_q_len: int, name: str
 ) -> None:
-    launch, tensors = packed(sums_q, sums_k, max_q_len)
+    launch, tensors = make_packed(sums_q, sums_k, max_q_len)
     assert names(launch, tensors, of_tensors=True) == {name}
     wrong = replace(launch, arguments={**launch.arguments, "stride_yb": 2})
     assert "keys" in {one.name for one in unmet(wrong, *tensors) if not one.of_tensors}
@@ -234,12 +234,12 @@ def test_other_prefix_sums_are_named(
 )
 def test_mutants_of_the_launcher_are_named(mutant: str, name: str) -> None:
     """No proof fails for them: the kernel's text is the same."""
-    tensors = given(ScoreOptions(0.375, right=0, shift=1))
+    tensors = make_tensors(ScoreOptions(0.375, right=0, shift=1))
     with mutated_module(MUTANTS[mutant]) as module:
-        launch = launched(tensors, module.launch)
+        launch = make_launch(tensors, module.launch)
     assert names(launch, tensors) == {name}
     with pytest.raises(AssertionError, match=f"hypotheses: {name}"):
-        forward_launches.said(launch, tensors)
+        forward_launches.facts_of(launch, tensors)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.name)
@@ -259,25 +259,25 @@ def test_the_text_of_a_launch(text: Any) -> None:
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_a_launch_of_no_proved_text(options: ScoreOptions, found: str) -> None:
-    tensors = given(options)
-    launch = launched(tensors)
+    tensors = make_tensors(options)
+    launch = make_launch(tensors)
     assert unmet(launch, *tensors) == []
     assert text_of(launch) is None
     assert ", ".join(sorted(features(launch))) == found
-    assert forward_launches.said(launch, tensors) == f"no theorem: {found}"
+    assert forward_launches.facts_of(launch, tensors) == f"no theorem: {found}"
 
 
 def test_strides_along_vectors_are_of_another_text() -> None:
-    query, key, value, out, lse, options = given()
+    query, key, value, out, lse, options = make_tensors()
     tensors = (query.mT.contiguous().mT, key, value, out, lse, options)
-    launch = launched(tensors)
+    launch = make_launch(tensors)
     assert unmet(launch, *tensors) == []
     assert text_of(launch) is None
 
 
 def test_every_launch_is_looked_at() -> None:
     before = forward_launches.FOUND.total()
-    query, key, value, _, _, options = given()
+    query, key, value, _, _, options = make_tensors()
     forward.forward(query, key, value, options, block_m=16, block_n=16)
     begins = torch.tensor([0, 2, 5], dtype=torch.int32)
     packed = (x[0].transpose(0, 1)[:5] for x in (query, key, value))

@@ -45,21 +45,21 @@ _ADD = """
 _ARGUMENTS = "%p: !tt.ptr<f32>, %n: i32, %o: !tt.ptr<f32>"
 
 
-def _defined(found: Translation) -> list[str]:
+def _definitions(found: Translation) -> list[str]:
     return [*found.definitions, *found.conditions]
 
 
-def _translated(body: str, arguments: str = _ARGUMENTS) -> Translation:
+def _translate(body: str, arguments: str = _ARGUMENTS) -> Translation:
     return translate(parse(kernel(arguments, body)).kernel, "K", {"BLOCK": 16})
 
 
 def test_each_value_has_a_definition_named_by_its_variable() -> None:
-    found = _translated(_ADD)
+    found = _translate(_ADD)
     assert found.fields["p"] == "Mem (Flt R)"
     assert found.fields["n"] == "Int"
     assert found.fields["BLOCK"] == "Nat"
     binders = "(a : K.Args R) (pid : Int)"
-    assert _defined(found) == [
+    assert _definitions(found) == [
         f"{DEF} K.first {binders} : Int :=\n  pid * (a.BLOCK : Int)",
         f"{DEF} K.rows {binders} : Nat → Int :=\n  fun i => (K.first a pid) + (i : Int)",
         f"{DEF} K.inside {binders} : Nat → Bool :=\n  fun i => decide ((K.rows a pid i) < a.n)",
@@ -90,8 +90,8 @@ def test_each_value_has_a_definition_named_by_its_variable() -> None:
 
 def test_tile_sizes_are_variables() -> None:
     wider = parse(kernel(_ARGUMENTS, _ADD.replace("16", "64"))).kernel
-    found = _translated(_ADD)
-    assert _defined(found) == _defined(translate(wider, "K", {"BLOCK": 64}))
+    found = _translate(_ADD)
+    assert _definitions(found) == _definitions(translate(wider, "K", {"BLOCK": 64}))
     assert found.at({"BLOCK": 64}) == numeric(wider, "K")
     assert found.at({"BLOCK": 32}) != numeric(wider, "K")
 
@@ -110,33 +110,33 @@ def test_another_operation_is_another_text(old: str, new: str) -> None:
     one = "    %one = arith.constant dense<1.000000e+00> : tensor<16xf32>\n"
     text = one + _ADD.replace(one, "")
     assert old in text
-    assert _translated(text.replace(old, new)).definitions != _translated(text).definitions
+    assert _translate(text.replace(old, new)).definitions != _translate(text).definitions
 
 
 def test_names_that_the_text_or_a_proof_has_too() -> None:
     """Of variables with such names, and of one that is named as another's first value would be."""
     for name in ("result", "problem", "store_o", "x_1", "accesses", "Exponents"):
-        found = _translated(_ADD.replace('loc("inside"', f'loc("{name}"'))
-        names = [re.findall(r"def (\S+)", text)[0] for text in _defined(found)]
+        found = _translate(_ADD.replace('loc("inside"', f'loc("{name}"'))
+        names = [re.findall(r"def (\S+)", text)[0] for text in _definitions(found)]
         assert f"K.{name}_" in names
         assert len(set(names)) == len(names) == 12
 
 
 def test_numbers_below_0() -> None:
-    found = _translated(_ADD.replace("1.000000e+00", "-1.000000e+03")).definitions
+    found = _translate(_ADD.replace("1.000000e+00", "-1.000000e+03")).definitions
     (text,) = (one for one in found if "def K.x " in one)
     assert text.endswith("Flt.add (K.x_1 a pid i) (Flt.num (-1000))")
 
 
 def test_a_load_without_a_mask_is_an_access_that_takes_place() -> None:
     bare = _ADD.replace("tt.load %at, %inside, %zero", "tt.load %at")
-    (access,) = (x for x in _translated(bare).definitions if "def K.load_x_1" in x)
+    (access,) = (x for x in _translate(bare).definitions if "def K.load_x_1" in x)
     assert access.endswith("fun i => ⟨true, (K.at a pid i)⟩")
 
 
 def test_divisions_are_listed_with_their_divisors() -> None:
     divided = _ADD.replace("arith.muli %pid, %size", "arith.remsi %pid, %n")
-    found = _translated(divided).conditions[-1]
+    found = _translate(divided).conditions[-1]
     assert "(FitsI32 (K.first a pid)) ∧\n  (a.n ≠ 0) ∧\n  (FitsI32 (Int.tdiv pid a.n)) ∧" in found
 
 
@@ -151,7 +151,7 @@ _RETURN = """
 
 def test_after_a_return_nothing_is_asked_of_programs_that_returned() -> None:
     pid = "    %pid = tt.get_program_id x : i32\n"
-    found = _translated(pid + _RETURN + _ADD.replace(pid, "")).conditions
+    found = _translate(pid + _RETURN + _ADD.replace(pid, "")).conditions
     asked = "((!(K.done a pid)) = true → ∀ i < a.BLOCK, P.p (K.load_x_1 a pid i))"
     assert asked in " ".join("\n".join(found).split())
 
@@ -196,11 +196,11 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, tuple[Function, dict[str, int]]]:
     """By name the texts as Triton compiles them, and their tile sizes."""
-    found = json.loads(_printed(_TTIR))
+    found = json.loads(_output_of(_TTIR))
     return {name: (parse(text).kernel, sizes) for name, (text, sizes) in found.items()}
 
 
-def _printed(code: str) -> str:
+def _output_of(code: str) -> str:
     """What the code prints in a process in which Triton compiles."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     done = subprocess.run(
@@ -218,7 +218,7 @@ def test_all_operations_of_a_text_are_listed(
     kernel, sizes = compiled[name]
     operations = list(_operations(kernel.blocks))
     translated = translate(kernel, name, sizes)
-    definitions = "\n".join(_defined(translated))
+    definitions = "\n".join(_definitions(translated))
     names = Counter(operation.name for operation in operations)
     assert names["tt.load"]
     assert names["math.exp2"]
@@ -259,17 +259,17 @@ def test_every_launch_comes_to_the_text_of_its_class() -> None:
 
 def test_what_has_no_translation_is_refused() -> None:
     with pytest.raises(TtirError, match=r"math\.sin.*has no translation"):
-        _translated(_ADD.replace("arith.addf %x, %one", "math.sin %x"))
+        _translate(_ADD.replace("arith.addf %x, %one", "math.sin %x"))
     with pytest.raises(TtirError, match="p has no translation: it is both loaded from and stored"):
-        _translated(_ADD.replace("tt.splat %o", "tt.splat %p"))
+        _translate(_ADD.replace("tt.splat %o", "tt.splat %p"))
     under = "scf.if %some {\n    tt.store %to, %y, %inside : tensor<16x!tt.ptr<f32>>\n    }"
     some = "    %some = arith.cmpi slt, %pid, %n : i32\n"
     store = "    tt.store %to, %y, %inside : tensor<16x!tt.ptr<f32>>\n"
     with pytest.raises(TtirError, match=r"scf\.if.*has no translation: it has no value"):
-        _translated(_ADD.replace(store, f"{some}    {under}\n"))
+        _translate(_ADD.replace(store, f"{some}    {under}\n"))
     for literal in ("1.500000e+00", "0x7F800000"):
         with pytest.raises(TtirError, match="stands for no number"):
-            _translated(_ADD.replace("1.000000e+00", literal))
+            _translate(_ADD.replace("1.000000e+00", literal))
     with pytest.raises(TtirError, match="tile sizes must differ"):
         translate(parse(kernel(_ARGUMENTS, _ADD)).kernel, "K", {"A": 16, "B": 16})
 
@@ -296,11 +296,11 @@ _SUM = """
 def test_a_reduction_is_a_sum_of_all_elements_or_refused(old: str, new: str) -> None:
     store = "    tt.store"
     stored = _ADD.replace(store, _SUM + store).replace("%to, %y,", "%to, %all,")
-    (text,) = (one for one in _translated(stored).definitions if "def K.sum " in one)
+    (text,) = (one for one in _translate(stored).definitions if "def K.sum " in one)
     assert text.endswith("Flt.sum a.BLOCK fun n => (K.x a pid n)")
     assert old in stored
     with pytest.raises(TtirError, match=r"%sum = tt\.reduce .* has no translation"):
-        _translated(stored.replace(old, new))
+        _translate(stored.replace(old, new))
 
 
 def test_an_address_that_is_chosen_is_refused() -> None:
@@ -308,7 +308,7 @@ def test_an_address_that_is_chosen_is_refused() -> None:
     %else = arith.select %inside, %to, %at : tensor<16xi1>, tensor<16x!tt.ptr<f32>>
     tt.store %else,"""
     with pytest.raises(TtirError, match="no translation: its pointer is no argument with offsets"):
-        _translated(_ADD.replace("    tt.store %to,", chosen))
+        _translate(_ADD.replace("    tt.store %to,", chosen))
 
 
 # The text that docs/kernel.md shows a part of.
@@ -324,21 +324,21 @@ def test_the_chapter_shows_what_triton_prints() -> None:
     page = (ROOT / "docs" / "kernel.md").read_text("utf-8")
     assert " and ".join(texts.COMPARED) in page
     (shown,) = re.findall(r"```mlir\n(.*?)\n```", page, re.DOTALL)
-    text = _printed(_TEXT)
+    text = _output_of(_TEXT)
     if not text.strip():
         pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
     printed = [_LOCATION.sub("", line).strip() for line in text.splitlines()]
     lines = shown.splitlines()
     windows = [printed[n : n + len(lines)] for n in range(len(printed))]
-    assert _numbered(lines) in map(_numbered, windows)
+    assert _renumber(lines) in map(_renumber, windows)
 
 
-def _numbered(lines: list[str]) -> str:
+def _renumber(lines: list[str]) -> str:
     """Triton numbers the values of a name through the whole text; here each has its place among the
     values of these lines."""
     seen: dict[str, int] = {}
 
-    def placed(value: re.Match[str]) -> str:
+    def place(value: re.Match[str]) -> str:
         return f"%{value[1]}:{seen.setdefault(value[0], len(seen))}"
 
-    return re.sub(r"%([a-z]\w*?)(?:_\d+)?\b", placed, "\n".join(lines))
+    return re.sub(r"%([a-z]\w*?)(?:_\d+)?\b", place, "\n".join(lines))

@@ -159,7 +159,7 @@ def test_what_a_masked_load_leaves_open() -> None:
     text = kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%c1"))
     with pytest.raises(Violation, match="read and written"):
         run(text, memory, given, at, 0, 0)
-    with pytest.raises(CannotTell, match="what a masked load left open"):
+    with pytest.raises(CannotTell, match="a value that a masked load left open"):
         run(text, memory, given, at, 1, 0)
     # Times 0 it is 0; a region that gives nothing ends without a word.
     run(kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%zero")), memory, given, at, 1, 0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from compiled_tests import NEEDS_COMPILER
 from lean_copies import ROOT, Copy, copy
-from ttir_cases import MUTANTS, planted
+from ttir_cases import MUTANTS, plant
 
 from bridge.conformance.mutants.planting import Mutant
 from bridge.ttir import texts
@@ -95,7 +95,7 @@ QUICK_MUTANT = "packed-alignment-one-off"
 _AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .+ =\s.+\n", re.DOTALL)
 
 
-def changed() -> dict[str, str]:
+def changes() -> dict[str, str]:
     """By path, the texts that are now others than the committed."""
     wanted = texts.texts()
     return {path: wanted[path] for path in texts.differing(ROOT, wanted)}
@@ -108,7 +108,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
 
 
 def test_the_committed_texts_are_what_triton_compiles() -> None:
-    assert changed() == {}
+    assert changes() == {}
 
 
 def _quick(chosen: str, names: set[str]) -> list[object]:
@@ -121,8 +121,8 @@ def _quick(chosen: str, names: set[str]) -> list[object]:
 @pytest.mark.lean
 @pytest.mark.parametrize("name", _quick(QUICK_MUTANT, FAILING))
 def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
-    with planted(MUTANTS[name]):
-        found = changed()
+    with plant(MUTANTS[name]):
+        found = changes()
     assert found
     built = lean.build(found, all_of_them=False)
     assert not built.ok
@@ -137,8 +137,8 @@ def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
 @pytest.mark.lean
 @pytest.mark.parametrize("name", _quick(QUICK, set(HARMLESS)))
 def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
-    with planted(HARMLESS[name]):
-        found = changed()
+    with plant(HARMLESS[name]):
+        found = changes()
         for text in texts.TEXTS:
             # With the tiles of the launcher.
             launch = text.launch()
@@ -154,15 +154,15 @@ def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(UNSEEN))
 def test_what_is_no_part_of_a_text_changes_none(name: str) -> None:
-    with planted(MUTANTS[name]):
-        assert changed() == {}
+    with plant(MUTANTS[name]):
+        assert changes() == {}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_lean_is_refused(name: str) -> None:
-    with planted(MUTANTS[name]), pytest.raises(TtirError, match="has no translation"):
-        changed()
+    with plant(MUTANTS[name]), pytest.raises(TtirError, match="has no translation"):
+        changes()
 
 
 @pytest.mark.parametrize(

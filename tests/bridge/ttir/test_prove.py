@@ -62,7 +62,7 @@ def faulty() -> Iterator[Foreign]:
         yield process
 
 
-def edited(
+def edit(
     folder: Path, old: str, new: str, *, file: Path = FUSED, kernel: str = "attention_forward"
 ) -> str:
     """The kernel of a copy of the file with this edit."""
@@ -124,7 +124,7 @@ class TestFused:
         ],
     )
     def test_faults(self, tmp_path: Path, old: str, new: str, length: int) -> None:
-        with Foreign(edited(tmp_path, old, new)) as process:
+        with Foreign(edit(tmp_path, old, new)) as process:
             found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
         assert found.word == "WRONG"
         assert found.finding is not None
@@ -133,7 +133,7 @@ class TestFused:
     @pytest.mark.thorough
     def test_computed_by_pytorch(self, tmp_path: Path) -> None:
         old, new = "    return out, lse\n", "    return torch.sin(out)\n"
-        with Foreign(edited(tmp_path, old, new)) as process:
+        with Foreign(edit(tmp_path, old, new)) as process:
             found = verdict(process, (square(16),))
         assert found.word == "CANNOT TELL"
         assert found.finding is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from test_prove import FUSED, ROOT, edited, request, square, verdict
+from test_prove import FUSED, ROOT, edit, request, square, verdict
 
 from bridge.prove import prove as prove_command
 from bridge.proving.foreign import Foreign, Refused
@@ -100,7 +100,7 @@ _FOUND_IN = {
     ],
 )
 def test_mutants(tmp_path: Path, mutant: str) -> None:
-    name = edited(tmp_path, *_MUTANTS[mutant], file=FILE, kernel="Attention")
+    name = edit(tmp_path, *_MUTANTS[mutant], file=FILE, kernel="Attention")
     with Foreign(name) as process:
         found = verdict(process, (square(20, window=_CAUSAL),), backward=True)
     assert found.word == "WRONG"

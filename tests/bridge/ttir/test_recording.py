@@ -20,7 +20,7 @@ def test_integers_are_known_on_the_host() -> None:
         table[1, 2:].fill_(5)
         table[0] += torch.arange(4, device="cuda")
         repeated = torch.repeat_interleave(torch.arange(2).cuda(), lengths)
-        sent = {storage.number: storage for storage in recording.sent()}
+        sent = {storage.number: storage for storage in recording.storages_to_send()}
         assert sent[recording.view(table).storage].detail == [0, 1, 2, 3, 0, 0, 5, 5]
         assert sent[recording.view(repeated).storage].detail == [0, 0, 0, 1, 1, 1, 1]
         # What a view has is its storage's.
@@ -34,7 +34,7 @@ def test_numbers_that_no_one_knows_are_not_told() -> None:
         for tensor in (x > 0, drawn, torch.zeros(3, dtype=torch.int32, device="cuda") + drawn):
             with pytest.raises(RuntimeError, match="meta tensor"):
                 tensor.tolist()
-        origins = [storage.origin for storage in recording.sent()]
+        origins = [storage.origin for storage in recording.storages_to_send()]
         assert origins[:3] == ["empty", "computed", "computed"]
 
 
@@ -43,13 +43,15 @@ def test_an_integer_that_changes_after_a_kernel_was_told_of_it_is_not_known() ->
         lengths = torch.tensor([3, 4], device="cuda")
         recording.integers.told.add(lengths.untyped_storage()._cdata)
         lengths.add_(1)
-        (storage,) = [s for s in recording.sent() if s.number == recording.view(lengths).storage]
+        (storage,) = [
+            s for s in recording.storages_to_send() if s.number == recording.view(lengths).storage
+        ]
         assert storage.origin == "computed"
 
 
 def test_operations_on_floats_are_recorded_in_their_order() -> None:
     with Recording(90) as recording:
-        x = recording.given("query", [2, 3], [3, 1], torch.float32)
+        x = recording.make_argument("query", [2, 3], [3, 1], torch.float32)
         y = torch.empty_like(x)
         y.copy_(x * 2.0)
         total = (x * y).sum(-1)
@@ -67,5 +69,7 @@ def test_operations_on_floats_are_recorded_in_their_order() -> None:
         assert isinstance(filled, Computed)
         assert filled.to.offset == 1
         sines = torch.sin(x)
-        (storage,) = [s for s in recording.sent() if s.number == recording.view(sines).storage]
+        (storage,) = [
+            s for s in recording.storages_to_send() if s.number == recording.view(sines).storage
+        ]
         assert (storage.origin, storage.detail) == ("computed", "aten.sin")

@@ -21,7 +21,7 @@ _TEXT = """
 _ARGUMENTS = "%p: !tt.ptr<i32>, %n: i32"
 
 
-def _translated(name: str, body: str, arguments: str = _ARGUMENTS) -> Translation:
+def _translate(name: str, body: str, arguments: str = _ARGUMENTS) -> Translation:
     """Without the conditions."""
     return replace(translate(parse(kernel(arguments, body)).kernel, name, {}), conditions=[])
 
@@ -32,7 +32,7 @@ def _names(definitions: list[str]) -> list[str]:
 
 def test_a_text_has_the_definitions_that_no_earlier_one_has() -> None:
     other = _TEXT.replace("arith.addi %x1, %n", "arith.subi %x1, %n")
-    first, second = share([_translated("A", _TEXT), _translated("B", other)])
+    first, second = share([_translate("A", _TEXT), _translate("B", other)])
     assert _names(first.definitions) == ["A.x_1", "A.x", "A.y", "A.store_p"]
     assert first.uses == []
     assert _names(second.definitions) == ["B.y", "B.store_p"]
@@ -43,7 +43,7 @@ def test_a_text_has_the_definitions_that_no_earlier_one_has() -> None:
 
 
 def test_what_is_stored_is_every_texts_own() -> None:
-    _, second = share([_translated("A", _TEXT), _translated("B", _TEXT)])
+    _, second = share([_translate("A", _TEXT), _translate("B", _TEXT)])
     assert _names(second.definitions) == ["B.store_p"]
     assert "(A.y a pid)" in second.definitions[0]
 
@@ -51,13 +51,13 @@ def test_what_is_stored_is_every_texts_own() -> None:
 def test_an_equal_text_of_other_values_is_not_shared() -> None:
     """B's y reads as A's does, but of another x."""
     other = _TEXT.replace("arith.muli", "arith.subi")
-    _, second = share([_translated("A", _TEXT), _translated("B", other)])
+    _, second = share([_translate("A", _TEXT), _translate("B", other)])
     assert _names(second.definitions) == ["B.x", "B.y", "B.store_p"]
 
 
 def test_other_names_of_the_same_values_are_shared() -> None:
     other = _TEXT.replace('loc("x"', 'loc("z"')
-    _, second = share([_translated("A", _TEXT), _translated("B", other)])
+    _, second = share([_translate("A", _TEXT), _translate("B", other)])
     assert _names(second.definitions) == ["B.store_p"]
 
 
@@ -70,13 +70,13 @@ def test_conditions_are_every_texts_own() -> None:
 
 
 def test_pointers_are_those_of_all_texts_in_the_kernels_order() -> None:
-    more = _translated("B", _TEXT, "%p: !tt.ptr<i32>, %m: !tt.ptr<i32>, %n: i32")
-    texts = [_translated("A", _TEXT), more]
+    more = _translate("B", _TEXT, "%p: !tt.ptr<i32>, %m: !tt.ptr<i32>, %n: i32")
+    texts = [_translate("A", _TEXT), more]
     assert pointers_of(texts, ["m", "p", "n", "unused"]) == ["m", "p"]
 
 
 def test_arguments_are_those_of_all_texts_in_the_kernels_order() -> None:
-    more = _translated("B", _TEXT, "%p: !tt.ptr<i32>, %m: i32, %n: i32")
-    fields = fields_of([_translated("A", _TEXT), more], ["p", "m", "n", "unused"])
+    more = _translate("B", _TEXT, "%p: !tt.ptr<i32>, %m: i32, %n: i32")
+    fields = fields_of([_translate("A", _TEXT), more], ["p", "m", "n", "unused"])
     assert list(fields) == ["p", "m", "n", "ln2", "log2e", "ln"]
     assert fields["p"] == "Mem Int"

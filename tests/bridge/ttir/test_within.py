@@ -37,7 +37,7 @@ def _launch(
     )  # fmt: skip
 
 
-def _packed(
+def _launch_packed(
     q_len: int,
     kv_len: int,
     options: ScoreOptions,
@@ -98,7 +98,7 @@ def test_launches_for_packed_sequences_are_within_the_bounds(
     max_q_len: int | None,
 ) -> None:
     options = ScoreOptions(0.5, left=left, right=right, shift=shift)
-    launch = _packed(q_len, kv_len, options, bottom_right=bottom_right, max_q_len=max_q_len)
+    launch = _launch_packed(q_len, kv_len, options, bottom_right=bottom_right, max_q_len=max_q_len)
     assert beyond(launch) == []
 
 
@@ -106,7 +106,7 @@ def test_launches_for_packed_sequences_are_within_the_bounds(
 def test_the_widest_windows_of_packed_sequences_are_within_the_bounds(bottom_right: bool) -> None:
     n = _LONGEST
     more = n if bottom_right else 0
-    launch = _packed(
+    launch = _launch_packed(
         n, n, ScoreOptions(0.5, left=n - 2 + more, right=n - 2 + more), bottom_right=bottom_right
     )
     assert beyond(launch) == []
@@ -135,7 +135,7 @@ def test_the_widest_windows_of_packed_sequences_are_within_the_bounds(bottom_rig
     ],
 )
 def test_what_is_beyond_is_named(name: str, changes: dict[str, int]) -> None:
-    launch = _packed(100, 100, ScoreOptions(0.5))
+    launch = _launch_packed(100, 100, ScoreOptions(0.5))
     assert beyond(launch) == []
     wrong = replace(
         launch,

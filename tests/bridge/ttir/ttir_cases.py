@@ -138,7 +138,7 @@ SHAPES = {
 
 
 @contextmanager
-def planted(edit: Mutant | None) -> Iterator[None]:
+def plant(edit: Mutant | None) -> Iterator[None]:
     """For so long what `bridge.ttir` launches of the forward kernel is that of a copy of `pyimpl`
     with this edit; None: none."""
     if edit is None:
@@ -159,7 +159,7 @@ def planted(edit: Mutant | None) -> Iterator[None]:
         yield
 
 
-def said(level: Level, shape: str) -> str:
+def comparison_of(level: Level, shape: str) -> str:
     """What the comparison of the forward kernel says."""
     try:
         return "equal" if forward(SHAPES[shape], level).equal else "wrong"

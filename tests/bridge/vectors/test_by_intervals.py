@@ -20,7 +20,7 @@ _SMALL = 40
 
 
 @functools.cache
-def shared() -> list[AttentionVector]:
+def shared_vectors() -> list[AttentionVector]:
     """The vectors of the files that fresh ones are like."""
     return [
         vector
@@ -31,7 +31,7 @@ def shared() -> list[AttentionVector]:
 
 
 def test_the_bounds_are_lean_s_bit_by_bit() -> None:
-    small = [v for v in shared() if v.q_len * v.kv_len <= _SMALL]
+    small = [v for v in shared_vectors() if v.q_len * v.kv_len <= _SMALL]
     assert len(small) > 50
     assert {name for v in small for name in v.options} == {"softcap", "alibi", "bias", "sink"}
     assert {v.scale is None for v in small} == {True, False}
@@ -40,17 +40,17 @@ def test_the_bounds_are_lean_s_bit_by_bit() -> None:
 
 @pytest.mark.thorough
 def test_the_bounds_of_all_are() -> None:
-    assert [v.id for v in shared() if enclosed_rows(v) != v.expected] == []
+    assert [v.id for v in shared_vectors() if enclosed_rows(v) != v.expected] == []
 
 
 def test_an_option_that_is_left_out_shows() -> None:
     for option in ("softcap", "alibi", "bias", "sink"):
-        vector = next(v for v in shared() if v.options == {option} and v.kv_len > 1)
+        vector = next(v for v in shared_vectors() if v.options == {option} and v.kv_len > 1)
         assert enclosed_rows(replace(vector, **{option: None})) != vector.expected
 
 
 def test_what_has_no_bounds_is_refused() -> None:
-    vector = next(v for v in shared() if v.id == "default-scale-000")
+    vector = next(v for v in shared_vectors() if v.id == "default-scale-000")
     one = {"q_len": 1, "kv_len": 1, "head_dim": 1, "value_dim": 1, "mask": Mask("none")}
     far = replace(vector, **one, q=((1,),), k=((1,),), v=((1,),), scale=-400)
     with pytest.raises(NoBoundsError, match="the precision does not suffice"):

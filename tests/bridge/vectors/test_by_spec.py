@@ -27,7 +27,7 @@ _UNIT = 1 << 16
 
 
 @functools.cache
-def shared() -> list[AttentionVector]:
+def shared_vectors() -> list[AttentionVector]:
     """The vectors of the files that fresh ones are like: exact, and without a sink."""
     return [
         vector
@@ -41,7 +41,7 @@ def shared() -> list[AttentionVector]:
 def in_files() -> dict[str, Any]:
     """What Lean has written as the expected results, by the ids of the vectors."""
     found = {}
-    for name in {vector.family for vector in shared()}:
+    for name in {vector.family for vector in shared_vectors()}:
         document = json.loads((default_directory() / f"{name}.json").read_text("utf-8"))
         found.update({entry["id"]: entry["expected"] for entry in document["vectors"]})
     return found
@@ -91,13 +91,15 @@ def smaller(row: Row) -> Row:
 
 def test_integers_give_what_lean_gives() -> None:
     """Of every vector of the files: string by string, and so bit by bit what is judged by."""
-    assert len(shared()) > 600
-    wrong = [v.id for v in shared() if not as_lean_has_it(v, by_integers(v))]
+    assert len(shared_vectors()) > 600
+    wrong = [v.id for v in shared_vectors() if not as_lean_has_it(v, by_integers(v))]
     assert wrong == []
 
 
 def test_the_translation_gives_what_lean_gives() -> None:
-    small = [v for v in shared() if v.q_len * v.kv_len * (v.head_dim + v.value_dim) <= _SMALL]
+    small = [
+        v for v in shared_vectors() if v.q_len * v.kv_len * (v.head_dim + v.value_dim) <= _SMALL
+    ]
     assert len({v.mask.kind for v in small}) == 8
     wrong = [v.id for v in small if not as_lean_has_it(v, attention_rows(v))]
     assert wrong == []
@@ -112,7 +114,7 @@ def test_grouped_heads_by_the_translation_are_what_lean_gives() -> None:
 
 
 def test_what_is_judged_by_is_the_same_bit_by_bit() -> None:
-    vector = next(v for v in shared() if v.id == "small-random-004")
+    vector = next(v for v in shared_vectors() if v.id == "small-random-004")
     again = exactly(replace(vector, expected=attention_rows(vector)))
     for name in ("out", "out_low", "lse", "lse_low", "uncertainty"):
         mine, leans = getattr(again, name), getattr(exactly(vector), name)
@@ -144,10 +146,12 @@ def problems(draw: st.DrawFn) -> tuple[Integers, Integers, Integers, int, Any]:
 def test_integers_translation_and_definition_agree(problem: Any) -> None:
     q, k, v, scale, seen = problem
     vector = replace(
-        shared()[0],
+        shared_vectors()[0],
         q_len=len(q), kv_len=len(k), head_dim=q.shape[1], value_dim=v.shape[1], scale=scale,
         **{name: tuple(map(tuple, x.tolist())) for name, x in (("q", q), ("k", k), ("v", v))},
-        mask=replace(shared()[0].mask, kind="boolean", rows=tuple(map(tuple, seen.tolist()))),
+        mask=replace(
+            shared_vectors()[0].mask, kind="boolean", rows=tuple(map(tuple, seen.tolist()))
+        ),
         expected=(),
     )  # fmt: skip
     rows = integer_rows(q, k, v, scale, seen)
@@ -156,7 +160,7 @@ def test_integers_translation_and_definition_agree(problem: Any) -> None:
 
 
 def test_a_wrong_number_is_seen() -> None:
-    vector = shared()[0]
+    vector = shared_vectors()[0]
     row = vector.expected[0]
     assert isinstance(row, Row)
     off = replace(row, numerators=(row.numerators[0] + 1, *row.numerators[1:]))
@@ -172,6 +176,6 @@ def test_numbers_that_int64_might_not_hold_are_refused() -> None:
 
 
 def test_the_translation_refuses_what_the_exact_model_lacks() -> None:
-    vector = replace(shared()[0], sink=1)
+    vector = replace(shared_vectors()[0], sink=1)
     with pytest.raises(ValueError, match="a scale and a mask alone"):
         attention_rows(vector)

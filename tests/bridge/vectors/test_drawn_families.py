@@ -18,19 +18,19 @@ OPTIONS = ("scale", "softcap", "alibi", "bias", "sink")
 KINDS = {"none", "window", "key-length", "key-padding", "document", "boolean"}
 
 
-def seen(vector: AttentionVector) -> list[int]:
+def count_visible(vector: AttentionVector) -> list[int]:
     """By query, how many keys it sees."""
     return [len(visible_keys(vector, i)) for i in range(vector.q_len)]
 
 
 def test_a_query_sees_nothing_in_each_vector_for_that() -> None:
-    assert all(0 in seen(vector) for vector in family("fully-masked").vectors)
+    assert all(0 in count_visible(vector) for vector in family("fully-masked").vectors)
 
 
 def test_holes_leave_each_query_a_key_and_hide_one() -> None:
     for vector in family("masked-holes").vectors:
-        assert min(seen(vector)) > 0, vector.id
-        assert sum(seen(vector)) < vector.q_len * vector.kv_len, vector.id
+        assert min(count_visible(vector)) > 0, vector.id
+        assert sum(count_visible(vector)) < vector.q_len * vector.kv_len, vector.id
 
 
 def test_sequences_without_queries_and_without_keys_are_among_them() -> None:

@@ -66,7 +66,7 @@ def in_file(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def exported(folder: Path, name: str) -> list[dict[str, Any]]:
+def export_lines(folder: Path, name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_text("utf-8"))[
         "vectors"
     ]
@@ -75,7 +75,7 @@ def exported(folder: Path, name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_are_exact_in_every_format(folder: Path, name: str) -> None:
-    for given, made in zip(in_file(name), exported(folder, name), strict=True):
+    for given, made in zip(in_file(name), export_lines(folder, name), strict=True):
         for field in ("q", "k", "v", "prefix_k", "suffix_v", "bias", "softcap"):
             if field not in given:
                 continue
@@ -92,7 +92,7 @@ def test_inputs_are_exact_in_every_format(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tile-bounds", "cache-edits")])
 def test_results_are_sums_of_two(folder: Path, name: str) -> None:
     family = load_file(default_directory() / f"{name}.json")
-    for vector, made in zip(family.vectors, exported(folder, name), strict=True):
+    for vector, made in zip(family.vectors, export_lines(folder, name), strict=True):
         if name == "merge":
             state = vector.expected  # type: ignore[attr-defined]
             (l,), (low,) = (numbers(made["expected"]["l"], n) for n in ("float64", "float64_low"))
@@ -120,7 +120,7 @@ def test_rates_are_exact_and_tangents_sums_of_two(tmp_path: Path) -> None:
     for name in names:
         family = load_file(default_directory() / f"{name}.json")
         for given, vector, made in zip(
-            in_file(name), family.vectors, exported(tmp_path, name), strict=True
+            in_file(name), family.vectors, export_lines(tmp_path, name), strict=True
         ):
             assert isinstance(vector, TangentVector)
             for field in (field for field in given if field.startswith("tangent_")):
@@ -157,7 +157,7 @@ def parameters(data: Any) -> Iterator[Any]:
 def test_parameters_are_exact_and_their_results_sums_of_two(folder: Path, name: str) -> None:
     family = load_file(default_directory() / f"{name}.json")
     for given, vector, made in zip(
-        in_file(name), family.vectors, exported(folder, name), strict=True
+        in_file(name), family.vectors, export_lines(folder, name), strict=True
     ):
         count = 0
         for place, wanted in parameters({k: given[k] for k in ("x", "parameters") if k in given}):
@@ -188,7 +188,7 @@ def attentions(vector: Any) -> Any:
 
 def test_states_and_factors_are_natural(folder: Path) -> None:
     family = load_file(default_directory() / "cache-edits.json")
-    for vector, made in zip(family.vectors, exported(folder, "cache-edits"), strict=True):
+    for vector, made in zip(family.vectors, export_lines(folder, "cache-edits"), strict=True):
         assert isinstance(vector, CacheVector)
         ms = [-math.inf if s.m is None else s.m * math.log(2) for s in vector.expected]
         for got, low, want in zip(
@@ -219,7 +219,9 @@ def test_what_is_not_exact_in_a_format_is_absent() -> None:
 
 def test_masks_are_what_they_mean(folder: Path) -> None:
     for vector, made in zip(
-        load_file(default_directory() / "bias.json").vectors, exported(folder, "bias"), strict=True
+        load_file(default_directory() / "bias.json").vectors,
+        export_lines(folder, "bias"),
+        strict=True,
     ):
         seen = made["visible"]
         assert [[c == "1" for c in row] for row in seen] == [

@@ -29,18 +29,18 @@ NAMES = (
 
 
 @cache
-def committed(name: str) -> bytes:
+def read_committed(name: str) -> bytes:
     return (default_directory() / f"{name}.json").read_bytes()
 
 
 def document(name: str, n: int = 2) -> Document:
     """A committed family with its vector `n` alone."""
-    loaded: Document = json.loads(committed(name))
+    loaded: Document = json.loads(read_committed(name))
     loaded["vectors"] = loaded["vectors"][n : n + 1]
     return loaded
 
 
-def refused(read: Callable[[], object]) -> str:
+def refusal(read: Callable[[], object]) -> str:
     """The sentence with which reading ends; checked to be one."""
     with pytest.raises(VectorError) as caught:
         read()
@@ -64,7 +64,7 @@ def in_order(read: Callable[[], object]) -> None:
 
 TEXTS = {
     "nothing": (b"", "is not JSON"),
-    "half a file": (committed("merge")[:3000], "is not JSON"),
+    "half a file": (read_committed("merge")[:3000], "is not JSON"),
     "NaN": (b'{"format": NaN}', "has the number NaN, but numbers here are strings or small"),
     "infinity": (b"[-Infinity]", "has the number -Infinity"),
     "a float": (b"[1.5]", "has the number 1.5"),
@@ -89,7 +89,7 @@ def test_bytes_that_are_no_vector_file(name: str, tmp_path: Path) -> None:
     content, reason = TEXTS[name]
     path = tmp_path / "merge.json"
     path.write_bytes(content)
-    assert refused(lambda: load_file(path)).startswith(f"merge.json: {reason}")
+    assert refusal(lambda: load_file(path)).startswith(f"merge.json: {reason}")
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "endless.json").symlink_to("/dev/zero")
     (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
-    assert "cannot be read: Is a directory" in refused(lambda: load_file(tmp_path / "folder.json"))
+    assert "cannot be read: Is a directory" in refusal(lambda: load_file(tmp_path / "folder.json"))
     for name in ("pipe", "endless"):
-        sentence = refused(lambda name=name: load_file(tmp_path / f"{name}.json"))
+        sentence = refusal(lambda name=name: load_file(tmp_path / f"{name}.json"))
         assert sentence == f"{name}.json: is not a regular file."
-    assert "cannot be read: Too many levels" in refused(lambda: load_file(tmp_path / "round.json"))
-    assert "cannot be read: No such file" in refused(lambda: load_file(tmp_path / "none.json"))
+    assert "cannot be read: Too many levels" in refusal(lambda: load_file(tmp_path / "round.json"))
+    assert "cannot be read: No such file" in refusal(lambda: load_file(tmp_path / "none.json"))
 
 
 def test_a_link_to_a_vector_file_is_read(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_link_to_a_vector_file_is_read(tmp_path: Path) -> None:
     assert load_file(tmp_path / "merge.json").name == "merge"
 
 
-def changed(name: str, **fields: Any) -> Document:
+def change(name: str, **fields: Any) -> Document:
     loaded = document(name)
     loaded["vectors"][0].update(fields)
     return loaded
@@ -125,18 +125,18 @@ ONE = {"head_dim": 1, "value_dim": 1, "scale": "1"}
 TALL = [["0"]] * 4096
 
 
-def masked(rows: int) -> Document:
+def mask_rows(rows: int) -> Document:
     nothing = {"max": None, "denominator": "0", "output": {"denominator": "1", "numerators": ["0"]}}
     mask = {"kind": "boolean", "rows": ["0" * 4096] * rows}
-    return changed(
+    return change(
         "window", **ONE, q_len=rows, kv_len=4096, q=[["0"]] * rows, k=TALL, v=TALL, mask=mask,
         expected=[nothing] * rows,
     )  # fmt: skip
 
 
-def doubled(levels: int) -> Any:
+def double(levels: int) -> Any:
     """A tree whose 2^levels leaves are all block 0."""
-    return [doubled(levels - 1)] * 2 if levels else 0
+    return [double(levels - 1)] * 2 if levels else 0
 
 
 ONE_BY_ONE = {"weight": [["0"]], "bias": ["0"]}
@@ -154,11 +154,11 @@ DECODER = {
 # Small files that come to much.
 BOMBS: dict[str, tuple[Document, str]] = {
     "a power with a long exponent": (
-        changed("log-sum-exp", value_dim=1, expected=[row(log2_sum_exp="9" * 4000)] * 2),
+        change("log-sum-exp", value_dim=1, expected=[row(log2_sum_exp="9" * 4000)] * 2),
         "beyond 65536, of which weights would be too long.",
     ),
     "denominators without a common factor": (
-        changed(
+        change(
             "merge", value_dim=1000,
             blocks=[[{"score": "0", "value": ["1"] * 1000}]] * 4,
             expected={"m": "0", "l": "1", "o": [f"1/{10**1900 + 2 * i + 1}" for i in range(1000)]},
@@ -166,11 +166,11 @@ BOMBS: dict[str, tuple[Document, str]] = {
         "is no sum of powers of 2.",
     ),
     "a score with a long weight": (
-        changed("cache-edits", keys=[{"score": str(2**100), "value": ["0", "0"]}]),
+        change("cache-edits", keys=[{"score": str(2**100), "value": ["0", "0"]}]),
         "field keys[0].score: 1267650600228229401496703205376 is beyond 65536",
     ),
     "one page many times": (
-        changed(
+        change(
             "paged", **(ONE | {"value_dim": 256}), page_size=4096, num_pages=1, k=[TALL],
             v=[[["1"] * 256] * 4096], q=[["0"]] * 32, tables=[[0]] * 32, lengths=[4096] * 32,
             expected=[row()] * 32,
@@ -178,57 +178,57 @@ BOMBS: dict[str, tuple[Document, str]] = {
         "comes to more than 4194304 products",
     ),
     "a prefix for many": (
-        changed(
+        change(
             "cascade", **ONE, q=[["0"]] * 1024, prefix_k=TALL, prefix_v=TALL,
             suffix_k=[[]] * 1024, suffix_v=[[]] * 1024, expected=[row()] * 1024,
         ),
         "comes to more than 4194304 products",
     ),
     "one block many times": (
-        changed(
+        change(
             "merge", value_dim=1, blocks=[[{"score": "0", "value": ["1"]}] * 2000],
-            tree=doubled(12), expected={"m": "0", "l": "1", "o": ["1"]},
+            tree=double(12), expected={"m": "0", "l": "1", "o": ["1"]},
         ),
         "comes to more than 4194304 products",
     ),
-    "many pairs": (masked(1024), "comes to more than 4194304 products"),
+    "many pairs": (mask_rows(1024), "comes to more than 4194304 products"),
     "many edits": (
-        changed(
+        change(
             "cache-edits", value_dim=1, keys=[{"score": "0", "value": ["1"]}] * 4096,
             edits=[{"kind": "append", "score": "0", "value": ["1"]}] * 1024,
         ),
         "comes to more than 4194304 products",
     ),
     "many tiles": (
-        changed("tile-bounds", q_len=4096, kv_len=4096, block_m=1, block_n=1),
+        change("tile-bounds", q_len=4096, kv_len=4096, block_m=1, block_n=1),
         "comes to more than 4194304 products",
     ),
     "many rows through a wide map": (
-        changed("linear", x=[["0"] * 64] * 2048, parameters=LINEAR),
+        change("linear", x=[["0"] * 64] * 2048, parameters=LINEAR),
         "comes to more than 4194304 products of a number and a parameter",
     ),
     "many rows that attend to each other": (
-        changed("multi-head-layer", x=[["0"]] * 4096, num_heads=1, parameters=HEADS),
+        change("multi-head-layer", x=[["0"]] * 4096, num_heads=1, parameters=HEADS),
         "comes to more than 4194304 products of a number and a parameter",
     ),
     "many targets": (
-        changed(
+        change(
             "decoder-layer", x=[["0"]] * 4096, context=[["0"]], num_heads=1,
             parameters=[DECODER],
         ),
         "comes to more than 4194304 products of a number and a parameter",
     ),
-    "a size that is a float": (changed("window", q_len=1.0), "has the number 1.0"),
-    "a size that is true": (changed("window", q_len=True), "field q_len: true is not an integer"),
-    "a name that is long": (changed("window", **{"x" * 10**6: 1}), "…: is not known."),
-    "an id that is no line": (changed("window", id="window-\n1"), "window-\\n1: field id: "),
+    "a size that is a float": (change("window", q_len=1.0), "has the number 1.0"),
+    "a size that is true": (change("window", q_len=True), "field q_len: true is not an integer"),
+    "a name that is long": (change("window", **{"x" * 10**6: 1}), "…: is not known."),
+    "an id that is no line": (change("window", id="window-\n1"), "window-\\n1: field id: "),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_small_files_that_come_to_much(name: str) -> None:
     bomb, reason = BOMBS[name]
-    assert reason in refused(lambda: family_of(bomb, f"{bomb['family']}.json"))
+    assert reason in refusal(lambda: family_of(bomb, f"{bomb['family']}.json"))
 
 
 settings_here = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -238,7 +238,7 @@ settings_here = settings(max_examples=60, deadline=None, suppress_health_check=l
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_damaged_bytes(name: str, data: st.DataObject, tmp_path_factory: Any) -> None:
     """Cut short, with bytes changed, or with a piece of it twice."""
-    content = bytearray(committed(name))
+    content = bytearray(read_committed(name))
     start = data.draw(st.integers(0, len(content) - 1))
     how = data.draw(st.sampled_from(["cut", "replace", "insert", "repeat"]))
     if how == "cut":
@@ -303,7 +303,7 @@ def test_any_value_replaced_removed_or_doubled(name: str, data: st.DataObject) -
 def test_any_bytes_are_refused(content: bytes, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("bytes") / "merge.json"
     path.write_bytes(content)
-    refused(lambda: load_file(path))
+    refusal(lambda: load_file(path))
 
 
 JSON = st.recursive(
@@ -316,12 +316,12 @@ JSON = st.recursive(
 @settings_here
 @given(content=JSON)
 def test_any_json_is_refused(content: Any) -> None:
-    refused(lambda: family_of(content, "merge.json"))
-    refused(lambda: family_of(document("merge") | {"vectors": [content]}, "merge.json"))
+    refusal(lambda: family_of(content, "merge.json"))
+    refusal(lambda: family_of(document("merge") | {"vectors": [content]}, "merge.json"))
 
 
 def test_a_long_number_is_cut_in_the_sentence() -> None:
     wrong = document("window")
     wrong["vectors"][0]["q"][0][0] = "1/" + "9" * 300
-    sentence = refused(lambda: family_of(wrong, "window.json"))
+    sentence = refusal(lambda: family_of(wrong, "window.json"))
     assert "is not exact in bfloat16" in sentence

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def edited(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
+def edit_index(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
     path = folder / "index.json"
     document = json.loads(path.read_text("utf-8"))
     edit(document)
@@ -83,7 +83,7 @@ def test_the_shape_of_this_project_s_files_is_not_checked_again(
     assert checked == []
     path = folder / "one-key.json"
     path.write_bytes(path.read_bytes().replace(b'["-2"', b'["02"', 1))
-    edited(folder, lambda d: d["families"][2].update(sha256=files.sha256(path.read_bytes())))
+    edit_index(folder, lambda d: d["families"][2].update(sha256=files.sha256(path.read_bytes())))
     with pytest.raises(VectorError, match=r"one-key-000: field q\[0\]\[0\]: \"02"):
         load(folder)
     assert checked == ["one-key.json"]
@@ -123,7 +123,7 @@ def test_generating_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert generate.differences(texts, committed) == []
     (committed / "index.json").write_bytes(b"{}")
     assert generate.differences(texts, committed) == [
-        "index.json differs from what the Lean definitions yield, first in line 1"
+        "index.json differs from the Lean definitions' output, first in line 1"
     ]
 
 
@@ -222,7 +222,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 def test_damage_is_refused_in_one_sentence(name: str, folder: Path) -> None:
     edit, sentence = DAMAGE[name]
     with pytest.raises(VectorError) as caught:
-        load(edited(folder, edit))
+        load(edit_index(folder, edit))
     assert str(caught.value).startswith(sentence)
 
 

@@ -27,7 +27,7 @@ from bridge.vectors.rules import Rule
 PAGE = (Path(__file__).parents[3] / "docs" / "vectors.md").read_text("utf-8")
 
 
-def drawn(rule: Rule, count: int) -> list[Fraction]:
+def draw(rule: Rule, count: int) -> list[Fraction]:
     """As the page has it, number by number; what is multiplied and added is read there."""
     first, prime = map(int, re.findall(r"h = (\d+);.*?· (\d+)\)", PAGE)[0])
     by, more = map(int, re.findall(r"becomes \((\d+) · state \+ (\d+)\)", PAGE)[0])
@@ -54,13 +54,13 @@ RULES = st.builds(
 @given(RULES, st.integers(0, 300))
 def test_they_are_drawn_as_the_page_says(rule: Rule, count: int) -> None:
     numbers = [Fraction(x) for x in rule.numbers(count).tolist()]
-    assert numbers == drawn(rule, count)
+    assert numbers == draw(rule, count)
 
 
 def test_the_example_of_the_page_is_right() -> None:
     text = re.sub(r"\s+", " ", PAGE)
     said = re.findall(r"numbers are ([-\d/, ]+)\.", text)[0].split(", ")
-    assert [Fraction(x) for x in said] == drawn(EXAMPLE, SHOWN)
+    assert [Fraction(x) for x in said] == draw(EXAMPLE, SHOWN)
     assert f'"drawn_from": "{EXAMPLE.drawn_from}"' in text
 
 
@@ -130,7 +130,7 @@ def test_the_sizes_reach_past_the_tiles() -> None:
         assert any(v.options == options and max(v.keys) > 127 for v in backward)
 
 
-def refused(name: str, change: Callable[[dict[str, Any]], object], n: int = 0) -> str:
+def refusal(name: str, change: Callable[[dict[str, Any]], object], n: int = 0) -> str:
     loaded = copy.deepcopy(document(name, n))
     change(loaded["vectors"][0])
     with pytest.raises(VectorError) as caught:
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "temperatures without their gradient": (
         "gradient-past-tiles", {"temperature": ["1"]},
-        "field expected_temperature: is given or missing, unlike what it is by",
+        "field expected_temperature: is given or missing, unlike its input",
     ),
     "half of the prefix sums": (
         "past-tiles-packed", {"cu_seqlens_k": UNSET},
@@ -249,7 +249,7 @@ def test_hostile_fields_get_a_sentence(name: str) -> None:
             else:
                 vector[field] = value
 
-    assert sentence in refused(family, change)
+    assert sentence in refusal(family, change)
 
 
 @pytest.mark.parametrize(
@@ -266,14 +266,14 @@ def test_hostile_fields_get_a_sentence(name: str) -> None:
     ],
 )
 def test_hostile_rules_get_a_sentence(fields: dict[str, Any], sentence: str) -> None:
-    assert sentence in refused("past-tiles", lambda vector: vector["q"].update(fields))
+    assert sentence in refusal("past-tiles", lambda vector: vector["q"].update(fields))
 
 
 def test_results_that_no_inputs_have_are_refused() -> None:
     def larger(vector: dict[str, Any]) -> None:
         vector["expected"][0][0]["output"]["numerators"][0] = "9" * 30
 
-    assert "is larger than every value, of which it is a mean" in refused("past-tiles", larger)
+    assert "is larger than every value, of which it is a mean" in refusal("past-tiles", larger)
     nothing = {"max": None, "denominator": "0", "output": {"denominator": "1"}}
 
     def none(vector: dict[str, Any]) -> None:
@@ -281,7 +281,7 @@ def test_results_that_no_inputs_have_are_refused() -> None:
         vector["expected"][0][0] = {**nothing, "output": {
             "denominator": "1", "numerators": numerators}}  # fmt: skip
 
-    assert "does not agree with the mask" in refused("past-tiles", none)
+    assert "does not agree with the mask" in refusal("past-tiles", none)
 
 
 def test_the_first_numbers_are_those_of_more() -> None:

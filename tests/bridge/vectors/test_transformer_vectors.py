@@ -52,7 +52,7 @@ def _whole(name: str) -> dict[str, Any]:
     return loaded
 
 
-def swapped(*path: Any) -> Callable[[Vector], None]:
+def swap(*path: Any) -> Callable[[Vector], None]:
     """An edit: lower and upper bounds change places."""
 
     def edit(vector: Vector) -> None:
@@ -62,7 +62,7 @@ def swapped(*path: Any) -> Callable[[Vector], None]:
     return edit
 
 
-def widened(vector: Vector) -> None:
+def widen(vector: Vector) -> None:
     row = vector["expected"]["upper"][0]
     row[0] = str(int(row[0]) + (1 << 70))
 
@@ -91,11 +91,11 @@ DAMAGE: dict[str, tuple[str, Callable[[Vector], bool], Callable[[Vector], None],
         "linear", ANY, drop("expected", "upper", 0), "field expected.upper[0]: has ",
     ),
     "bounds that are exchanged": (
-        "layer-norm", ANY, swapped("expected"),
+        "layer-norm", ANY, swap("expected"),
         "field expected[0][0]: has a lower bound above the upper one.",
     ),
     "bounds far apart": (
-        "layer-norm", ANY, widened, "field expected: has bounds that are further apart than 2^-60.",
+        "layer-norm", ANY, widen, "field expected: has bounds that are further apart than 2^-60.",
     ),
     "a bound that is a fraction": (
         "layer-norm", ANY, put("expected", "lower", 0, 0, "1/2"), "field expected.lower[0][0]: ",

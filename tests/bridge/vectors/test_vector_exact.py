@@ -207,7 +207,7 @@ def test_states_by_hand() -> None:
     ]
 
 
-def changed(vector: Vector) -> Vector:
+def change(vector: Vector) -> Vector:
     """The same vector with one number of its result changed."""
     if isinstance(vector, TransformerVector):
         return replace(vector, expected_logits=worse_bounds(vector.expected_logits))
@@ -270,7 +270,7 @@ def worse_rows(rows: Any) -> Any:
 def test_one_changed_number_of_each_family_is_found(name: str) -> None:
     vector = committed.family(name).vectors[:4][-1]
     assert exact.disagreements(vector) == []
-    (problem, *_) = exact.disagreements(changed(vector))
+    (problem, *_) = exact.disagreements(change(vector))
     assert vector.id in problem
 
 

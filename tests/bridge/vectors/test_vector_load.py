@@ -81,7 +81,7 @@ def natural() -> Document:
     return document
 
 
-def damaged(edit: Callable[[Document, Document], object], good: Document = GOOD) -> Document:
+def damage(edit: Callable[[Document, Document], object], good: Document = GOOD) -> Document:
     document = copy.deepcopy(good)
     edit(document, document["vectors"][0])
     return document
@@ -235,7 +235,7 @@ def test_masks_by_their_names(mask: Document, rows: list[str]) -> None:
         vector["mask"] = mask
         vector["expected"][1] = vector["expected"][0]
 
-    (vector,) = family_of(damaged(edit), "two-keys.json").vectors
+    (vector,) = family_of(damage(edit), "two-keys.json").vectors
     seen = ["".join("01"[vector.mask.visible(i, j)] for j in range(2)) for i in range(2)]
     assert seen == rows
 
@@ -293,7 +293,7 @@ NATURAL_DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = 
 def test_damage_of_bounds_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = NATURAL_DAMAGE[name]
     with pytest.raises(VectorError) as caught:
-        family_of(damaged(edit, natural()), "two-keys.json")
+        family_of(damage(edit, natural()), "two-keys.json")
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -302,7 +302,7 @@ def test_damage_of_bounds_is_refused_in_one_sentence(name: str) -> None:
 def test_damage_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = DAMAGE[name]
     with pytest.raises(VectorError) as caught:
-        family_of(damaged(edit), "two-keys.json")
+        family_of(damage(edit), "two-keys.json")
     message = str(caught.value)
     assert sentence in message
     assert message.startswith("two-keys.json: ")

@@ -354,7 +354,7 @@ PACKED: dict[str, dict[str, Any]] = {
 }
 
 
-def packed(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+def pack(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
     """`attention_varlen` as `function_of` gives `attention`, of 0 to 4 tokens a sequence."""
     names = [n for n, x in case.items() if isinstance(x, Tensor)]
     rest = {n: x for n, x in case.items() if n not in names}
@@ -372,14 +372,14 @@ def packed(case: dict[str, Any], backend: str) -> tuple[Callable[..., Any], tupl
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", PACKED)
 def test_gradients_of_packed_sequences_are_those_of_differences(name: str, backend: str) -> None:
-    function, tensors = packed(PACKED[name], backend)
+    function, tensors = pack(PACKED[name], backend)
     assert torch.autograd.gradcheck(finite_outputs(function), tensors, fast_mode=True)
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", ["bottom-right", "everything"])
 def test_packed_sequences_are_operators(name: str, backend: str) -> None:
-    function, tensors = packed(PACKED[name], backend)
+    function, tensors = pack(PACKED[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     check_operators(function, tensors, "pyimpl.attention_varlen")
     check_compiled(function, tensors)
@@ -402,7 +402,7 @@ def alone(case: dict[str, Any], b: int, q_len: int, kv_len: int) -> ScoreOptions
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_sequences_are_alone(name: str, backend: str) -> None:
     """The gradients are those of each sequence by itself; by what is shared, their sum."""
-    function, tensors = packed(PACKED[name], backend)
+    function, tensors = pack(PACKED[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     outputs = function(*tensors)
     grads = [torch.randn(x.shape, generator=GENERATOR) for x in outputs]
@@ -434,7 +434,7 @@ def test_packed_sequences_are_alone(name: str, backend: str) -> None:
         bound = bounds[n]
         # The terms of both sequences may be added up in any order.
         order = 7 * 7 * rounding.accumulation_unit * bound.size if n in names else nothing[n]
-        allowed = Bounded(bound.exact, bound.error + order, bound.size).allowed(FLOAT32)
+        allowed = Bounded(bound.exact, bound.error + order, bound.size).tolerance(FLOAT32)
         assert bool(((x - expected[n]).abs() <= allowed).all()), n
 
 

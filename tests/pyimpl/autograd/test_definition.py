@@ -27,12 +27,12 @@ from pyimpl.internal.scores import CHANGES, ScoreOptions
 from pyimpl.modules import MultiHeadAttention
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
-QUERY, KEY, VALUE = drawn(1, 2, 2, 3), drawn(1, 1, 3, 3, seed=1), drawn(1, 1, 3, 2, seed=2)
+QUERY, KEY, VALUE = draw(1, 2, 2, 3), draw(1, 1, 3, 3, seed=1), draw(1, 1, 3, 2, seed=2)
 # The last query sees nothing, and the last key is seen by nobody.
 MASK = torch.tensor([[True, True, False], [False, False, False]])
 # Those that multiply the queries.
@@ -44,11 +44,11 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
     "window": ({"window": (1, 0), "causal_alignment": "bottom-right"}, {}),
     "mask": ({"attn_mask": MASK}, {}),
     "softcap": ({"softcap": 0.8}, {}),
-    "alibi": ({}, {"alibi_slopes": drawn(2, seed=3)}),
-    "bias": ({}, {"bias": drawn(2, 2, 3, seed=3)}),
-    "floating mask": ({}, {"attn_mask": drawn(2, 3, seed=3)}),
-    "sinks": ({"attn_mask": MASK}, {"sinks": drawn(2, seed=3)}),
-    **{name: ({}, {name: drawn(2, seed=3)}) for name in FOLDED},
+    "alibi": ({}, {"alibi_slopes": draw(2, seed=3)}),
+    "bias": ({}, {"bias": draw(2, 2, 3, seed=3)}),
+    "floating mask": ({}, {"attn_mask": draw(2, 3, seed=3)}),
+    "sinks": ({"attn_mask": MASK}, {"sinks": draw(2, seed=3)}),
+    **{name: ({}, {name: draw(2, seed=3)}) for name in FOLDED},
     "dropout": ({"dropout_p": 0.4, "dropout_seed": 5}, {}),
 }
 
@@ -81,7 +81,7 @@ class TestOptions:
         expected, inputs = function(*tensors), [x.clone().requires_grad_() for x in tensors]
         found, pull = vjp(function, *tensors)
         torch.testing.assert_close(found, expected)
-        cotangents = tuple(drawn(*x.shape, seed=7) for x in expected)
+        cotangents = tuple(draw(*x.shape, seed=7) for x in expected)
         # No gradient comes of a log-sum-exp of −∞.
         outputs = function(*inputs)
         theirs = torch.autograd.grad(outputs, inputs, cotangents)
@@ -91,18 +91,18 @@ class TestOptions:
 
 
 DECIMALS = Arithmetic(Decimal.exp, Decimal, Decimal)
-SPEC_INPUTS = (drawn(2, 2), drawn(3, 2, seed=1), drawn(3, 2, seed=2))
+SPEC_INPUTS = (draw(2, 2), draw(3, 2, seed=1), draw(3, 2, seed=2))
 # Options of attention as the Spec has them, over dual numbers: by name the tensors that change, the
 # options, and the score of a pair, made of these tensors' dual numbers by the arithmetic.
 SPEC_OPTIONS: dict[str, tuple[dict[str, Tensor], dict[str, Any], Callable[..., Any]]] = {
     "plain": ({}, {}, lambda num, given, i, j, s: s),
     "causal, with a bias": (
-        {"bias": drawn(2, 3, seed=3)},
+        {"bias": draw(2, 3, seed=3)},
         {"is_causal": True, "causal_alignment": "bottom-right"},
         lambda num, given, i, j, s: None if j > i + 1 else s + given["bias"][i][j],
     ),
     "slopes, and a row that sees nothing": (
-        {"alibi_slopes": drawn(1, seed=3)},
+        {"alibi_slopes": draw(1, seed=3)},
         {"attn_mask": torch.tensor([[True, True, False], [False, False, False]])},
         lambda num, given, i, j, s: (
             None if i == 1 or j == 2 else s - given["alibi_slopes"][0] * num.value(abs(i - j))
@@ -111,12 +111,12 @@ SPEC_OPTIONS: dict[str, tuple[dict[str, Tensor], dict[str, Any], Callable[..., A
     "softcap": (
         {},
         {"softcap": 0.5},
-        lambda num, given, i, j, s: capped(num, s),
+        lambda num, given, i, j, s: cap(num, s),
     ),
 }
 
 
-def capped(num: Arithmetic, score: Any) -> Any:
+def cap(num: Arithmetic, score: Any) -> Any:
     """tanh(2 s) / 2, by exponentials."""
     one = num.value(1)
     e = num.exp(num.value(4) * score)
@@ -151,7 +151,7 @@ class TestBySpec:
         return function, (*SPEC_INPUTS, *tensors.values())
 
     def rates(self, inputs: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
-        return tuple(drawn(*x.shape, seed=seed + i) for i, x in enumerate(inputs))
+        return tuple(draw(*x.shape, seed=seed + i) for i, x in enumerate(inputs))
 
     def test_forwards(self, name: str) -> None:
         function, inputs = self.function(name)
@@ -209,7 +209,7 @@ class TestTransforms:
         """`vmap` of `grad` through a module, against one sample after another."""
         module = MultiHeadAttention(8, num_heads=2, num_kv_heads=1).double()
         parameters = {name: p.detach() for name, p in module.named_parameters()}
-        inputs = drawn(3, 4, 8)
+        inputs = draw(3, 4, 8)
 
         def loss(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
             out: Tensor = functional_call(module, parameters, (x[None],), {"is_causal": True})
@@ -235,7 +235,7 @@ class TestTransforms:
         def loss(query: Tensor) -> Any:
             return attention(query, query, query, softcap=1.0, is_causal=True).pow(3).sum()
 
-        x = drawn(1, 2, 2, 2)
+        x = draw(1, 2, 2, 2)
         torch.testing.assert_close(jacfwd(loss)(x), jacrev(loss)(x))
         by_autograd = torch.autograd.functional.hessian(loss, x)
         torch.testing.assert_close(hessian(loss)(x), by_autograd)
@@ -301,7 +301,7 @@ class TestTransforms:
         assert not all(torch.equal(x, different[0]) for x in different)
 
     def test_query_key_and_value_may_be_one_tensor(self) -> None:
-        x = drawn(1, 1, 3, 2).requires_grad_()
+        x = draw(1, 1, 3, 2).requires_grad_()
         (plain,) = torch.autograd.grad(attention(x, x, x).square().sum(), x)
         (again,) = torch.autograd.grad(attention(x, x, x).square().sum(), x, create_graph=True)
         torch.testing.assert_close(again.detach(), plain)
@@ -349,18 +349,18 @@ class TestLimits:
             torch.compile(backwards, backend="eager")(QUERY)
 
     def test_packed_sequences_and_decoding_refuse(self) -> None:
-        rows, sums = drawn(3, 1, 2), torch.tensor([0, 3])
+        rows, sums = draw(3, 1, 2), torch.tensor([0, 3])
         with pytest.raises(NotImplementedError, match="key carries a tangent"):
             jvp(lambda k: attention_varlen(rows, k, rows, sums, sums), (rows,), (rows,))
         with pytest.raises(NotImplementedError, match=r"sinks is differentiated by torch\.func"):
-            grad(lambda s: attention_varlen(rows, rows, rows, sums, sums, sinks=s).sum())(drawn(1))
+            grad(lambda s: attention_varlen(rows, rows, rows, sums, sums, sinks=s).sum())(draw(1))
         with pytest.raises(NotImplementedError, match="query carries a tangent"):
             jvp(lambda q: attention_decode(q, QUERY, QUERY), (QUERY,), (QUERY,))
 
     @pytest.mark.parametrize("name", ["key", "bias", "sinks"])
     def test_sequences_in_shards_refuse(self, name: str) -> None:
         shards = Shards.contiguous(3, 1)
-        given = {"key": drawn(1, 1, 3, 2), "bias": drawn(3, 3), "sinks": drawn(1)}
+        given = {"key": draw(1, 1, 3, 2), "bias": draw(3, 3), "sinks": draw(1)}
 
         def function(changed: Tensor) -> Any:
             call = {"query": given["key"], "value": given["key"]} | given | {name: changed}

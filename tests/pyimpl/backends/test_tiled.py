@@ -87,12 +87,12 @@ def test_of_a_masked_tile_only_the_keys_from_the_first_to_the_last_seen_are_mult
     widths = []
     product = torch.Tensor.baddbmm_
 
-    def recorded(to: torch.Tensor, a: torch.Tensor, b: torch.Tensor, **given: Any) -> torch.Tensor:
+    def record(to: torch.Tensor, a: torch.Tensor, b: torch.Tensor, **given: Any) -> torch.Tensor:
         if given.get("beta") == 0:  # A product of queries and keys, into memory that is kept.
             widths.append(b.shape[-1])
         return product(to, a, b, **given)
 
-    monkeypatch.setattr(torch.Tensor, "baddbmm_", recorded)
+    monkeypatch.setattr(torch.Tensor, "baddbmm_", record)
     options = score_options(query, mask=mask)
     result = flash(query, key, value, options, block_m=16, block_n=32)
     assert sorted(widths) == [8, 16]

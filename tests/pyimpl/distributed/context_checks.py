@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from context_jobs import Case, by_one, by_part, joined, wrapped
+from context_jobs import Case, by_one, by_part, join, run_wrapped
 from hypothesis import strategies as st
 from process_pool import shared_pool
 from shard_cases import SHARDS, Draw
@@ -52,7 +52,7 @@ def cases(draw: Any) -> Case:
 def check(case: Case, processes: int = 4, fault: tuple[str, str, str] | None = None) -> None:
     """Fail unless the processes together find what one does: by torch's own tolerance for
     float64."""
-    compare(joined(case, shared_pool().run(processes, by_part, case, fault)), by_one(case))
+    compare(join(case, shared_pool().run(processes, by_part, case, fault)), by_one(case))
 
 
 def compare(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
@@ -67,10 +67,10 @@ def check_wrapped(case: Case, way: str) -> None:
     """Fail unless every process finds its part of the output and the whole gradients."""
     expected = by_one(case)
     expected = {n: x for n, x in expected.items() if not n.startswith("the gradient of input")}
-    found = shared_pool().run(4, wrapped, case, way)
+    found = shared_pool().run(4, run_wrapped, case, way)
     outputs = [one["out"] for one in found]
     for one in found:
-        compare(one | {"out": joined(case, [{"out": x} for x in outputs])["out"]}, expected)
+        compare(one | {"out": join(case, [{"out": x} for x in outputs])["out"]}, expected)
 
 
 DROPPED: dict[str, Any] = {"made": {"dropout": 0.4}, "numbers": {"dropout_seed": 7}}

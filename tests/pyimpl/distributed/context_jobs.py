@@ -54,7 +54,7 @@ class Case:
         """Whether there are two sequences."""
         return self.module in ("cross", "decoder", "transformer")
 
-    def held(self, processes: int) -> tuple[Shards, Shards]:
+    def shards_of(self, processes: int) -> tuple[Shards, Shards]:
         """The shards of queries and of keys."""
         draw = Draw(self.seed)
         queries, keys = (
@@ -104,7 +104,7 @@ class Case:
             found["attn_mask"] = draw.normal(self.batch, 1, m, n)
         return found
 
-    def called(
+    def call(
         self,
         module: Callable[..., Tensor],
         part: Callable[[Tensor, int], Tensor],
@@ -133,11 +133,11 @@ def by_one(case: Case) -> Results:
     """What one process computes of the whole."""
     model = case.model(pyimpl.modules)
     parameters = dict(model.named_parameters())
-    return case.called(model, lambda x, _: x, case.masks(), parameters)
+    return case.call(model, lambda x, _: x, case.masks(), parameters)
 
 
 @contextlib.contextmanager
-def planted(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
+def plant(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
     """`pyimpl.modules`, or a copy with an edit: of a file, this text, found once, by that."""
     if fault is None:
         yield pyimpl.modules
@@ -155,7 +155,7 @@ def planted(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
 def context_of(case: Case, group: dist.ProcessGroup) -> ContextParallel:
     """How the processes of a group hold the sequences of a case."""
     processes = dist.get_world_size(group)
-    queries, keys = case.held(processes)
+    queries, keys = case.shards_of(processes)
     over = mesh_of(case.rows, processes // case.rows) if case.rows else group
     method: Any = case.method
     return ContextParallel(queries, keys if case.crosses else None, over, method)
@@ -163,7 +163,7 @@ def context_of(case: Case, group: dist.ProcessGroup) -> ContextParallel:
 
 def part_of(case: Case, group: dist.ProcessGroup, rank: int) -> Callable[[Tensor, int], Tensor]:
     """What a process holds of a tensor over the queries, 0, or the keys, 1, along dimension 1."""
-    held = case.held(dist.get_world_size(group))
+    held = case.shards_of(dist.get_world_size(group))
     return lambda x, i: held[i].take(x, rank, 1)
 
 
@@ -173,20 +173,20 @@ def by_part(
     """A job: what a process computes of its part."""
     masks = case.masks()
     if "attn_mask" in masks and case.method == "ring":
-        queries, _ = case.held(dist.get_world_size(group))
+        queries, _ = case.shards_of(dist.get_world_size(group))
         masks["attn_mask"] = queries.take(masks["attn_mask"], rank, 2)
-    with planted(fault) as package:
+    with plant(fault) as package:
         model = case.model(package)
         parameters = dict(model.named_parameters())
-        return case.called(
+        return case.call(
             model, part_of(case, group, rank), masks, parameters,
             context_parallel=context_of(case, group),
         )  # fmt: skip
 
 
-def joined(case: Case, parts: list[Results]) -> Results:
+def join(case: Case, parts: list[Results]) -> Results:
     """The results of the processes as those of the whole: gradients of parameters are summed."""
-    held = case.held(len(parts))
+    held = case.shards_of(len(parts))
     whole = {}
     for name in parts[0]:
         some = [part[name] for part in parts]
@@ -197,7 +197,7 @@ def joined(case: Case, parts: list[Results]) -> Results:
     return whole
 
 
-def wrapped(rank: int, group: dist.ProcessGroup, case: Case, way: str) -> Results:
+def run_wrapped(rank: int, group: dist.ProcessGroup, case: Case, way: str) -> Results:
     """A job: the outputs of this process's part, and the gradients of the whole, by a module that
     PyTorch wraps, which takes the mean of the gradients over the processes."""
     count = dist.get_world_size(group)
@@ -231,7 +231,7 @@ def wrapped(rank: int, group: dist.ProcessGroup, case: Case, way: str) -> Result
     return found
 
 
-def refused(rank: int, group: dist.ProcessGroup, name: str) -> str:
+def refusal(rank: int, group: dist.ProcessGroup, name: str) -> str:
     """A job: the error of a call in which process 1 alone, or all, give something else."""
     count, first = dist.get_world_size(group), rank == 0
     torch.manual_seed(0)

@@ -111,7 +111,7 @@ FAULTS: dict[str, tuple[tuple[str, str], Case]] = {
         replace(HEADS, heads=(4, 2)),
     ),
     "a share of a sum taken for the sum": (
-        ("return tensor.redistribute(placements=self.placed(axes)).to_local()",
+        ("return tensor.redistribute(placements=self.placements(axes)).to_local()",
          "return tensor.to_local()"),
         Case((4,), ("sum",)),
     ),

@@ -62,7 +62,7 @@ class Case:
     numbers: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
 
-    def made(self) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor, Tensor]:
+    def make(self) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor, Tensor]:
         """query, key and value; the options; the gradients of the outputs."""
         draw = Draw(self.seed)
         (heads, kv_heads), (m, n) = self.heads, self.lengths
@@ -79,7 +79,7 @@ class Case:
 
 def by_one(case: Case) -> dict[str, Tensor]:
     """What one process computes."""
-    given, options, *grads = case.made()
+    given, options, *grads = case.make()
     given, options = ({n: leaf(x) for n, x in some.items()} for some in (given, options))
     outputs = attention(
         *given.values(), enable_gqa=True, return_lse=True, **options, **case.numbers
@@ -88,7 +88,7 @@ def by_one(case: Case) -> dict[str, Tensor]:
     return gradients(outputs, leaves, *grads)
 
 
-def distributed(tensor: Tensor, case: Case, name: str) -> DTensor:
+def distribute(tensor: Tensor, case: Case, name: str) -> DTensor:
     """A tensor of `case` as a DTensor."""
     mesh = mesh_of(*case.mesh)
     placements = [PLACEMENTS[p] for p in case.placed]
@@ -108,7 +108,7 @@ def distributed(tensor: Tensor, case: Case, name: str) -> DTensor:
 
 
 @contextlib.contextmanager
-def planted(fault: tuple[str, str] | None) -> Iterator[None]:
+def plant(fault: tuple[str, str] | None) -> Iterator[None]:
     """Rules from the text of `pyimpl.distributed.dtensor`, in which this is replaced by that."""
     if fault is None:
         yield
@@ -128,22 +128,22 @@ def by_mesh(
     rank: int, group: dist.ProcessGroup, case: Case, fault: tuple[str, str] | None = None
 ) -> dict[str, Tensor]:
     """A job: what the processes compute together, as whole tensors."""
-    given, options, *grads = case.made()
-    leaves = {name: distributed(x, case, name).requires_grad_() for name, x in given.items()}
+    given, options, *grads = case.make()
+    leaves = {name: distribute(x, case, name).requires_grad_() for name, x in given.items()}
     for name, x in options.items():
-        x = x if case.plain else distributed(x, case, name)
+        x = x if case.plain else distribute(x, case, name)
         options[name] = x.detach().requires_grad_(x.is_floating_point())
     called = leaves
     if case.bnhd:
         called = {name: x.transpose(1, 2) for name, x in leaves.items()}
-    with planted(fault):
+    with plant(fault):
         out, lse = attention(
             *called.values(), enable_gqa=True, return_lse=True, **options, **case.numbers,
             layout="bnhd" if case.bnhd else "bhnd",
         )  # fmt: skip
         if case.bnhd:
             out = out.transpose(1, 2)
-        by = [distributed(x, replace(case, placed=("all",) * len(case.mesh)), "") for x in grads]
+        by = [distribute(x, replace(case, placed=("all",) * len(case.mesh)), "") for x in grads]
         leaves = leaves | {n: x for n, x in options.items() if x.requires_grad}
         found = gradients((out, lse), leaves, *by)
     for name, tensor in leaves.items():
@@ -159,14 +159,14 @@ def refusal(rank: int, group: dist.ProcessGroup, name: str) -> str:
     mesh = mesh_of(4)
     whole = torch.zeros(2, 4, 8, 4)
 
-    def placed(by: str) -> DTensor:
+    def place(by: str) -> DTensor:
         return distribute_tensor(whole, mesh, [PLACEMENTS[by]])
 
-    x, shards = placed("all"), Shards.contiguous(8, 4)
+    x, shards = place("all"), Shards.contiguous(8, 4)
     packed, sums = x[0].transpose(0, 1), torch.tensor([0, 8])
     calls: dict[str, Callable[[], Any]] = {
-        "rows of keys": lambda: attention(placed("rows"), placed("rows"), placed("rows")),
-        "two ways": lambda: attention(placed("heads"), placed("batch"), placed("batch")),
+        "rows of keys": lambda: attention(place("rows"), place("rows"), place("rows")),
+        "two ways": lambda: attention(place("heads"), place("batch"), place("batch")),
         "last dimension": lambda: attention(*[distribute_tensor(whole, mesh, [Shard(3)])] * 3),
         "no DTensor": lambda: attention(x, whole, x),
         "another mesh": lambda: attention(
@@ -187,13 +187,13 @@ def parallel_module(rank: int, group: dist.ProcessGroup, way: str) -> float:
     """A job: by how much outputs and gradients of a parallel module differ from one process's."""
     mesh = mesh_of(4)
 
-    def made() -> MultiHeadAttention:
+    def make() -> MultiHeadAttention:
         torch.manual_seed(0)
         return MultiHeadAttention(16, 4, num_kv_heads=4 if way == "tensors" else 2).double()
 
     x = Draw(1).normal(4, 6, 16)
     slopes = Draw(2).chance(4).double()
-    one, module = made(), made()
+    one, module = make(), make()
     called: Any = module
     mine = x[rank : rank + 1]
     if way == "tensors":
@@ -224,10 +224,10 @@ def parallel_module(rank: int, group: dist.ProcessGroup, way: str) -> float:
     return max(float(error) for error in errors)
 
 
-def compiled(rank: int, group: dist.ProcessGroup, case: Case) -> bool:
+def run_compiled(rank: int, group: dist.ProcessGroup, case: Case) -> bool:
     """A job: whether a compiled call of DTensors, one graph, gives the same bits, and gradients."""
-    given, options, *_ = case.made()
-    leaves = [distributed(x, case, name).requires_grad_() for name, x in given.items()]
+    given, options, *_ = case.make()
+    leaves = [distribute(x, case, name).requires_grad_() for name, x in given.items()]
 
     def call(*tensors: Tensor) -> Tensor:
         out = attention(*tensors, enable_gqa=True, **options, **case.numbers)
@@ -247,7 +247,7 @@ def example(rank: int, group: dist.ProcessGroup, fault: tuple[str, str] | None) 
     path = Path(__file__).parents[3] / "examples" / "train_parallel.py"
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(printed), planted(fault):
+        with contextlib.redirect_stdout(printed), plant(fault):
             runpy.run_path(str(path), run_name="__main__")
     except AssertionError:
         return "it asserted something else"

@@ -105,7 +105,7 @@ class Case:
     function: str = "ring_attention"
     rows: int = 0
 
-    def made(self, processes: int) -> Made:
+    def make(self, processes: int) -> Made:
         """The tensors of the whole, and who holds what."""
         draw = Draw(self.seed)
         m, n = self.lengths
@@ -184,7 +184,7 @@ def leaf(tensor: Tensor) -> Tensor:
 
 def by_one(case: Case, processes: int) -> Results:
     """What one process computes of the whole."""
-    made = case.made(processes)
+    made = case.make(processes)
     given = {name: leaf(getattr(made, name)) for name in ("query", "key", "value")}
     options = {name: leaf(x) for name, x in made.options.items()}
     leaves = given | {name: x for name, x in options.items() if x.requires_grad}
@@ -201,7 +201,7 @@ def by_one(case: Case, processes: int) -> Results:
 
 
 @contextlib.contextmanager
-def planted(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
+def plant(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
     """The package, or a copy with an edit: of a file, this text, which occurs once, by that."""
     if fault is None:
         yield pyimpl.distributed
@@ -221,9 +221,9 @@ def by_part(
 ) -> Results:
     """What a process computes of its part: a job of the pool."""
     processes = dist.get_world_size(group)
-    made = case.made(processes)
+    made = case.make(processes)
     over = mesh_of(case.rows, processes // case.rows) if case.rows else group
-    with planted(fault) as package:
+    with plant(fault) as package:
         # A copy has a class of its own for what is the same.
         shards, key_shards = (package.Shards(x.places) for x in (made.shards, made.key_shards))
         own = {"query": shards.take(made.query, rank)}
@@ -245,9 +245,9 @@ def by_part(
         return gradients(outputs, leaves, *grads)
 
 
-def joined(case: Case, parts: list[Results]) -> Results:
+def join(case: Case, parts: list[Results]) -> Results:
     """The results of the processes as those of the whole."""
-    made = case.made(len(parts))
+    made = case.make(len(parts))
     whole = {}
     for name in parts[0]:
         some = [part[name] for part in parts]
@@ -271,7 +271,7 @@ def check_case(pool: Any, processes: int, case: Case, fault: Any = None) -> None
     """Fail unless the processes together find what one does: by torch's own tolerance for
     float64."""
     expected = by_one(case, processes)
-    found = joined(case, pool.run(processes, by_part, case, fault))
+    found = join(case, pool.run(processes, by_part, case, fault))
     assert set(found) <= set(expected) | {"the gradient of attn_mask"}
     for name, tensor in found.items():
         other = name
@@ -280,4 +280,4 @@ def check_case(pool: Any, processes: int, case: Case, fault: Any = None) -> None
         torch.testing.assert_close(tensor, expected[other], msg=lambda text, n=name: f"{n}: {text}")
 
 
-__all__ = ["Case", "Results", "by_one", "by_part", "check_case", "joined", "replace"]
+__all__ = ["Case", "Results", "by_one", "by_part", "check_case", "join", "replace"]

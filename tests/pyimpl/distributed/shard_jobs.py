@@ -11,7 +11,7 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
-from shard_cases import Case, mesh_of, planted
+from shard_cases import Case, mesh_of, plant
 from torch.utils.checkpoint import checkpoint
 
 import pyimpl.distributed
@@ -19,11 +19,11 @@ from pyimpl.distributed import Shards, ring
 from pyimpl.distributed.passing import Carousel, Posted, Processes
 
 
-def refused(
+def refusal_of_changes(
     rank: int, group: dist.ProcessGroup, changes: dict[int, dict[str, Any]], function: str
 ) -> str:
     """The error of a call in which the processes of `changes` give something else: a job."""
-    made = Case((5, 5), kv_heads=4).made(dist.get_world_size(group))
+    made = Case((5, 5), kv_heads=4).make(dist.get_world_size(group))
     given: dict[str, Any] = {
         "query": made.shards.take(made.query, rank),
         "key": made.shards.take(made.key, rank),
@@ -86,7 +86,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 
 def twice_differentiated(rank: int, group: dist.ProcessGroup) -> str:
     """A job: the error of a second derivative."""
-    made = Case((5, 5)).made(dist.get_world_size(group))
+    made = Case((5, 5)).make(dist.get_world_size(group))
     q, k, v = (
         made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
     )
@@ -98,17 +98,17 @@ def twice_differentiated(rank: int, group: dist.ProcessGroup) -> str:
     return "no error"
 
 
-def decoded(
+def decode(
     rank: int, group: dist.ProcessGroup, case: Case, changes: dict[str, Any], fault: Any = None
 ) -> Any:
     """A job: a decoding step over the part of the cache that a process holds; or its error."""
-    made = case.made(dist.get_world_size(group))
+    made = case.make(dist.get_world_size(group))
     key, value = (made.key_shards.take(x, rank) for x in (made.key, made.value))
     given = {"query": made.query, **made.options, **case.numbers}
     if rank == 1:
         given |= {name: change(given.get(name)) for name, change in changes.items()}
     try:
-        with planted(fault) as package:
+        with plant(fault) as package:
             return package.decode_attention(
                 key=key, value=value, key_shards=package.Shards(made.key_shards.places),
                 group=group, enable_gqa=True, return_lse=True, **given,
@@ -117,15 +117,15 @@ def decoded(
         return str(error)
 
 
-def halved(x: torch.Tensor) -> torch.Tensor:
+def halve(x: torch.Tensor) -> torch.Tensor:
     return x / 2
 
 
-def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
+def log_messages(rank: int, group: dist.ProcessGroup) -> list[str]:
     """A job: in which order messages are posted, waited for, and computed beside."""
     events: list[str] = []
 
-    def noted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def note(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def noting(*args: Any, **named: Any) -> Any:
             events.append(name)
@@ -133,15 +133,15 @@ def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
 
         return noting
 
-    made = Case((9, 9)).made(dist.get_world_size(group))
+    made = Case((9, 9)).make(dist.get_world_size(group))
     q, k, v = (
         made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
     )
     with (
-        mock.patch.object(Processes, "start", noted("post", Processes.start)),
-        mock.patch.object(Posted, "wait", noted("wait", Posted.wait)),
-        mock.patch.object(ring, "forward", noted("compute", ring.forward)),
-        mock.patch.object(ring, "backward", noted("compute", ring.backward)),
+        mock.patch.object(Processes, "start", note("post", Processes.start)),
+        mock.patch.object(Posted, "wait", note("wait", Posted.wait)),
+        mock.patch.object(ring, "forward", note("compute", ring.forward)),
+        mock.patch.object(ring, "backward", note("compute", ring.backward)),
     ):
         out = pyimpl.distributed.ring_attention(q, k, v, shards=made.shards, group=group)
         events.append("then")
@@ -151,7 +151,7 @@ def logged(rank: int, group: dist.ProcessGroup) -> list[str]:
 
 def by_mesh(rank: int, group: dist.ProcessGroup) -> list[str]:
     """A job: a mesh for a group, and the errors of those of too many dimensions."""
-    made = Case((9, 9)).made(4)
+    made = Case((9, 9)).make(4)
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
     attend = partial(pyimpl.distributed.ring_attention, *own, shards=made.shards)
     expected = attend(group=group)
@@ -166,9 +166,9 @@ def by_mesh(rank: int, group: dist.ProcessGroup) -> list[str]:
     return errors
 
 
-def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
+def run_compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
     """A job: whether outputs and gradients are the same compiled, and of a checkpoint."""
-    made = Case((8, 8), kv_heads=2).made(dist.get_world_size(group))
+    made = Case((8, 8), kv_heads=2).make(dist.get_world_size(group))
     leaves = [
         made.shards.take(x, rank).requires_grad_() for x in (made.query, made.key, made.value)
     ]
@@ -190,7 +190,7 @@ def compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
 
 def ending(rank: int, group: dist.ProcessGroup) -> str:
     """A job in which process 1 ends where the keys are passed on."""
-    made = Case((6, 6)).made(dist.get_world_size(group))
+    made = Case((6, 6)).make(dist.get_world_size(group))
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
     if rank == 1:
         Carousel.pass_on = lambda *_: os._exit(3)
@@ -203,7 +203,7 @@ def ending(rank: int, group: dist.ProcessGroup) -> str:
 
 def waiting(rank: int, group: dist.ProcessGroup) -> str:
     """A job in which process 1 does not call."""
-    made = Case((6, 6)).made(dist.get_world_size(group))
+    made = Case((6, 6)).make(dist.get_world_size(group))
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
     if rank == 1:
         return ""

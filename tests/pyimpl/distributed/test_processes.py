@@ -15,10 +15,10 @@ from attention_checks import judge, tiled_rounding
 from backward_checks import judge_gradients
 from context_jobs import Case as OfModule
 from context_jobs import example as example_in_shards
-from context_jobs import refused as module_refused
+from context_jobs import refusal as module_refusal
 from dtensor_jobs import Case as OfMesh
-from dtensor_jobs import compiled as compiled_on_mesh
 from dtensor_jobs import example, parallel_module, refusal
+from dtensor_jobs import run_compiled as compiled_on_mesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_pool import Pool, ProcessEnded, shared_pool
@@ -31,18 +31,18 @@ from shard_cases import (
     by_one,
     by_part,
     check_case,
-    joined,
+    join,
 )
 from shard_faults import FAULTS, NARROW
 from shard_jobs import (
     REFUSED,
     by_mesh,
-    compiled,
-    decoded,
+    decode,
     ending,
-    halved,
-    logged,
-    refused,
+    halve,
+    log_messages,
+    refusal_of_changes,
+    run_compiled,
     twice_differentiated,
     waiting,
     wanting,
@@ -142,8 +142,8 @@ def pool_of(processes: int) -> Pool:
 def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
     """Fail unless output, log-sum-exp and gradients are within what one process may round, which
     rounds each result once: the number of processes is not in it."""
-    made = case.made(processes)
-    found = joined(case, pool_of(processes).run(processes, by_part, case, fault))
+    made = case.make(processes)
+    found = join(case, pool_of(processes).run(processes, by_part, case, fault))
     options = ScoreOptions(scale=case.dims[0] ** -0.5, right=0 if case.numbers else None)
     given = made.query, made.key, made.value
     judge(
@@ -180,7 +180,7 @@ def mean_errors(processes: int, fault: Any = None) -> tuple[float, float]:
 
     def error(dtype: torch.dtype) -> float:
         case = replace(NARROW, dtype=dtype, rounded=torch.bfloat16)
-        found = joined(case, pool_of(processes).run(processes, by_part, case, fault))["out"]
+        found = join(case, pool_of(processes).run(processes, by_part, case, fault))["out"]
         return rms(found.double() - exact)
 
     once = rms(exact.bfloat16().double() - exact)
@@ -221,14 +221,14 @@ def check_float64(case: Case, processes: int, fault: Any = None) -> None:
 
 @pytest.mark.parametrize(("change", "there", "here"), REFUSED, ids=range(len(REFUSED)))
 def test_what_one_process_gives_is_an_error_in_all(change, there: str, here: str) -> None:
-    other, own = shared_pool().run(2, refused, {1: change}, "ring_attention")
+    other, own = shared_pool().run(2, refusal_of_changes, {1: change}, "ring_attention")
     assert there in own
     assert here in other
     assert "\n" not in own + other
 
 
 def test_heads_that_the_processes_do_not_divide() -> None:
-    for text in shared_pool().run(3, refused, {}, "ulysses_attention"):
+    for text in shared_pool().run(3, refusal_of_changes, {}, "ulysses_attention"):
         assert text == (
             "ValueError: the heads of query must be a multiple of the number of processes that "
             "trade them, 3, not 4: ring_attention takes any"
@@ -264,8 +264,8 @@ def test_a_cache_in_shards_is_one_cache(
 
 def check_decoding(case: Case, processes: int, fault: Any = None) -> None:
     """Fail unless every process finds the same bits, which are within what rounding once allows."""
-    made = case.made(processes)
-    found = shared_pool().run(processes, decoded, case, {}, fault)
+    made = case.make(processes)
+    found = shared_pool().run(processes, decode, case, {}, fault)
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
     options = dict(made.options)
@@ -301,10 +301,10 @@ def test_faults_of_decoding_are_caught(old: str, new: str) -> None:
 def test_a_cache_in_shards_refuses_other_queries_and_gradients() -> None:
     case = Case((2, 9), key_shards="contiguous")
     for change, text in (
-        (halved, "the digest of query must be the same in every process of the group"),
+        (halve, "the digest of query must be the same in every process of the group"),
         (wanting, "process 1 of the group refuses its arguments: query requires a gradient, and"),
     ):
-        own, _ = shared_pool().run(2, decoded, case, {"query": change})
+        own, _ = shared_pool().run(2, decode, case, {"query": change})
         assert own.startswith(text)
 
 
@@ -312,7 +312,7 @@ def test_messages_are_on_their_way_while_a_round_is_computed() -> None:
     forward = "post compute wait post compute wait compute"
     # Of keys, and of the gradients that follow them; these at last go home.
     backward = "post compute post wait post compute wait post wait compute wait post wait"
-    for events in shared_pool().run(3, logged):
+    for events in shared_pool().run(3, log_messages):
         assert " ".join(events) == f"{forward} then {backward}"
 
 
@@ -337,7 +337,7 @@ def test_there_has_to_be_a_group() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("function", ["ring_attention", "ulysses_attention"])
 def test_compiled_and_from_a_checkpoint(function: str) -> None:
-    assert shared_pool().run(2, compiled, function) == [True, True]
+    assert shared_pool().run(2, run_compiled, function) == [True, True]
 
 
 def test_a_process_that_ends_is_an_error_in_the_others() -> None:
@@ -455,11 +455,11 @@ def test_the_example_of_modules_in_shards_is_one_process() -> None:
 
 def test_modules_in_shards_refuse_with_a_sentence() -> None:
     for name, text in context_checks.REFUSED.items():
-        for found in shared_pool().run(2, module_refused, name):
+        for found in shared_pool().run(2, module_refusal, name):
             assert found.startswith(text)
             assert "\n" not in found
     for name, text in context_checks.REFUSED_IN_ONE.items():
-        other, own = shared_pool().run(2, module_refused, name)
+        other, own = shared_pool().run(2, module_refusal, name)
         assert own == f"ValueError: {text}"
         assert other == f"ValueError: process 1 of the group refuses its arguments: {text}"
 

@@ -43,15 +43,15 @@ def test_every_place_belongs_to_one_process(kind: str, length: int, count: int, 
 
 
 def test_layouts() -> None:
-    def listed(shards: Shards) -> list[list[int]]:
+    def list_places(shards: Shards) -> list[list[int]]:
         return [places.tolist() for places in shards.places]
 
-    assert listed(Shards.contiguous(7, 3)) == [[0, 1, 2], [3, 4], [5, 6]]
-    assert listed(Shards.of_lengths([2, 0, 1])) == [[0, 1], [], [2]]
-    assert listed(Shards.zigzag(8, 2)) == [[0, 1, 6, 7], [2, 3, 4, 5]]
-    assert listed(Shards.zigzag(5, 2)) == [[0, 1, 4], [2, 3]]
-    assert listed(Shards.striped(5, 2)) == [[0, 2, 4], [1, 3]]
-    assert listed(Shards.of_places([torch.tensor([2, 0]), torch.tensor([1])])) == [[2, 0], [1]]
+    assert list_places(Shards.contiguous(7, 3)) == [[0, 1, 2], [3, 4], [5, 6]]
+    assert list_places(Shards.of_lengths([2, 0, 1])) == [[0, 1], [], [2]]
+    assert list_places(Shards.zigzag(8, 2)) == [[0, 1, 6, 7], [2, 3, 4, 5]]
+    assert list_places(Shards.zigzag(5, 2)) == [[0, 1, 4], [2, 3]]
+    assert list_places(Shards.striped(5, 2)) == [[0, 2, 4], [1, 3]]
+    assert list_places(Shards.of_places([torch.tensor([2, 0]), torch.tensor([1])])) == [[2, 0], [1]]
 
 
 @given(st.integers(0, 30), st.integers(1, 5))

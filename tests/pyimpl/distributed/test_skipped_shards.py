@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from shard_cases import SHARDS, Draw, planted
+from shard_cases import SHARDS, Draw, plant
 
 from bridge.spec import ring_skip, shard_bounds
 from pyimpl.distributed import blocks
@@ -153,7 +153,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_rule_is_seen(fault: str) -> None:
     """By the same comparison."""
-    with planted(("blocks.py", *FAULTS[fault])) as package:
+    with plant(("blocks.py", *FAULTS[fault])) as package:
         copy = importlib.import_module(f"{package.__name__}.blocks")
 
         def agrees(kind: str, left: int | None, documents: bool) -> bool:

@@ -36,7 +36,7 @@ def active() -> Iterator[str]:
     torch_attention.restore_flash_attention_impl(_raise_warn=False)
 
 
-def drawn(kv_heads: int = 4, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+def draw(kv_heads: int = 4, dtype: torch.dtype = torch.float32) -> list[Tensor]:
     generator = torch.Generator().manual_seed(0)
     shapes = ((2, 4, 9, 16), (2, kv_heads, 9, 16), (2, kv_heads, 9, 16))
     return [torch.randn(s, generator=generator).to(dtype).requires_grad_() for s in shapes]
@@ -63,7 +63,7 @@ def test_the_operators_are_this_attention(
     options: dict[str, Any], kv_heads: int, dtype: torch.dtype, active: str
 ) -> None:
     """Bit by bit, with the gradients that autograd has for PyTorch's operator."""
-    inputs = drawn(kv_heads, dtype)
+    inputs = draw(kv_heads, dtype)
     torch.manual_seed(3)
     out, lse, *_, q_len, kv_len, state, _, _ = OPERATOR(*inputs, **options)
     found = gradients(out, inputs)
@@ -83,7 +83,7 @@ def test_gradients_of_another_attention_differ(
 ) -> None:
     """What the comparison above is able to see: an option that the backward pass leaves out."""
     options: dict[str, Any] = CASES[-1]
-    inputs = drawn()
+    inputs = draw()
     torch.manual_seed(3)
     out = OPERATOR(*inputs, **options)[0]
     right = gradients(out, inputs)
@@ -103,7 +103,7 @@ def test_gradients_of_another_attention_differ(
 
 
 def test_restore_undoes_it(active: str) -> None:
-    q, k, v = (x.detach() for x in drawn())
+    q, k, v = (x.detach() for x in draw())
     assert has_kernel("cpu") == [True, True]
     OPERATOR(q, k, v)
     torch_attention.restore_flash_attention_impl()
@@ -118,7 +118,7 @@ def test_restore_undoes_it(active: str) -> None:
 
 def test_other_calls_of_sdpa_are_pytorchs(active: str) -> None:
     """On a CPU all are."""
-    q, k, v = (x.detach() for x in drawn())
+    q, k, v = (x.detach() for x in draw())
     sdpa = torch.nn.functional.scaled_dot_product_attention
     found = sdpa(q, k, v)
     torch_attention.restore_flash_attention_impl()
@@ -171,7 +171,7 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], sentence: str) -> 
 
 
 def test_weights_are_refused(active: str) -> None:
-    q, k, v = (x.detach() for x in drawn())
+    q, k, v = (x.detach() for x in draw())
     with pytest.raises(NotImplementedError, match="return_debug_mask must be False"):
         OPERATOR(q, k, v, return_debug_mask=True)
 

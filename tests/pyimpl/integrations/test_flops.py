@@ -18,7 +18,7 @@ from pyimpl import attention
 from pyimpl.integrations import flops
 
 
-def counted(function: Callable[..., Any], tensors: list[Tensor], backward: bool) -> int:
+def count_flops(function: Callable[..., Any], tensors: list[Tensor], backward: bool) -> int:
     counter = FlopCounterMode(display=False)
     with counter:
         out = function(*tensors)
@@ -36,14 +36,14 @@ def test_it_counts_as_that_of_sdpa(backward: bool) -> None:
     expected = sdpa_flop_count(*sizes)
     if backward:
         expected += sdpa_backward_flop_count((2, 3, 5, 8), *sizes)
-    assert counted(attention, tensors, backward) == expected
+    assert count_flops(attention, tensors, backward) == expected
 
 
 def test_heads_of_queries_are_counted() -> None:
     flops.register()
     q, k = torch.randn(1, 4, 5, 8), torch.randn(1, 2, 6, 8)
 
-    def grouped(q: Tensor, k: Tensor) -> Any:
+    def call_grouped(q: Tensor, k: Tensor) -> Any:
         return attention(q, k, k[..., :3], enable_gqa=True)
 
-    assert counted(grouped, [q, k], False) == 2 * 4 * 5 * 6 * (8 + 3)
+    assert count_flops(call_grouped, [q, k], False) == 2 * 4 * 5 * 6 * (8 + 3)

@@ -32,11 +32,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     real = sdpa._attend
 
-    def counted(*args: Any, **named: Any) -> Tensor:
+    def count_calls(*args: Any, **named: Any) -> Tensor:
         found.append(named["backend"])
         return real(*args, **named)
 
-    monkeypatch.setattr(sdpa, "_attend", counted)
+    monkeypatch.setattr(sdpa, "_attend", count_calls)
     return found
 
 

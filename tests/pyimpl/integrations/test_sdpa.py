@@ -34,7 +34,7 @@ def theirs(*args: Any, **named: Any) -> Tensor:
         return F.scaled_dot_product_attention(*args, **named)
 
 
-def drawn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+def draw(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
@@ -83,14 +83,14 @@ class TestFunction:
             leading = q_leading
         else:
             q_leading, kv_leading = leading, cut(leading)
-        query = drawn(*q_leading, q_len, 3, seed=1)
-        key, value = (drawn(*kv_leading, kv_len, n, seed=n) for n in (3, 2))
+        query = draw(*q_leading, q_len, 3, seed=1)
+        key, value = (draw(*kv_leading, kv_len, n, seed=n) for n in (3, 2))
         named: dict[str, Any] = {"enable_gqa": True} if fixed else {}
         named["scale"] = data.draw(st.sampled_from([None, 0.7]))
         mask = None
         kind = data.draw(st.sampled_from(["none", "causal", "boolean", "floating"]))
         if kind in ("boolean", "floating"):
-            mask = drawn(*cut([*leading, q_len]), data.draw(st.sampled_from([1, kv_len])), seed=4)
+            mask = draw(*cut([*leading, q_len]), data.draw(st.sampled_from([1, kv_len])), seed=4)
             mask = mask > -0.5 if kind == "boolean" else mask
         given_ = (query, key, value, mask, 0.0, kind == "causal")
         expected = theirs(*given_, **named)
@@ -98,7 +98,7 @@ class TestFunction:
 
     def test_gradients(self) -> None:
         shapes = ((2, 3, 2, 4, 5), (2, 1, 2, 6, 5), (1, 3, 2, 6, 4), (3, 1, 4, 6))
-        ours = [drawn(*shape, seed=i).requires_grad_() for i, shape in enumerate(shapes)]
+        ours = [draw(*shape, seed=i).requires_grad_() for i, shape in enumerate(shapes)]
         others = [x.detach().clone().requires_grad_() for x in ours]
         scaled_dot_product_attention(*ours).square().sum().backward()
         theirs(*others).square().sum().backward()
@@ -107,7 +107,7 @@ class TestFunction:
 
     @pytest.mark.parametrize("bias", [causal_lower_right, causal_upper_left])
     def test_causal_bias(self, bias: Any) -> None:
-        query, key = drawn(1, 2, 3, 4), drawn(1, 2, 5, 4, seed=1)
+        query, key = draw(1, 2, 3, 4), draw(1, 2, 5, 4, seed=1)
         described = bias(3, 5)
         expected = theirs(query, key, key, described)
         torch.testing.assert_close(
@@ -118,7 +118,7 @@ class TestFunction:
 
     def test_dropout_is_seeded_by_pytorch(self) -> None:
         """In train and eval: as PyTorch's function, it does not know of modes."""
-        query = drawn(1, 1, 8, 4)
+        query = draw(1, 1, 8, 4)
         torch.manual_seed(3)
         first = scaled_dot_product_attention(query, query, query, dropout_p=0.5)
         second = scaled_dot_product_attention(query, query, query, dropout_p=0.5)
@@ -127,7 +127,7 @@ class TestFunction:
         assert not torch.equal(first, second)
 
     def test_a_query_without_keys_gives_zero(self) -> None:
-        query = drawn(1, 1, 2, 4)
+        query = draw(1, 1, 2, 4)
         mask = torch.tensor([[True, False], [False, False]])
         assert bool((scaled_dot_product_attention(query, query, query, mask)[..., 1, :] == 0).all())
 
@@ -135,34 +135,34 @@ class TestFunction:
         ("changes", "sentence"),
         [
             ({"is_causal": True, "attn_mask": torch.ones(2, 2) > 0}, "is_causal must be False"),
-            ({"query": drawn(4)}, r"query must be .*length, head_dim\], not of shape \[4\]"),
-            ({"key": drawn(3, 2, 4), "value": drawn(5, 2, 4)}, "must be broadcastable"),
-            ({"query": drawn(2, 1, 1, 2, 4), "attn_mask": drawn(3, 1, 1, 2, 2)}, "attn_mask must"),
+            ({"query": draw(4)}, r"query must be .*length, head_dim\], not of shape \[4\]"),
+            ({"key": draw(3, 2, 4), "value": draw(5, 2, 4)}, "must be broadcastable"),
+            ({"query": draw(2, 1, 1, 2, 4), "attn_mask": draw(3, 1, 1, 2, 2)}, "attn_mask must"),
             ({"attn_mask": torch.ones(3, 2, 2)}, "attn_mask must be broadcastable"),
             ({"scale": math.nan}, "scale must be finite"),
         ],
     )  # fmt: skip
     def test_refusals(self, changes: dict[str, Any], sentence: str) -> None:
-        call = {name: drawn(1, 1, 2, 4) for name in ("query", "key", "value")} | changes
+        call = {name: draw(1, 1, 2, 4) for name in ("query", "key", "value")} | changes
         with pytest.raises(ValueError, match=sentence):
             scaled_dot_product_attention(**call)
 
     def test_what_is_no_tensor_is_refused(self) -> None:
         not_a_tensor: Any = [[0.0]]
         with pytest.raises(TypeError, match=r"key must be a torch\.Tensor, not list"):
-            scaled_dot_product_attention(drawn(1, 2), not_a_tensor, drawn(1, 2))
+            scaled_dot_product_attention(draw(1, 2), not_a_tensor, draw(1, 2))
 
 
-def jagged(*lengths: int, heads: int = 2, seed: int = 0) -> Tensor:
+def make_jagged(*lengths: int, heads: int = 2, seed: int = 0) -> Tensor:
     """`[batch, heads, length, 4]` of these lengths."""
-    rows = [drawn(n, heads, 4, seed=seed + i) for i, n in enumerate(lengths)]
+    rows = [draw(n, heads, 4, seed=seed + i) for i, n in enumerate(lengths)]
     return torch.nested.nested_tensor(rows, layout=torch.jagged).transpose(1, 2)
 
 
 class TestJagged:
     @pytest.mark.parametrize("is_causal", [False, True])
     def test_as_one_by_one(self, is_causal: bool) -> None:
-        query = jagged(3, 1, 4).requires_grad_()
+        query = make_jagged(3, 1, 4).requires_grad_()
         out = scaled_dot_product_attention(query, query, query, is_causal=is_causal)
         assert out.shape == query.shape
         parts = [x[None] for x in query.detach().unbind()]
@@ -175,25 +175,25 @@ class TestJagged:
             torch.testing.assert_close(own[None], one.grad)
 
     def test_lengths_of_their_own(self) -> None:
-        query, key = jagged(3, 1, heads=4), jagged(2, 5, seed=7)
+        query, key = make_jagged(3, 1, heads=4), make_jagged(2, 5, seed=7)
         out = scaled_dot_product_attention(query, key, key, enable_gqa=True)
         for own, q, k in zip(out.unbind(), query.unbind(), key.unbind(), strict=True):
             alone = attention(q[None], k[None], k[None], enable_gqa=True)
             torch.testing.assert_close(own, alone[0])
 
     def test_refusals(self) -> None:
-        query, dense = jagged(3, 1), drawn(2, 2, 3, 4)
+        query, dense = make_jagged(3, 1), draw(2, 2, 3, 4)
         with pytest.raises(TypeError, match="key must be a jagged tensor"):
             scaled_dot_product_attention(query, dense, dense)
-        strided = torch.nested.nested_tensor([drawn(2, 3, 4), drawn(2, 1, 4)])
+        strided = torch.nested.nested_tensor([draw(2, 3, 4), draw(2, 1, 4)])
         with pytest.raises(TypeError, match="query must be a jagged tensor"):
             scaled_dot_product_attention(strided, strided, strided)
         with pytest.raises(ValueError, match="attn_mask must be None"):
             scaled_dot_product_attention(query, query, query, torch.ones(3, 3) > 0)
         with pytest.raises(ValueError, match="value must have the lengths of key"):
-            scaled_dot_product_attention(query, query, jagged(1, 3))
+            scaled_dot_product_attention(query, query, make_jagged(1, 3))
         narrowed = torch.nested.narrow(
-            drawn(2, 5, 2, 4), 1, torch.tensor([0, 0]), torch.tensor([3, 2]), layout=torch.jagged
+            draw(2, 5, 2, 4), 1, torch.tensor([0, 0]), torch.tensor([3, 2]), layout=torch.jagged
         ).transpose(1, 2)
         with pytest.raises(TypeError, match="without gaps"):
             scaled_dot_product_attention(narrowed, narrowed, narrowed)
@@ -221,7 +221,7 @@ LAYERS: dict[str, tuple[Any, Any, int]] = {
 }
 
 
-X = drawn(1, 2, 3, 4).requires_grad_()
+X = draw(1, 2, 3, 4).requires_grad_()
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ class TestReplaced:
     @pytest.mark.parametrize("name", LAYERS)
     def test_in_the_layers_of_pytorch(self, name: str, training: bool, gradients: bool) -> None:
         make, call, calls = LAYERS[name]
-        layer, x = make().double().train(training), drawn(2, 5, 8)
+        layer, x = make().double().train(training), draw(2, 5, 8)
         with torch.set_grad_enabled(gradients):
             expected = call(layer, x)
             with sdpa_replaced() as replaced:
@@ -267,7 +267,7 @@ class TestReplaced:
 
         for make, call, _ in LAYERS.values():
             with Plain() as plain:
-                call(make(), drawn(2, 5, 8, dtype=torch.float32))
+                call(make(), draw(2, 5, 8, dtype=torch.float32))
             assert plain.calls == 0
 
     @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ class TestReplaced:
         ids=["by name", "packet", "overload", "attribute"],
     )
     def test_by_every_name(self, function: Any) -> None:
-        x = drawn(1, 2, 3, 4)
+        x = draw(1, 2, 3, 4)
         with sdpa_replaced("reference") as replaced:
             out = function(x, x, x)
         assert replaced.calls == 1
@@ -289,14 +289,14 @@ class TestReplaced:
 
     def test_with_weights_pytorch_multiplies_itself(self) -> None:
         """The limit that the docs name."""
-        layer, x = nn.MultiheadAttention(8, 2), drawn(5, 2, 8, dtype=torch.float32)
+        layer, x = nn.MultiheadAttention(8, 2), draw(5, 2, 8, dtype=torch.float32)
         with sdpa_replaced() as replaced:
             layer(x, x, x)
         assert replaced.calls == 0
 
     def test_nested_blocks_and_exceptions(self) -> None:
         make, call, _ = LAYERS["TransformerEncoderLayer"]
-        layer, x = make(), drawn(1, 3, 8, dtype=torch.float32)
+        layer, x = make(), draw(1, 3, 8, dtype=torch.float32)
         with sdpa_replaced() as outer:
             inner = sdpa_replaced()
             with pytest.raises(TypeError, match="query must be float64"), inner:
@@ -314,7 +314,7 @@ class TestReplaced:
     def test_other_threads_are_not_replaced(self) -> None:
         """One thread attends inside of its block and one outside; both while both blocks are
         entered, and when one is left."""
-        x = drawn(1, 2, 3, 4)
+        x = draw(1, 2, 3, 4)
         barrier, counted, seen = Barrier(2, timeout=60), {}, []
 
         def within(name: str, waits: int) -> None:
@@ -366,7 +366,7 @@ class TestReplaced:
             graphs.append([str(node.target) for node in module.graph.nodes])
             return module.forward
 
-        x = drawn(1, 2, 3, 4)
+        x = draw(1, 2, 3, 4)
         compiled = torch.compile(lambda x: F.scaled_dot_product_attention(x, x, x), backend=keep)
         expected = attention(x, x, x)
         with sdpa_replaced():
@@ -377,7 +377,7 @@ class TestReplaced:
         with sdpa_replaced("reference"):
             assert torch.equal(compiled(x), attention(x, x, x, backend="reference"))
         assert len(graphs) == 3
-        layer, y = ENCODER().eval(), drawn(2, 5, 8, dtype=torch.float32)
+        layer, y = ENCODER().eval(), draw(2, 5, 8, dtype=torch.float32)
         with torch.no_grad(), sdpa_replaced() as replaced:
             torch.testing.assert_close(torch.compile(layer, backend=keep)(y), layer(y))
         assert replaced.calls == 2

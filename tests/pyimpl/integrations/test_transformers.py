@@ -122,7 +122,7 @@ def inputs(kind: str) -> dict[str, Tensor]:
     return {"input_ids": TOKENS, "attention_mask": LEFT, "position_ids": positions}
 
 
-def seen(kind: str, logits: Tensor) -> Tensor:
+def visible_logits(kind: str, logits: Tensor) -> Tensor:
     """Those of tokens that are not padding."""
     return logits[LEFT.bool()] if kind in CAUSAL else logits
 
@@ -146,7 +146,7 @@ def test_logits_and_gradients(kind: str) -> None:
     the paths of inference."""
     found, cacheless = [], {"use_cache": False} if kind in CAUSAL else {}
     for model in both(kind):
-        logits = seen(kind, model.train()(**inputs(kind), **cacheless).logits)
+        logits = visible_logits(kind, model.train()(**inputs(kind), **cacheless).logits)
         logits.square().mean().backward()
         gradients = {n: p.grad.float() for n, p in model.named_parameters() if p.grad is not None}
         found.append((logits.detach(), gradients))
@@ -197,7 +197,7 @@ def test_pieces_with_a_cache(kind: str, static: bool) -> None:
                     position_ids=positions[:, some], past_key_values=cache, use_cache=True,
                 )  # fmt: skip
                 parts.append(out.logits)
-        logits.append(seen(kind, torch.cat(parts, 1)))
+        logits.append(visible_logits(kind, torch.cat(parts, 1)))
     assert apart(*logits) < LOGITS
 
 
@@ -243,7 +243,9 @@ class TestMistakes:
 
     def differ(self, kind: str, ours: Any, theirs: Any) -> None:
         with torch.no_grad():
-            logits = [seen(kind, model(**inputs(kind)).logits) for model in (ours, theirs)]
+            logits = [
+                visible_logits(kind, model(**inputs(kind)).logits) for model in (ours, theirs)
+            ]
         assert apart(*logits) > MISTAKE
 
 
@@ -349,7 +351,7 @@ class TestRegister:
         model = model_of("gpt2", "in float64")
         with torch.no_grad():
             logits = [m(**inputs("gpt2")).logits for m in (model, model_of("gpt2"))]
-        assert apart(*[seen("gpt2", x) for x in logits]) < LOGITS
+        assert apart(*[visible_logits("gpt2", x) for x in logits]) < LOGITS
 
     @pytest.mark.parametrize("name", ["sdpa", "eager", 3])
     def test_a_name_that_is_taken(self, name: Any) -> None:

@@ -22,7 +22,7 @@ def forgotten() -> Iterator[None]:
     forget(__name__)
 
 
-def recorded(lean: str):
+def records_of(lean: str):
     return [record for record in implementations() if record.lean == lean]
 
 
@@ -31,7 +31,7 @@ def test_a_function_is_returned_unchanged_and_recorded() -> None:
         return 3
 
     assert implements("Test.plain")(plain) is plain
-    (record,) = recorded("Test.plain")
+    (record,) = records_of("Test.plain")
     assert record.module == __name__
     assert record.qualname.endswith("plain")
     assert Path(record.file) == Path(__file__)
@@ -52,8 +52,10 @@ def test_classes_kernels_and_two_names_at_once() -> None:
         pass
 
     assert Pair(2).x == 2
-    assert [len(recorded(name)) for name in ("Test.first", "Test.second", "Test.kernel")] == [1] * 3
-    (record,) = recorded("Test.kernel")
+    assert [len(records_of(name)) for name in ("Test.first", "Test.second", "Test.kernel")] == [
+        1
+    ] * 3
+    (record,) = records_of("Test.kernel")
     assert record.qualname.endswith("kernel")
     lines = Path(__file__).read_text().splitlines()[record.first_line - 1 : record.last_line]
     assert lines[0].strip() == '@implements("Test.kernel")'
@@ -66,7 +68,7 @@ def test_the_same_definition_again_replaces_its_entry() -> None:
         @implements("Test.again")
         def again() -> None: ...
 
-    assert len(recorded("Test.again")) == 1
+    assert len(records_of("Test.again")) == 1
 
 
 def test_what_a_module_or_a_package_recorded_is_forgotten_and_nothing_else() -> None:
@@ -78,7 +80,7 @@ def test_what_a_module_or_a_package_recorded_is_forgotten_and_nothing_else() -> 
         function.__module__ = module
         implements("Test.copied")(function)
     forget("copy")
-    assert [record.module for record in recorded("Test.copied")] == ["copying"]
+    assert [record.module for record in records_of("Test.copied")] == ["copying"]
     forget("copying")
     assert implementations() == before
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 import torch
-from module_checks import normal, randomised
+from module_checks import normal, randomise
 from spec_parameters import (
     CONTEXT,
     DIGITS,
@@ -135,7 +135,7 @@ def test_the_feed_forward_network_is_exact_over_whole_numbers() -> None:
 
 def normalisation() -> None:
     module = nn.LayerNorm(WIDTH, float(EPS), dtype=torch.float64)
-    randomised(module)
+    randomise(module)
     x = leaf(X)
     module(x).backward(DY)
     expected = backward_layers.layer_norm_rows_vjp(
@@ -151,7 +151,7 @@ def test_layer_normalisation() -> None:
 @pytest.mark.parametrize("visible", [VISIBLE, NOTHING], ids=["some keys", "no keys"])
 def test_multi_head_attention(visible: Tensor) -> None:
     module = MultiHeadAttention(WIDTH, HEADS, dtype=torch.float64)
-    randomised(module)
+    randomise(module)
     q, k, v = leaf(X), leaf(CONTEXT), leaf(normal(MEMORY, WIDTH, seed=4))
     module(q, k, v, key_mask=visible).backward(DY)
     expected = backward_transformer.multi_head_rows_vjp(
@@ -163,7 +163,7 @@ def test_multi_head_attention(visible: Tensor) -> None:
 
 def encoder_layer(norm_first: bool) -> None:
     layer = EncoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
-    randomised(layer)
+    randomise(layer)
     x = leaf(X)
     layer(x, key_mask=SEEN).backward(DY)
     definition = (
@@ -186,7 +186,7 @@ def test_the_encoder_layer(norm_first: bool) -> None:
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_the_decoder_layer(norm_first: bool) -> None:
     layer = DecoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
-    randomised(layer)
+    randomise(layer)
     x, context = leaf(X), leaf(CONTEXT)
     layer(x, context, memory_key_mask=VISIBLE).backward(DY)
     definition = (
@@ -215,7 +215,7 @@ def training_step() -> None:
         VOCAB, VOCAB, WIDTH, HEADS, 2, 2, HIDDEN, 0.0, final_norm=False, positions="halves",
         scale_embeddings=False, tie_embeddings=False, dtype=torch.float64,
     )  # fmt: skip
-    randomised(model)
+    randomise(model)
     src, tgt, y = torch.tensor([[4, 0, 2, 2, 1]]), torch.tensor([[1, 3, 3, 0]]), [3, 3, 0, 2]
     logits = model(src, tgt, src_key_mask=VISIBLE[None])[0]
     nn.functional.cross_entropy(logits, torch.tensor(y)).backward()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from module_checks import judge_module, normal, randomised
+from module_checks import judge_module, normal, randomise
 from torch import Tensor
 
 from pyimpl.modules import MultiHeadAttention
@@ -26,7 +26,7 @@ SHRINK = TURN.mT @ torch.diag(torch.tensor([0.5, 2.0, -1.0, 0.25], dtype=torch.f
 @pytest.fixture
 def ours() -> MultiHeadAttention:
     """Two heads of four components, float64, with random parameters."""
-    return randomised(MultiHeadAttention(8, 2, dtype=torch.float64)).requires_grad_(False)
+    return randomise(MultiHeadAttention(8, 2, dtype=torch.float64)).requires_grad_(False)
 
 
 def after(linear: torch.nn.Linear, head: int, by: Tensor) -> None:

@@ -54,7 +54,7 @@ def test_it_learns_to_reverse() -> None:
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_the_sequences(task) -> None:
     settings = Settings(task, min_len=2, max_len=5, symbols=4)
-    batch = settings.drawn(200, torch.Generator().manual_seed(0))
+    batch = settings.draw(200, torch.Generator().manual_seed(0))
     assert set(batch.lens.tolist()) == {2, 3, 4, 5}
     for src, n, tgt in zip(*(x.tolist() for x in batch), strict=True):
         kept = src[:n]
@@ -86,7 +86,7 @@ def test_batches_of_one_sequence() -> None:
 def test_what_counts_as_exact() -> None:
     """One wrong token, or no end, is not exact; what stands behind the end does not count."""
     found = Demonstration(Settings("copy", min_len=2, max_len=3, symbols=4, held_out=4))
-    batch = found.settings.drawn(50, torch.Generator().manual_seed(3))
+    batch = found.settings.draw(50, torch.Generator().manual_seed(3))
     answer = batch.tgt.masked_fill(~batch.token_mask, EOS)
     for wrong, expected in ((None, 1.0), (0, 0.0), (1, 0.0), ("end", 0.0), ("behind", 1.0)):
         given = answer.clone()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from module_checks import judge_module, normal, randomised
+from module_checks import judge_module, normal, randomise
 from torch import Tensor, nn
 
 from pyimpl.modules import MultiHeadAttention
@@ -44,7 +44,7 @@ class MHAttn(nn.Module):
         return self.out_proj(o.transpose(1, 2).flatten(-2))
 
 
-def copied(theirs: nn.MultiheadAttention) -> MHAttn:
+def copy_weights(theirs: nn.MultiheadAttention) -> MHAttn:
     """The document's class with the weights of torch's, copied as in the document."""
     d = theirs.embed_dim
     attn = MHAttn(d, theirs.kdim, theirs.vdim, d // HEADS, d // HEADS, d, HEADS)
@@ -68,7 +68,7 @@ def theirs() -> nn.MultiheadAttention:
     module = nn.MultiheadAttention(
         DIM, HEADS, kdim=KEY_DIM, vdim=VALUE_DIM, batch_first=True, dtype=torch.float64
     )
-    return randomised(module).requires_grad_(False)
+    return randomise(module).requires_grad_(False)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_shapes_that_it_prints(theirs: nn.MultiheadAttention) -> None:
     }  # fmt: skip
     ours = MultiHeadAttention.from_torch(theirs)
     named = {name: list(w.shape) for name, w in ours.named_parameters()}
-    assert named == {name: list(w.shape) for name, w in copied(theirs).named_parameters()}
+    assert named == {name: list(w.shape) for name, w in copy_weights(theirs).named_parameters()}
     assert named["k_proj.weight"] == [4, 8]
 
 
@@ -101,7 +101,7 @@ def test_the_document_torch_and_pyimpl_are_equal(
     theirs: nn.MultiheadAttention, inputs: list[Tensor], mask: Tensor | None
 ) -> None:
     """maskedMultiHeadAttention_eq_bias_of_zero_or_none, with weights copied as in the document."""
-    document = copied(theirs)(*inputs, attn_mask=mask)
+    document = copy_weights(theirs)(*inputs, attn_mask=mask)
     ours = MultiHeadAttention.from_torch(theirs)
     added = mask.unflatten(0, (BATCH, HEADS)) if mask is not None and mask.dim() == 3 else mask
     expected, _ = theirs(*inputs, attn_mask=mask)
@@ -114,7 +114,7 @@ def test_other_masks_must_be_divided_by_the_root(
 ) -> None:
     """equalsTorchForEveryMask_refuted, maskedMultiHeadAttention_eq_bias."""
     ours, mask = MultiHeadAttention.from_torch(theirs), normal(Q_LEN, KV_LEN, seed=4)
-    document = copied(theirs)(*inputs, attn_mask=mask)
+    document = copy_weights(theirs)(*inputs, attn_mask=mask)
     expected, _ = theirs(*inputs, attn_mask=mask)
     with pytest.raises(AssertionError, match="over the tolerance"):
         judge_module(document, expected, ours, *inputs, added=mask)
@@ -124,7 +124,7 @@ def test_other_masks_must_be_divided_by_the_root(
 
 def test_heads_need_not_divide_their_width(inputs: list[Tensor]) -> None:
     """dk is the width of one head: the document's `assert dk % h == 0` refuses 5 for no reason."""
-    document = randomised(MHAttn(DIM, KEY_DIM, VALUE_DIM, 5, 3, 7, HEADS)).requires_grad_(False)
+    document = randomise(MHAttn(DIM, KEY_DIM, VALUE_DIM, 5, 3, 7, HEADS)).requires_grad_(False)
     ours = MultiHeadAttention(
         DIM, HEADS, key_dim=KEY_DIM, value_dim=VALUE_DIM, head_dim=5, value_head_dim=3,
         output_dim=7, dtype=torch.float64,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from module_checks import judge_module, normal, randomised
+from module_checks import judge_module, normal, randomise
 from torch import Tensor, nn
 
 from pyimpl.modules import MultiHeadAttention
@@ -107,7 +107,7 @@ def check_against_torch(
             torch_mask = torch.zeros(torch_mask.shape).double().masked_fill(torch_mask, -torch.inf)
         torch_mask = hidden if torch_mask is None else torch_mask + hidden
 
-    def arranged(tensors: list[Tensor]) -> list[Tensor]:
+    def arrange(tensors: list[Tensor]) -> list[Tensor]:
         if unbatched:
             return [x[0] for x in tensors]
         return tensors if theirs.batch_first else [x.transpose(0, 1) for x in tensors]
@@ -120,11 +120,11 @@ def check_against_torch(
     first = (lambda mask: mask if mask is None else mask[0]) if unbatched else (lambda mask: mask)
     with torch.no_grad():
         out = ours(
-            *arranged([x.to(dtype) for x in given]), attn_mask=attn_mask,
+            *arrange([x.to(dtype) for x in given]), attn_mask=attn_mask,
             key_mask=first(key_mask), is_causal=is_causal,
         )  # fmt: skip
         expected, _ = copy.deepcopy(theirs).double()(
-            *arranged(given), attn_mask=torch_mask, key_padding_mask=first(torch_keys)
+            *arrange(given), attn_mask=torch_mask, key_padding_mask=first(torch_keys)
         )
     judge_module(back(out), back(expected), ours, *given, **judged)
 
@@ -146,7 +146,7 @@ def test_equals_torch_on_all_its_options(bias, add_bias_kv, add_zero_attn, width
             DIM, HEADS, bias=bias, add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn,
             batch_first=batch_first, device="cpu", dtype=dtype, **widths,
         )  # fmt: skip
-        randomised(theirs)
+        randomise(theirs)
         check_against_torch(theirs, (BATCH, Q_LEN, KV_LEN), name)
         if batch_first:  # Inputs without a batch are the same either way.
             check_against_torch(theirs, (1, Q_LEN, KV_LEN), name, unbatched=True)
@@ -166,19 +166,19 @@ def test_equals_torch_on_many_sizes(
         heads * head_dim, heads, kdim=key_value[0], vdim=key_value[1], add_bias_kv=add_bias_kv,
         add_zero_attn=add_zero_attn, batch_first=True, dtype=torch.float64,
     )  # fmt: skip
-    check_against_torch(randomised(theirs).train(training), sizes, name, is_causal=is_causal)
+    check_against_torch(randomise(theirs).train(training), sizes, name, is_causal=is_causal)
 
 
 @pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 def test_dropout_in_eval_mode_is_none() -> None:
     theirs = nn.MultiheadAttention(DIM, HEADS, dropout=0.5, batch_first=True)
-    check_against_torch(randomised(theirs).eval(), (BATCH, Q_LEN, KV_LEN), "boolean, 3 dimensions")
+    check_against_torch(randomise(theirs).eval(), (BATCH, Q_LEN, KV_LEN), "boolean, 3 dimensions")
 
 
 def test_self_attention_by_one_argument() -> None:
     """In eval mode torch takes its fast path here, which has code of its own."""
     theirs = nn.MultiheadAttention(DIM, HEADS, batch_first=True, dtype=torch.float64)
-    ours = MultiHeadAttention.from_torch(randomised(theirs).eval())
+    ours = MultiHeadAttention.from_torch(randomise(theirs).eval())
     x, hidden = normal(BATCH, Q_LEN, DIM, seed=0), torch.zeros(BATCH, Q_LEN, dtype=torch.bool)
     hidden[1, 3:] = True
     with torch.no_grad():
@@ -192,7 +192,7 @@ def test_self_attention_by_one_argument() -> None:
 def test_a_query_without_keys_gives_the_bias_of_the_output(bias: bool, floating: bool) -> None:
     """torch.nn.MultiheadAttention gives NaN where it computes the weights."""
     theirs = nn.MultiheadAttention(DIM, HEADS, bias=bias, batch_first=True)
-    ours = MultiHeadAttention.from_torch(randomised(theirs))
+    ours = MultiHeadAttention.from_torch(randomise(theirs))
     x = normal(BATCH, Q_LEN, DIM, seed=0, dtype=torch.float32)
     mask = torch.ones(Q_LEN, Q_LEN, dtype=torch.bool)
     mask[2] = False
@@ -235,7 +235,7 @@ def of_the_document(**options) -> tuple[MultiHeadAttention, list[Tensor]]:
         dtype=torch.float64, **options,
     )  # fmt: skip
     lengths = ((Q_LEN, 6), (KV_LEN, 8), (KV_LEN, 16))
-    return randomised(ours), [normal(BATCH, *size, seed=i) for i, size in enumerate(lengths)]
+    return randomise(ours), [normal(BATCH, *size, seed=i) for i, size in enumerate(lengths)]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_mutants_are_seen(name: str, dtype: torch.dtype, monkeypatch: pytest.Mon
     theirs = nn.MultiheadAttention(
         DIM, HEADS, add_bias_kv=True, add_zero_attn=True, batch_first=True, dtype=dtype
     )
-    randomised(theirs)
+    randomise(theirs)
     check_against_torch(theirs, (BATCH, Q_LEN, KV_LEN), "both kinds")
     right = MultiHeadAttention.from_torch
 

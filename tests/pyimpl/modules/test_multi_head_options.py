@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from module_checks import judge_module, normal, randomised
+from module_checks import judge_module, normal, randomise
 from torch import Tensor, nn
 
 from pyimpl import attention
@@ -25,7 +25,7 @@ CONTEXT = normal(2, 7, 8, seed=1)
 def module(**options) -> MultiHeadAttention:
     """Of width 8, 4 heads, float64, with random parameters."""
     ours = MultiHeadAttention(8, 4, **{"dtype": torch.float64, **options})
-    return randomised(ours).requires_grad_(False)
+    return randomise(ours).requires_grad_(False)
 
 
 def by_hand(ours: MultiHeadAttention, query: Tensor, context: Tensor, **options) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from module_checks import normal, randomised
+from module_checks import normal, randomise
 from torch import Tensor, nn
 
 from pyimpl.dropout import Dropout
@@ -47,7 +47,7 @@ def gradients_in_torch(theirs: nn.MultiheadAttention) -> dict[str, Tensor]:
 )
 def test_the_gradients_are_those_of_torch(options, backend: str) -> None:
     theirs = nn.MultiheadAttention(DIM, HEADS, batch_first=True, dtype=torch.float64, **options)
-    randomised(theirs)
+    randomise(theirs)
     ours = MultiHeadAttention.from_torch(theirs)
     inputs = [
         normal(BATCH, Q_LEN, DIM, seed=3),
@@ -100,7 +100,7 @@ def test_dropout_is_that_of_torch_with_the_same_weights(
     options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Torch, which draws other numbers, is given ours."""
-    theirs = randomised(
+    theirs = randomise(
         nn.MultiheadAttention(
             DIM, HEADS, dropout=0.4, batch_first=True, dtype=torch.float64, **options
         )
@@ -110,12 +110,12 @@ def test_dropout_is_that_of_torch_with_the_same_weights(
     assert "dropout=0.4" in repr(ours)
     x = normal(BATCH, Q_LEN, DIM, seed=3)
 
-    def dropped(weights: Tensor, p: float, training: bool = True) -> Tensor:
+    def drop(weights: Tensor, p: float, training: bool = True) -> Tensor:
         sizes = (BATCH, HEADS, range(Q_LEN), range(weights.shape[-1]))
         return weights * Dropout(p, torch.tensor(9)).kept_weights(*sizes).view_as(weights) / (1 - p)
 
     with monkeypatch.context() as patch, torch.no_grad():
-        patch.setattr(nn.functional, "dropout", dropped)
+        patch.setattr(nn.functional, "dropout", drop)
         expected = theirs(x, x, x)[0]
     with torch.no_grad():
         torch.testing.assert_close(ours(x, dropout_seed=9), expected)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from module_checks import judge, normal, randomised
+from module_checks import judge, normal, randomise
 from torch import Tensor
 
 from bridge.conformance.tolerances.module_tolerance import logits
@@ -32,7 +32,7 @@ SHAPES = [
 def model(**options) -> Transformer:
     """In float64: in float32 the bound of so many layers in a row is too large to show a mutant."""
     made = Transformer(VOCAB, VOCAB, WIDTH, 3, 2, 2, 20, dtype=torch.float64, **options)
-    return randomised(made).requires_grad_(False).eval()
+    return randomise(made).requires_grad_(False).eval()
 
 
 def tokens(length: int, seed: int, batch: int = BATCH) -> Tensor:
@@ -220,15 +220,17 @@ def test_sampling_is_from_the_softmax() -> None:
 def test_sampling_follows_its_generator() -> None:
     ours = model()
 
-    def drawn(seed: int, **options) -> Tensor:
+    def generate_drawn(seed: int, **options) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
         return ours.generate(SRC, 8, bos=BOS, eos=EOS, generator=generator, **options)
 
     greedy = ours.generate(SRC, 8, bos=BOS, eos=EOS)
-    assert torch.equal(drawn(0, temperature=3.0), drawn(0, temperature=3.0))
-    assert not torch.equal(drawn(0, temperature=3.0)[:, 0], drawn(2, temperature=3.0)[:, 0])
-    assert torch.equal(drawn(0, temperature=3.0, top_k=1), greedy)
-    assert torch.equal(drawn(0, temperature=1e-300), greedy)
+    assert torch.equal(generate_drawn(0, temperature=3.0), generate_drawn(0, temperature=3.0))
+    assert not torch.equal(
+        generate_drawn(0, temperature=3.0)[:, 0], generate_drawn(2, temperature=3.0)[:, 0]
+    )
+    assert torch.equal(generate_drawn(0, temperature=3.0, top_k=1), greedy)
+    assert torch.equal(generate_drawn(0, temperature=1e-300), greedy)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from module_checks import judge, randomised
+from module_checks import judge, randomise
 from spec_parameters import (
     CONTEXT,
     DIGITS,
@@ -104,7 +104,7 @@ def test_feed_forward_is_exact_over_whole_numbers() -> None:
 
 @pytest.mark.parametrize("visible", [VISIBLE, NOTHING], ids=["some keys", "no keys"])
 def test_multi_head_attention(visible: Tensor) -> None:
-    module = randomised(MultiHeadAttention(WIDTH, HEADS, dtype=torch.float64))
+    module = randomise(MultiHeadAttention(WIDTH, HEADS, dtype=torch.float64))
     found = multi_head.multi_head_rows(
         scale(), keys(visible), of_attention(module), rows(X), rows(CONTEXT), rows(CONTEXT),
         q_len=LENGTH, kv_len=MEMORY, num_heads=HEADS, d=WIDTH // HEADS, d_model=WIDTH, num=NUM,
@@ -125,7 +125,7 @@ def test_multi_head_attention(visible: Tensor) -> None:
 @pytest.mark.parametrize("hides", [False, True])
 def test_the_encoder_layer(norm_first: bool, hides: bool) -> None:
     layer = EncoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
-    randomised(layer)
+    randomise(layer)
     visible = torch.tensor([True, False, True, True]) if hides else torch.ones(4, dtype=torch.bool)
     definition = (
         layers.encoder_layer_pre_norm if norm_first else layers.encoder_layer_post_norm
@@ -141,7 +141,7 @@ def test_the_encoder_layer(norm_first: bool, hides: bool) -> None:
 @pytest.mark.parametrize("visible", [VISIBLE, NOTHING], ids=["some keys", "no keys"])
 def test_the_decoder_layer(norm_first: bool, visible: Tensor) -> None:
     layer = DecoderLayer(WIDTH, HEADS, HIDDEN, 0.0, norm_first=norm_first, dtype=torch.float64)
-    randomised(layer)
+    randomise(layer)
     definition = (
         layers.decoder_layer_pre_norm if norm_first else layers.decoder_layer_post_norm
     )  # fmt: skip
@@ -171,7 +171,7 @@ def test_the_transformer(tie_embeddings: bool) -> None:
         VOCAB, VOCAB, WIDTH, HEADS, 1, 1, HIDDEN, 0.0, final_norm=False, positions="halves",
         scale_embeddings=False, tie_embeddings=tie_embeddings, dtype=torch.float64,
     )  # fmt: skip
-    randomised(model)
+    randomise(model)
     src, tgt = torch.tensor([[4, 0, 2, 2, 1]]), torch.tensor([[1, 3, 3, 0]])
     output = of_linear(model.output)
     table = rows(model.src_embedding.weight)

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 import torch
-from module_checks import judge, normal, randomised
+from module_checks import judge, normal, randomise
 from torch import Tensor, nn
 
 from bridge.conformance.tolerances.module_tolerance import decoder_layer, encoder_layer, exactly
@@ -40,7 +40,7 @@ DTYPES = [torch.float64, torch.float32]
 
 def of_torch(kind: type[nn.Module], dtype: torch.dtype, **options) -> nn.Module:
     layer = kind(WIDTH, HEADS, HIDDEN, 0.0, batch_first=True, dtype=dtype, **options)
-    return randomised(layer).requires_grad_(False)
+    return randomise(layer).requires_grad_(False)
 
 
 def check_encoder(theirs: nn.Module, ours: EncoderLayer, mask: str) -> None:
@@ -92,7 +92,7 @@ def test_the_decoder_layer_is_that_of_torch(options, dtype: torch.dtype) -> None
     check_decoder(theirs, DecoderLayer.from_torch(theirs))
 
 
-def exchanged(layer: DecoderLayer) -> None:
+def exchange(layer: DecoderLayer) -> None:
     layer.residual1, layer.residual2 = layer.residual2, layer.residual1
 
 
@@ -114,7 +114,7 @@ def one_attention(layer: DecoderLayer) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    "mutant", [exchanged, other_order, other_eps, no_hidden_bias, one_attention]
+    "mutant", [exchange, other_order, other_eps, no_hidden_bias, one_attention]
 )
 def test_mutants_of_a_layer_are_seen(mutant, dtype: torch.dtype) -> None:
     theirs = of_torch(nn.TransformerDecoderLayer, dtype)
@@ -179,7 +179,7 @@ def decoder(dtype: torch.dtype, norm_first: bool = True, norm: bool = True) -> D
         for _ in range(2)
     ]
     module = Decoder(layers, nn.LayerNorm(WIDTH, dtype=dtype) if norm else None)
-    return randomised(module).requires_grad_(False)
+    return randomise(module).requires_grad_(False)
 
 
 @pytest.mark.parametrize("norm", [True, False])
@@ -192,7 +192,7 @@ def test_stacks_are_layers_in_a_row(norm: bool) -> None:
     out = stack(X, CONTEXT, key_mask=PADDING, memory_key_mask=MEMORY_PADDING)
     assert torch.equal(out, expected)
     layers = [EncoderLayer(WIDTH, HEADS, HIDDEN, 0.0, dtype=torch.float64) for _ in range(2)]
-    encoder = randomised(Encoder(layers, stack.norm))
+    encoder = randomise(Encoder(layers, stack.norm))
     expected = layers[1](layers[0](X, key_mask=PADDING), key_mask=PADDING)
     expected = stack.norm(expected) if norm else expected
     assert torch.equal(encoder(X, key_mask=PADDING), expected)
@@ -246,12 +246,12 @@ def test_all_dropout_is_drawn_from_a_seed(kind: str) -> None:
     drawn: list[Tensor] = []
     kept_numbers = Dropout.kept_numbers
 
-    def noted(self: Dropout, *args: Any) -> Tensor:
+    def note(self: Dropout, *args: Any) -> Tensor:
         drawn.append(self.seed)
         return kept_numbers(self, *args)
 
     state = torch.get_rng_state()
-    with mock.patch.object(Dropout, "kept_numbers", noted):
+    with mock.patch.object(Dropout, "kept_numbers", note):
         first = module(*given, dropout_seed=1)
     # Each layer at three sites or at four, and two sums of embeddings and positions.
     assert len(drawn) == {"encoder": 6, "decoder": 8, "transformer": 9}[kind]
@@ -342,7 +342,7 @@ def test_projected_keys_are_checked() -> None:
         layer.cross_attn(X, CONTEXT, projected=kept)
     with pytest.raises(ValueError, match=r"keys of projected must be of shape \[1, 7, 12\]"):
         layer.cross_attn(X[:1], projected=kept)
-    with pytest.raises(TypeError, match="projected must be what project returned, not Tensor"):
+    with pytest.raises(TypeError, match="projected must be the result of project, not Tensor"):
         layer.cross_attn(X, projected=CONTEXT)
     other = implementation.KeysValues(kept.keys, kept.values[:, 1:])
     with pytest.raises(ValueError, match=r"values of projected must be of shape \[2, 7, 12\]"):
@@ -351,7 +351,7 @@ def test_projected_keys_are_checked() -> None:
 
 def test_projecting_before_is_projecting_inside() -> None:
     layer = DecoderLayer(WIDTH, HEADS, HIDDEN, 0.0, dtype=torch.float64)
-    attention = randomised(layer.cross_attn)
+    attention = randomise(layer.cross_attn)
     values: Tensor = normal(BATCH, MEMORY, WIDTH, seed=5)
     kept = attention.project(CONTEXT, values)
     out = attention(X, CONTEXT, values)

@@ -43,7 +43,7 @@ class Call:
         """Query heads for each head of keys."""
         return self.query.shape[1] // max(self.key.shape[1], 1)
 
-    def seen(self) -> Tensor:
+    def visible_pairs(self) -> Tensor:
         """Which pairs are not masked, `[batch|1, heads|1, q_len, kv_len]`."""
         q_len, kv_len = self.lengths
         options = self.options

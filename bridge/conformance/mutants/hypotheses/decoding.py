@@ -58,8 +58,8 @@ DECODING = (
     ),
     _of_decoding(
         "steps-not-kept",
-        "what steps append is forgotten: a step sees what was there before the first, and the keys "
-        "of its own call",
+        "appended keys are forgotten: a step sees those before the first step, and those of its "
+        "own call",
         lambda x: _rows_at(x, [*range(x.prefix), *range(x.call[0], x.place + 1)]),
     ),
     _of_decoding(

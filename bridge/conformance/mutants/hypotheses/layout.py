@@ -136,7 +136,7 @@ class Paged(Layout):
         """Tokens of a page."""
         return self.key.shape[1]
 
-    def used(self, sequence: int) -> int:
+    def count_pages(self, sequence: int) -> int:
         """Pages that hold its tokens."""
         return -(-self.lengths[sequence] // self.page_size)
 

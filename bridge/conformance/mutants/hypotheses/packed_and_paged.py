@@ -199,7 +199,7 @@ def _transpose(x: Paged) -> _Table:
 
 
 def _reverse(x: Paged) -> _Table:
-    used = (x.used(b) for b in range(len(x.table)))
+    used = (x.count_pages(b) for b in range(len(x.table)))
     return tuple(
         pages[:n][::-1] + pages[n:] for pages, n in zip(x.table, used, strict=True)
     )  # fmt: skip
@@ -248,7 +248,7 @@ PAGED = (
     ),
     _of_pages(
         "page-padding-read", "the last page is read to its end",
-        _lengths(lambda x, b, n: x.used(b) * x.page_size),
+        _lengths(lambda x, b, n: x.count_pages(b) * x.page_size),
     ),
     _of_pages(
         "partial-page-dropped", "a last page that is not full is left out",

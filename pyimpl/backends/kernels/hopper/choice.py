@@ -253,7 +253,7 @@ def _is_chosen(
             return window["left"] is None
         return under_an_edge(query, key, options) and any(row.causal for row in rows)
 
-    return bool(rows) and kept.decided(
+    return bool(rows) and kept.decide_once(
         decide, (query, key, value, *kept.tensors_of(options)),
         ("chosen", name, *kept.numbers_of(options)),
     )  # fmt: skip

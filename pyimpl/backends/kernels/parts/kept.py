@@ -151,7 +151,7 @@ def _run(
         one.run(stream, tensors, addresses)
 
 
-def decided(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
+def decide_once(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
     """What `decide` says, which depends on `numbers` and on the tensors as a launch does; of calls
     like an earlier one it is not asked again."""
     key = _kind(tensors, (), numbers, [])
@@ -199,7 +199,7 @@ def _keep(
     the call's own."""
     kept = []
     for launch, own in zip(made, names, strict=True):
-        compiled = launch.compiled()
+        compiled = launch.compile()
         numbers = {name: number for number, name in enumerate(own) if name is not None}
         given = {**launch.arguments, **launch.constants}
         values = [given[name] for name in launch.kernel.arg_names]

@@ -68,7 +68,7 @@ class Launch:
         }
         return types, constants
 
-    def compiled(self) -> Any:
+    def compile(self) -> Any:
         """The finished kernel, out of Triton's cache or made and put there, for the device that
         Triton's driver names; nothing is started, so tensors without memory will do."""
         return self.kernel.warmup(

@@ -59,7 +59,7 @@ def text(lines: list[dict[str, Any]]) -> list[str]:
     return [json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in lines]
 
 
-def changed(number: int, **parts: Any) -> list[dict[str, Any]]:
+def change(number: int, **parts: Any) -> list[dict[str, Any]]:
     """The lines with another one; parts of what it says, by its kind."""
     lines = list(LINES)
     (kind,) = parts
@@ -92,17 +92,17 @@ def test_a_digest_is_of_level_parameters_and_each_part_of_the_type_once() -> Non
 @pytest.mark.parametrize(
     ("lines", "names"),
     [
-        (changed(14, thm={"type": 3}), {"A.t"}),
-        (changed(14, thm={"levelParams": []}), {"A.t"}),
-        (changed(6, max=[2, 1]), {"A.t", "A.d", "A.o", "A.a"}),
-        (changed(9, bvar=3), {"A.t", "A.d"}),
-        (changed(19, const={"us": [0, 3]}), {"A.o", "A.a"}),
-        (changed(20, natVal="12345678901234567891"), {"A.o"}),
-        (changed(21, strVal="b"), {"A.o"}),
-        (changed(22, app={"fn": 8, "arg": 7}), {"A.o"}),
-        (changed(23, letE={"type": 9, "value": 7}), {"A.o"}),
-        (changed(24, proj={"idx": 0}), {"A.o"}),
-        (changed(24, proj={"typeName": 4}), {"A.o"}),
+        (change(14, thm={"type": 3}), {"A.t"}),
+        (change(14, thm={"levelParams": []}), {"A.t"}),
+        (change(6, max=[2, 1]), {"A.t", "A.d", "A.o", "A.a"}),
+        (change(9, bvar=3), {"A.t", "A.d"}),
+        (change(19, const={"us": [0, 3]}), {"A.o", "A.a"}),
+        (change(20, natVal="12345678901234567891"), {"A.o"}),
+        (change(21, strVal="b"), {"A.o"}),
+        (change(22, app={"fn": 8, "arg": 7}), {"A.o"}),
+        (change(23, letE={"type": 9, "value": 7}), {"A.o"}),
+        (change(24, proj={"idx": 0}), {"A.o"}),
+        (change(24, proj={"typeName": 4}), {"A.o"}),
     ],
 )
 def test_another_statement_has_another_digest(lines: list[dict[str, Any]], names: set[str]) -> None:
@@ -114,9 +114,9 @@ def test_another_statement_has_another_digest(lines: list[dict[str, Any]], names
 @pytest.mark.parametrize(
     "lines",
     [
-        changed(14, thm={"value": 7}),
-        changed(11, forallE={"name": 1, "binderInfo": "instImplicit"}),
-        changed(12, mdata={"data": {"note": "1"}}),
+        change(14, thm={"value": 7}),
+        change(11, forallE={"name": 1, "binderInfo": "instImplicit"}),
+        change(12, mdata={"data": {"note": "1"}}),
     ],
 )
 def test_proofs_names_of_bound_variables_and_notes_are_no_part_of_a_statement(
@@ -136,9 +136,9 @@ def test_proofs_names_of_bound_variables_and_notes_are_no_part_of_a_statement(
         (text([*LINES, {"in": 9, "str": {"pre": 0, "str": "x"}}]), "number 9 where 8 comes next"),
         (text(LINES[:8] + LINES[9:]), "line 14 of the export is none of its format"),
         (text(LINES[:9] + LINES[8:]), "number 4 where 5 comes next"),
-        (text(changed(13, forallE={"body": 5})), "the expression 5 is made of a later one"),
+        (text(change(13, forallE={"body": 5})), "the expression 5 is made of a later one"),
         (text([*LINES[:8], {"ie": 0, "other": 1}, *LINES[9:]]), "an expression other"),
-        (text(changed(4, il=2)), "number 2 where 1 comes next"),
+        (text(change(4, il=2)), "number 2 where 1 comes next"),
     ],
 )
 def test_what_is_no_export_is_one_sentence(lines: list[str], sentence: str) -> None:
@@ -200,7 +200,7 @@ def test_the_command_writes_a_table_and_holds_a_native_export_against_it(tmp_pat
     for made, status, sentence in (
         (LINES, 0, f"2 statements of Lean's own constants are as in {table}\n"),
         (
-            changed(14, thm={"type": 3}),
+            change(14, thm={"type": 3}),
             1,
             f"A.t (theorem) states something else than {table} has\n",
         ),

@@ -64,7 +64,7 @@ def shown_names(lines: list[dict[str, Any]]) -> list[str]:
     return names
 
 
-def declared(lines: list[dict[str, Any]]) -> dict[str, tuple[int, str, dict[str, Any]]]:
+def declarations(lines: list[dict[str, Any]]) -> dict[str, tuple[int, str, dict[str, Any]]]:
     """The line's number, the kind and the content of each declaration, by its (first) name."""
     names = shown_names(lines)
     found = {}
@@ -102,7 +102,7 @@ def test_literals_are_as_written(proofs: Path) -> None:
 
 
 def test_what_has_no_body_is_listed_by_what_it_is(proofs: Path) -> None:
-    axioms = {name for name, (_, kind, _) in declared(read(proofs)).items() if kind == "axiom"}
+    axioms = {name for name, (_, kind, _) in declarations(read(proofs)).items() if kind == "axiom"}
     listed = json.loads(bodiless_beside(proofs).read_text("utf-8"))["bodiless"]
     assert axioms == {name for names in listed.values() for name in names}
     assert "Nat.add_comm" in listed["theorem"]
@@ -132,7 +132,7 @@ def test_what_leans_own_constants_state_is_held_against_a_table(
     # As an export of a native Lean has it, where nothing is listed; of theorems the bodies alone
     # are other there. A theorem with another statement:
     lines = read(proofs)
-    known = declared(lines)
+    known = declarations(lines)
     theorems = [name for name, one in table.items() if one.kind == "theorem"]
     for name in theorems:
         number, _, of = known[name]
@@ -154,7 +154,7 @@ def test_what_leans_own_constants_state_is_held_against_a_table(
 def test_constants_by_name_come_with_what_they_need(lean: EmbeddedLean, tmp_path: Path) -> None:
     path = tmp_path / "one.ndjson"
     files.write_proofs(lean, path, ["swapped"])
-    found = declared(read(path))
+    found = declarations(read(path))
     assert {"swapped", "Nat", "Eq", "HAdd", "Nat.add_comm"} <= set(found)
     assert not {"kept", "Tree", "large"} & set(found)
 
@@ -177,7 +177,7 @@ def test_stored_bytes_of_something_else_are_refused(
 ) -> None:
     wrong = tmp_path / "Some.olean"
     wrong.write_bytes(b"olean\x01" + bytes(100))
-    monkeypatch.setattr(lean, "stored", lambda: {"Some": [wrong]})
+    monkeypatch.setattr(lean, "stored_parts", lambda: {"Some": [wrong]})
     with pytest.raises(OleanError, match=r"Some.olean is no \.olean of format 2"):
         files.write_proofs(lean, tmp_path / "one.ndjson")
     monkeypatch.setattr(lean, "kind", "native")

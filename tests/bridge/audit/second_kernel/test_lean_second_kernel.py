@@ -67,7 +67,7 @@ class Proofs:
                     return number
         raise AssertionError(name)
 
-    def said(self, lines: list[Line], path: Path) -> list[str]:
+    def sentences(self, lines: list[Line], path: Path) -> list[str]:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
         return self.problems(path)
 
@@ -115,7 +115,7 @@ def test_the_library_is_held_against_the_table_of_core_statements(proofs: Proofs
         assert section["core_statements"] == len(found)
 
 
-def exchanged(part: str) -> Callable[[Proofs], list[Line]]:
+def exchange(part: str) -> Callable[[Proofs], list[Line]]:
     """`swapped` with the type or the proof of `turned`."""
 
     def change(proofs: Proofs) -> list[Line]:
@@ -204,8 +204,8 @@ def other_number(proofs: Proofs) -> list[Line]:
 
 
 CHANGES: Mapping[str, tuple[Callable[[Proofs], list[Line]], str]] = {
-    "another proof": (exchanged("value"), "refuses swapped (thm): declared type mismatch"),
-    "another statement": (exchanged("type"), "refuses swapped (thm): declared type mismatch"),
+    "another proof": (exchange("value"), "refuses swapped (thm): declared type mismatch"),
+    "another statement": (exchange("type"), "refuses swapped (thm): declared type mismatch"),
     "a wrong argument": (deep_argument, "refuses swapped (thm): application type mismatch"),
     "another theorem of the same name": (
         both_exchanged,
@@ -227,7 +227,7 @@ def test_a_wrong_export_is_seen(proofs: Proofs, tmp_path: Path, name: str) -> No
     change, sentence = CHANGES[name]
     lines = change(proofs)
     assert lines != proofs.lines
-    found = proofs.said(lines, tmp_path / "wrong.ndjson")
+    found = proofs.sentences(lines, tmp_path / "wrong.ndjson")
     assert any(sentence in one for one in found), found
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from pyimpl.backends.kernels.backward import backward
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward, forward_into
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.backends.kernels.varlen import varlen
 from pyimpl.internal.gradients import Wanted
@@ -70,18 +70,20 @@ def others() -> None:
     rows = [torch.randn(*shape).half() for shape in ((6, 4, 18), (6, 2, 18), (6, 2, 35))]
     for at_end in (False, True):
 
-        def guarded(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
+        def guard(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
             return [between_guards(x, at_end) for x in tensors]
 
-        q, k, v = guarded(query, key[:, :2].contiguous(), value[:, :2].contiguous())
-        bias, slopes, sinks = guarded(torch.randn(2, 4, 3, 39), torch.rand(2, 4), torch.rand(4))
+        q, k, v = guard(query, key[:, :2].contiguous(), value[:, :2].contiguous())
+        bias, slopes, sinks = guard(torch.randn(2, 4, 3, 39), torch.rand(2, 4), torch.rand(4))
         options = score_options(q, bias=bias, alibi_slopes=slopes, sinks=sinks, left=20, shift=36)
         plain = score_options(q, alibi_slopes=slopes, sinks=sinks, left=20)
         forward(q, k, v, options, block_m=16, block_n=16)
-        decode(q, k, v, options, kv_lens=guarded(lens)[0], num_splits=2, block_n=16)
-        paged(q, *guarded(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16)
-        cu_q, cu_k = guarded(cu_seqlens, cu_seqlens)
-        varlen(*guarded(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
+        decode(q, k, v, options, kv_lens=guard(lens)[0], num_splits=2, block_n=16)
+        decode_paged(
+            q, *guard(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16
+        )
+        cu_q, cu_k = guard(cu_seqlens, cu_seqlens)
+        varlen(*guard(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
 
 
 def backward_pass() -> None:
@@ -91,27 +93,27 @@ def backward_pass() -> None:
     cu_seqlens = torch.tensor([0, 18, 21], dtype=torch.int32)
     for at_end in (False, True):
 
-        def guarded(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
+        def guard(*tensors: torch.Tensor, at_end: bool = at_end) -> list[torch.Tensor]:
             return [between_guards(x, at_end) for x in tensors]
 
-        q, k, v, visible = guarded(query, key, value, mask)
-        lse, grad_lse, bias, slopes, sinks = guarded(
+        q, k, v, visible = guard(query, key, value, mask)
+        lse, grad_lse, bias, slopes, sinks = guard(
             torch.randn(2, 2, 21), torch.randn(2, 2, 21), torch.randn(2, 1, 21, 39),
             torch.rand(2, 2), torch.rand(2),
         )  # fmt: skip
-        out, grad_out = guarded(torch.randn(2, 2, 21, 48).half(), torch.randn(2, 2, 21, 48).half())
+        out, grad_out = guard(torch.randn(2, 2, 21, 48).half(), torch.randn(2, 2, 21, 48).half())
         everything, blocks = Wanted(True, True, True), {"block_m": 16, "block_n": 16}
         added = {"alibi_slopes": slopes, "sinks": sinks, "left": 20, "shift": 18}
         options = score_options(q, bias=bias, mask=visible, **added)
         given = (q, k, v, out, lse, grad_out, grad_lse)
         backward(*given, options, everything, blocks=blocks)
-        of_keys = score_options(q, bias=guarded(torch.randn(39))[0], **added)
+        of_keys = score_options(q, bias=guard(torch.randn(39))[0], **added)
         backward(*given, of_keys, everything, blocks=blocks)
         one = [x[:1].contiguous() for x in (query, key[:, :, :21], value[:, :, :21])]
         packed = [*one, *(x[:1] for x in (out, lse, grad_out, grad_lse))]
-        sequences = Sequences(*guarded(cu_seqlens, cu_seqlens), 18, 18, True)
+        sequences = Sequences(*guard(cu_seqlens, cu_seqlens), 18, 18, True)
         plain = score_options(q, **(added | {"shift": 0}))
-        backward(*guarded(*packed), plain, everything, sequences=sequences, blocks=blocks)
+        backward(*guard(*packed), plain, everything, sequences=sequences, blocks=blocks)
 
 
 if __name__ == "__main__":

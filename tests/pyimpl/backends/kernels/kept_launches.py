@@ -89,7 +89,7 @@ class Driver:
         return 0
 
 
-def compiled(source: Any, **_: object) -> Compiled:
+def compile_stand_in(source: Any, **_: object) -> Compiled:
     """Stands for `triton.compile`."""
     return Compiled(source)
 
@@ -103,14 +103,14 @@ def on_a_gpu() -> Iterator[None]:
         choice.SEEN[0], kernel=choice.text_of_the_kernel(), tritons=choice.TRITONS, head_dim=128
     )
     with (
-        mock.patch.object(triton.compiler, "compile", compiled),
+        mock.patch.object(triton.compiler, "compile", compile_stand_in),
         mock.patch.object(launch, "stand_in", there),
         mock.patch.object(choice, "SEEN", (seen,)),
     ):
         yield
 
 
-def started(call: Call) -> list[tuple[object, ...]]:
+def launches_of(call: Call) -> list[tuple[object, ...]]:
     """What the call starts, the addresses of what it allocates by their order."""
     STARTED.clear()
     call()
@@ -308,14 +308,14 @@ def compare() -> list[str]:
     first, second = calls(0), calls(10)
     for name, call in first.items():
         with mock.patch.object(kept, "_COMPILES", False):
-            own = by_order(started(call), call)
-        if by_order(started(call), call) != own or not own:
+            own = by_order(launches_of(call), call)
+        if by_order(launches_of(call), call) != own or not own:
             wrong.append(f"{name}, the first time")
     count = len(kept._KEPT)
     for name, call in second.items():
         with mock.patch.object(kept, "_COMPILES", False):
-            own = by_order(started(call), call)
-        if by_order(started(call), call) != own:
+            own = by_order(launches_of(call), call)
+        if by_order(launches_of(call), call) != own:
             wrong.append(f"{name}, kept")
     if len(kept._KEPT) != count:
         wrong.append(f"{len(kept._KEPT) - count} launches were not kept")
@@ -356,24 +356,24 @@ def differences_of_old_descriptors() -> list[str]:
         return compare()
 
 
-def hooked() -> list[object]:
+def hooks() -> list[object]:
     """What Triton's hooks get of a launch that is kept: without any, with one in Triton's chain,
     and with a function in its place."""
     q = rows(2, 4, 40, 64)
 
-    def given() -> object:
+    def last_hooks() -> object:
         attention(q, q, q, backend="triton")
         told, enter, leave = HOOKS[-1]
         return [told, enter is not None, leave is not None]
 
-    given()
-    found = [given()]
+    last_hooks()
+    found = [last_hooks()]
     chain: Any = knobs.runtime.launch_enter_hook
     chain.add(print)
-    found.append(given())
+    found.append(last_hooks())
     chain.remove(print)
     with mock.patch.object(knobs.runtime, "launch_exit_hook", print):
-        found.append(given())
+        found.append(last_hooks())
     return found
 
 
@@ -439,7 +439,7 @@ def main() -> None:
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
         differ["descriptors"] = differences_of_old_descriptors()
         read = [reading(check=True), reading(check=False)]
-        print(json.dumps([differ, PER_HEAD, *read, hooked()]))
+        print(json.dumps([differ, PER_HEAD, *read, hooks()]))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def normal(like: Tensor, *size: int, seed: int = 1, dtype: torch.dtype | None = 
     return torch.randn(size, generator=generator).to(like.dtype if dtype is None else dtype)
 
 
-def judged(
+def judge_kernel(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -74,7 +74,7 @@ def judged(
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_option(name: str, atomics: bool) -> None:
     query, key, value, _ = inputs((2, 1, 21, 37, 20, 12), torch.float32, group=2)
-    judged(query, key, value, options_of(name, query, key), atomics=atomics)
+    judge_kernel(query, key, value, options_of(name, query, key), atomics=atomics)
 
 
 @settings(max_examples=15, deadline=None)
@@ -93,7 +93,7 @@ def test_any_shape(
 ) -> None:
     query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
     options = options_of(name, query, key, seed)
-    judged(query, key, value, options, block_m=block_m, block_n=block_n, atomics=atomics)
+    judge_kernel(query, key, value, options, block_m=block_m, block_n=block_n, atomics=atomics)
 
 
 @pytest.mark.parametrize("atomics", [False, True])
@@ -124,13 +124,13 @@ def test_padding_keys_outweigh_no_key(atomics: bool) -> None:
     """Where all scores are far below 0, that of a padding key, 0, would have an infinite weight."""
     query, key, value, _ = inputs((1, 1, 32, 20, 16, 16), torch.float32)
     query, key = 30 + query, -30 + key
-    judged(query, key, value, score_options(query), atomics=atomics)
+    judge_kernel(query, key, value, score_options(query), atomics=atomics)
 
 
 @pytest.mark.parametrize(("head_dim", "value_dim"), [(1, 256), (256, 16), (80, 96)])
 def test_head_sizes(head_dim: int, value_dim: int) -> None:
     query, key, value, _ = inputs((1, 1, 17, 18, head_dim, value_dim), torch.bfloat16)
-    judged(query, key, value, score_options(query, is_causal=True))
+    judge_kernel(query, key, value, score_options(query, is_causal=True))
 
 
 @pytest.mark.parametrize("fill", [math.nan, math.inf])

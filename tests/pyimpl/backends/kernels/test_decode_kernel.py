@@ -16,12 +16,12 @@ from pyimpl.backends.kernels import decode as decoding
 from pyimpl.backends.kernels.combine import combine_into
 from pyimpl.backends.kernels.decode import decode, programs_each, split_count, visited_keys
 from pyimpl.backends.kernels.forward import forward
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
-def grouped(shape: tuple[int, ...], kv_heads: int, dtype: torch.dtype) -> list[Tensor]:
+def make_grouped(shape: tuple[int, ...], kv_heads: int, dtype: torch.dtype) -> list[Tensor]:
     query, key, value, _ = inputs(shape, dtype)
     return [query, key[:, :kv_heads], value[:, :kv_heads]]
 
@@ -30,7 +30,7 @@ def grouped(shape: tuple[int, ...], kv_heads: int, dtype: torch.dtype) -> list[T
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_splits(dtype: torch.dtype, num_splits: int | None) -> None:
     """9 splits of 7 tiles: two splits have no key."""
-    query, key, value = grouped((2, 6, 2, 100, 24, 40), 2, dtype)
+    query, key, value = make_grouped((2, 6, 2, 100, 24, 40), 2, dtype)
     options = score_options(query, right=0, shift=98, softcap=4.0)
     result = decode(query, key, value, options, num_splits=num_splits, block_n=16)
     assert result[0].dtype == dtype
@@ -52,7 +52,7 @@ def test_splits(dtype: torch.dtype, num_splits: int | None) -> None:
 )
 def test_changes_of_the_scores(changes: dict[str, object]) -> None:
     """5 queries × group 2 are 10 rows of one tile; each row has its own head and query."""
-    query, key, value = grouped((1, 4, 5, 70, 16, 16), 2, torch.float32)
+    query, key, value = make_grouped((1, 4, 5, 70, 16, 16), 2, torch.float32)
     options = score_options(query, **changes)
     result = decode(query, key, value, options, num_splits=3, block_n=16)
     judge(result, query, key, value, options, kernel_rounding(torch.float32, 16))
@@ -71,7 +71,7 @@ def test_changes_of_the_scores(changes: dict[str, object]) -> None:
 )
 def test_the_same_as_forward(kv_heads, group, q_len, kv_len, left, right, num_splits, sink) -> None:
     """Row tiles that end within a query's heads, windows, splits without keys."""
-    query, key, value = grouped(
+    query, key, value = make_grouped(
         (1, kv_heads * group, q_len, kv_len, 16, 16), kv_heads, torch.float32
     )
     options = score_options(
@@ -108,7 +108,7 @@ def check_each(
 @pytest.mark.parametrize("num_splits", [1, 3])
 def test_lengths_of_the_sequences(num_splits: int) -> None:
     """Keys past a length are not read; a sequence may have none."""
-    query, key, value = grouped((4, 4, 2, 70, 16, 16), 2, torch.float32)
+    query, key, value = make_grouped((4, 4, 2, 70, 16, 16), 2, torch.float32)
     lens = torch.tensor([70, 33, 0, 1], dtype=torch.int32)
     for b, length in enumerate(lens.tolist()):
         key[b, :, length:], value[b, :, length:] = math.nan, math.nan
@@ -152,12 +152,12 @@ def in_pages(tensors: list[Tensor], lens: Tensor, page_size: int) -> tuple[list[
 @pytest.mark.parametrize("num_splits", [1, 3])
 def test_pages(page_size: int, num_splits: int) -> None:
     """The same as without pages, bit for bit."""
-    query, key, value = grouped((3, 4, 2, 60, 24, 40), 2, torch.float16)
+    query, key, value = make_grouped((3, 4, 2, 60, 24, 40), 2, torch.float16)
     lens = torch.tensor([60, 17, 0], dtype=torch.int32)
     (keys, values), table = in_pages([key, value], lens, page_size)
     options = score_options(query, left=40, right=0, sinks=torch.tensor([0.0, 1.0, -1.0, 2.0]))
     arguments = {"bottom_right": True, "num_splits": num_splits, "block_n": 16}
-    result = paged(query, keys, values, table, lens, options, **arguments)
+    result = decode_paged(query, keys, values, table, lens, options, **arguments)
     expected = decode(query, key, value, options, kv_lens=lens, **arguments)
     assert torch.equal(result[0], expected[0])
     assert torch.equal(result[1], expected[1])
@@ -165,12 +165,12 @@ def test_pages(page_size: int, num_splits: int) -> None:
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 def test_a_page_that_is_not_there_gives_nan() -> None:
-    query, key, value = grouped((2, 2, 1, 32, 16, 16), 1, torch.float32)
+    query, key, value = make_grouped((2, 2, 1, 32, 16, 16), 1, torch.float32)
     lens = torch.tensor([32, 32], dtype=torch.int32)
     (keys, values), table = in_pages([key, value], lens, 16)
     for number in (-1, len(keys), 2**31 - 1):
         table[1, 0] = number
-        out, _ = paged(query, keys, values, table, lens, score_options(query), block_n=16)
+        out, _ = decode_paged(query, keys, values, table, lens, score_options(query), block_n=16)
         assert bool(out[1].isnan().all())
         assert not bool(out[0].isnan().any())
 
@@ -239,7 +239,7 @@ def test_nothing_to_do() -> None:
 
 
 def test_refusals() -> None:
-    query, key, value = grouped((2, 2, 1, 32, 16, 16), 1, torch.float32)
+    query, key, value = make_grouped((2, 2, 1, 32, 16, 16), 1, torch.float32)
     lens, table = torch.tensor([32, 32]), torch.zeros(2, 2, dtype=torch.int32)
     options = score_options(query)
     for arguments, message in (
@@ -252,9 +252,9 @@ def test_refusals() -> None:
             decode(query, key, value, options, **arguments)
     pages = torch.zeros(5, 16, 1, 16)
     with pytest.raises(ValueError, match=r"page_table must be .* \[2, 2\] .* not torch.int64"):
-        paged(query, pages, pages, table.long(), lens.int(), options)
+        decode_paged(query, pages, pages, table.long(), lens.int(), options)
     with pytest.raises(ValueError, match=r"value must be .*\[5, 1, 16, 16\].* not .*\[4, 1, 16"):
-        paged(query, pages, pages[:4], table, lens.int(), options)
+        decode_paged(query, pages, pages[:4], table, lens.int(), options)
     with pytest.raises(ValueError, match="takes float32, float16 and bfloat16"):
         decode(query.double(), key, value, options)
     with pytest.raises(ValueError, match=r"parts must be torch.float32 .* not torch.float16"):

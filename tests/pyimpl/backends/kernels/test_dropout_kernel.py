@@ -203,7 +203,7 @@ BACKWARD_MUTANTS = [
 def test_a_mutant_of_the_backward_pass_shows(one: Mutant) -> None:
     with (
         copy_package(one.file, one.apply, ENTRY) as module,
-        pytest.raises(AssertionError, match="times what is allowed"),
+        pytest.raises(AssertionError, match="times the tolerance"),
     ):
         check_backward(partial(module.backward, blocks=BLOCKS))
 

@@ -19,7 +19,7 @@ from pyimpl.backends.kernels import backward_bias, backward_keys, backward_queri
 from pyimpl.backends.kernels.backward import backward, row_numbers_launch
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward
-from pyimpl.backends.kernels.paged import paged
+from pyimpl.backends.kernels.paged import decode_paged
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import is_far
 from pyimpl.backends.kernels.parts.sequences import Sequences
@@ -75,9 +75,9 @@ def test_pages_and_packed_sequences() -> None:
     options = score_options(query)
     pages = [x[0, 0][:, None, None] for x in (key, value)]
     table, lens = torch.arange(40)[None].int(), torch.tensor([40]).int()
-    expected = paged(query, *pages, table, lens, options, block_n=16)[0]
+    expected = decode_paged(query, *pages, table, lens, options, block_n=16)[0]
     with far_apart(pages[0], 0) as far:
-        result = paged(query, far, pages[1], table, lens, options, block_n=16)[0]
+        result = decode_paged(query, far, pages[1], table, lens, options, block_n=16)[0]
         assert torch.equal(result, expected)
     rows = [x[0].transpose(0, 1) for x in (query, key, value)]
     cu_q, cu_k = torch.tensor([0, 1, 3]).int(), torch.tensor([0, 1, 40]).int()

@@ -127,15 +127,15 @@ def test_any_strides() -> None:
     query, key, value, mask = inputs((2, 2, 20, 33, 16, 24), torch.float32, masked=True)
     expected = run(query, key, value, mask=mask)
 
-    def rearranged(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    def rearrange(x: Tensor, order: tuple[int, ...]) -> Tensor:
         back = sorted(range(4), key=order.__getitem__)
         return x.permute(order).contiguous().permute(back)
 
     strided = torch.empty(*query.shape[:-1], 2 * query.shape[-1])[..., ::2].copy_(query)
     for q, k, v, m in (
-        (rearranged(query, (0, 2, 1, 3)), rearranged(key, (2, 0, 1, 3)), value, mask),
-        (query, rearranged(key, (0, 1, 3, 2)), rearranged(value, (3, 2, 1, 0)), mask),
-        (strided, key, value, rearranged(mask, (3, 2, 1, 0))),
+        (rearrange(query, (0, 2, 1, 3)), rearrange(key, (2, 0, 1, 3)), value, mask),
+        (query, rearrange(key, (0, 1, 3, 2)), rearrange(value, (3, 2, 1, 0)), mask),
+        (strided, key, value, rearrange(mask, (3, 2, 1, 0))),
     ):
         result = run(q, k, v, mask=m)
         assert torch.equal(result[0], expected[0])

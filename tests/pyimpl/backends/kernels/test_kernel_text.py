@@ -72,21 +72,21 @@ def test_what_a_text_depends_on() -> None:
     query, key, value, _ = inputs((1, 2, 20, 30, 16, 16), torch.float32)
     lse = query.new_empty(query.shape[:-1])
 
-    def said(key: torch.Tensor, **changes: Any) -> tuple[dict[str, str], dict[str, object]]:
+    def facts_of(key: torch.Tensor, **changes: Any) -> tuple[dict[str, str], dict[str, object]]:
         options = ScoreOptions(0.25, **changes)
         return launch(query, key, value, query, lse, options, capability=80).specialisation()
 
-    types, constants = said(key)
+    types, constants = facts_of(key)
     assert (types["query_ptr"], types["stride_kn"], types["scale"]) == ("*fp32", "i32", "fp32")
     absent = {"mask_ptr", "cu_q_ptr", "right", "stride_qd", "stride_mm"}
     assert {name for name in absent if types[name] == "constexpr" and constants[name] is None} == (
         absent
     )
     # A window, a stride along vectors that is not 1 or that 32 bits do not hold: other texts.
-    assert said(key, right=3)[0]["right"] == "i32"
-    assert said(key.mT.contiguous().mT)[0]["stride_kd"] == "i32"
+    assert facts_of(key, right=3)[0]["right"] == "i32"
+    assert facts_of(key.mT.contiguous().mT)[0]["stride_kd"] == "i32"
     far = torch.empty_strided(key.shape, (2**40, 2**33, 2**32, 1), device="meta")
     with pytest.raises(ValueError, match="key must be"):
-        said(far)
+        facts_of(far)
     query, value, lse = query.to("meta"), value.to("meta"), lse.to("meta")
-    assert said(far)[0]["stride_kn"] == "i64"
+    assert facts_of(far)[0]["stride_kn"] == "i64"

@@ -65,7 +65,7 @@ def pages(module: ModuleType) -> None:
 
 def varlen(**changes: object) -> Check:
     def check(module: ModuleType) -> None:
-        tensors = test_varlen_kernel.packed()
+        tensors = test_varlen_kernel.packed_inputs()
         cu_seqlens = [
             test_varlen_kernel.cu_seqlens(x)
             for x in (test_varlen_kernel.Q_LENS, test_varlen_kernel.K_LENS)

@@ -22,7 +22,7 @@ def cu_seqlens(lens: list[int]) -> Tensor:
     return torch.tensor([0, *lens]).cumsum(0).int()
 
 
-def packed(dtype: torch.dtype = torch.float32, kv_heads: int = 2) -> list[Tensor]:
+def packed_inputs(dtype: torch.dtype = torch.float32, kv_heads: int = 2) -> list[Tensor]:
     """query, key, value `[total, heads, dim]`."""
     query, key, value, _ = inputs((1, 4, sum(Q_LENS), sum(K_LENS), 24, 40), dtype)
     return [x[0].transpose(0, 1) for x in (query, key[:, :kv_heads], value[:, :kv_heads])]
@@ -57,7 +57,7 @@ def check(result: tuple[Tensor, Tensor], tensors: list[Tensor], bottom_right: bo
     ids=lambda c: "+".join(c) or "plain",
 )
 def test_each_sequence_is_attention_of_its_own(changes, bottom_right: bool) -> None:
-    tensors = packed()
+    tensors = packed_inputs()
     result = varlen(
         *tensors, cu_seqlens(Q_LENS), cu_seqlens(K_LENS), score_options(tensors[0], **changes),
         bottom_right=bottom_right, **BLOCKS,
@@ -67,7 +67,7 @@ def test_each_sequence_is_attention_of_its_own(changes, bottom_right: bool) -> N
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_dtypes(dtype: torch.dtype) -> None:
-    tensors = packed(dtype, kv_heads=1)
+    tensors = packed_inputs(dtype, kv_heads=1)
     result = varlen(
         *tensors, cu_seqlens(Q_LENS), cu_seqlens(K_LENS), score_options(tensors[0], right=0),
         max_q_len=40, bottom_right=True, **BLOCKS,
@@ -89,7 +89,7 @@ def test_one_sequence_is_the_forward_kernel() -> None:
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 def test_other_sequences_have_no_influence() -> None:
     """NaN in their keys and values changes no bit, in the tiles that two sequences share either."""
-    tensors = packed()
+    tensors = packed_inputs()
     arguments = (cu_seqlens(Q_LENS), cu_seqlens(K_LENS), score_options(tensors[0]))
     expected = varlen(*tensors, *arguments, **BLOCKS)
     query, key, value = (x.clone() for x in tensors)
@@ -102,7 +102,7 @@ def test_other_sequences_have_no_influence() -> None:
 
 
 def test_rows_of_no_sequence() -> None:
-    query, key, value = packed()
+    query, key, value = packed_inputs()
     for cu_q, cu_k in (([4, 10], [0, 7]), ([4, 10, 8], [0, 7, 9])):
         arguments = (torch.tensor(cu_q).int(), torch.tensor(cu_k).int(), score_options(query))
         out, lse = varlen(query, key, value, *arguments, **BLOCKS)
@@ -117,7 +117,7 @@ def test_rows_of_no_sequence() -> None:
 
 
 def test_no_sequences() -> None:
-    query, key, value = packed()
+    query, key, value = packed_inputs()
     none = torch.zeros(1, dtype=torch.int32)
     out, lse = varlen(query, key, value, none, none, score_options(query))
     assert bool((out == 0).all())
@@ -125,7 +125,7 @@ def test_no_sequences() -> None:
 
 
 def test_refusals() -> None:
-    query, key, value = packed()
+    query, key, value = packed_inputs()
     cu_q, cu_k, options = cu_seqlens(Q_LENS), cu_seqlens(K_LENS), score_options(query)
     for change, message in (
         ({"cu_seqlens_q": cu_q.long()}, r"cu_seqlens_q must be torch.int32 \[6\] .* torch.int64"),

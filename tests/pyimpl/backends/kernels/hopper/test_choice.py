@@ -181,37 +181,37 @@ def test_the_other_functions_have_no_kernel_in_gluon() -> None:
 
 
 def test_the_backward_pass_is_that_of_triton_s_kernels() -> None:
-    assert dispatch.differentiated("gluon") == "triton"
+    assert dispatch.backend_of_backward("gluon") == "triton"
     for backend in ("auto", "triton", "tiled", "reference"):
-        assert dispatch.differentiated(backend) == backend
+        assert dispatch.backend_of_backward(backend) == backend
 
 
-def chosen(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:
+def is_chosen_for(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:
     query, key = rows(1, 2, q_len, head_dim), rows(1, 2, kv_len, head_dim)
     return is_chosen(query, key, key, replace(PLAIN, **changes))
 
 
 def test_when_it_is_taken_unasked(hopper: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chosen(300, 500)
-    assert chosen(300, 500, right=500)
-    assert chosen(500, 500, right=0)
-    assert chosen(500, 300, right=0)
-    assert chosen(384, 500, right=0)
-    assert chosen(500, 500, left=500, right=0)
-    assert chosen(300, 428, right=0, shift=128)
+    assert is_chosen_for(300, 500)
+    assert is_chosen_for(300, 500, right=500)
+    assert is_chosen_for(500, 500, right=0)
+    assert is_chosen_for(500, 300, right=0)
+    assert is_chosen_for(384, 500, right=0)
+    assert is_chosen_for(500, 500, left=500, right=0)
+    assert is_chosen_for(300, 428, right=0, shift=128)
     # A key is hidden from a whole program, and its tile is not.
-    assert not chosen(300, 500, right=0)
-    assert not chosen(300, 500, right=0, shift=200)
-    assert not chosen(500, 500, right=0, shift=-128)
-    assert not chosen(500, 500, left=100, right=0)
+    assert not is_chosen_for(300, 500, right=0)
+    assert not is_chosen_for(300, 500, right=0, shift=200)
+    assert not is_chosen_for(500, 500, right=0, shift=-128)
+    assert not is_chosen_for(500, 500, left=100, right=0)
     # No row has it.
-    assert not chosen(500, 500, head_dim=64)
-    assert not chosen(500, 500, softcap=3.0)
+    assert not is_chosen_for(500, 500, head_dim=64)
+    assert not is_chosen_for(500, 500, softcap=3.0)
     monkeypatch.setattr(choice, "SEEN", (replace(choice.SEEN[0], causal=False),))
-    assert chosen(500, 500)
-    assert not chosen(500, 500, right=0)
+    assert is_chosen_for(500, 500)
+    assert not is_chosen_for(500, 500, right=0)
     monkeypatch.setattr(choice, "_VERSION", "3.7")
-    assert not chosen(500, 500)
+    assert not is_chosen_for(500, 500)
 
 
 def test_auto_gives_it_the_calls_that_are_chosen(
@@ -258,28 +258,28 @@ def test_no_tile_that_is_visited_has_a_key_that_its_program_hides(
 def test_evidence_of_another_text_of_the_kernel_does_not_count(
     hopper: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert chosen(300, 500)
+    assert is_chosen_for(300, 500)
     monkeypatch.setattr(choice, "SEEN", (replace(choice.SEEN[0], kernel="0123456789ab"),))
-    assert not chosen(300, 500)
+    assert not is_chosen_for(300, 500)
     file = Path(choice.__file__).with_name("forward_kernel.py")
     assert choice.text_of_the_kernel() == hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 def test_when_its_backward_pass_is_taken_unasked(hopper: None) -> None:
-    def taken(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:
+    def takes(q_len: int, kv_len: int, head_dim: int = 128, **changes: Any) -> bool:
         query, key = rows(1, 2, q_len, head_dim), rows(1, 2, kv_len, head_dim)
         return is_chosen_backward(query, key, key, replace(PLAIN, **changes))
 
-    assert taken(300, 500)
-    assert taken(500, 500, right=0)
-    assert taken(300, 500, right=0, shift=200)
+    assert takes(300, 500)
+    assert takes(500, 500, right=0)
+    assert takes(300, 500, right=0, shift=200)
     # Keys that no query sees, and queries that see no key.
-    assert not taken(300, 500, right=0)
-    assert not taken(500, 500, right=0, shift=-1)
-    assert not taken(500, 500, left=100, right=0)
+    assert not takes(300, 500, right=0)
+    assert not takes(500, 500, right=0, shift=-1)
+    assert not takes(500, 500, left=100, right=0)
     # No row has it.
-    assert not taken(500, 500, head_dim=64)
-    assert not taken(500, 500, softcap=3.0)
+    assert not takes(500, 500, head_dim=64)
+    assert not takes(500, 500, softcap=3.0)
 
 
 def test_the_kernel_for_queries_is_taken_unasked_once_it_was_seen(

@@ -32,7 +32,7 @@ NO_NETWORK = re.compile(r"after connection broken by|\(from versions: none\)")
 pytestmark = [pytest.mark.thorough, pytest.mark.long]
 
 
-def installed() -> Path:
+def install() -> Path:
     """The folder that has this Triton for this Python, alone: installed now if it is not there."""
     pinned = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     cache = Path(platformdirs.user_cache_dir("attention-spec"))
@@ -65,7 +65,7 @@ def pip(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
     """That of a process whose Triton is the older one."""
-    folder = str(installed())
+    folder = str(install())
     found = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     found["PYTHONPATH"] = os.pathsep.join((folder, str(ROOT)))
     asked = "import triton; print(triton.__version__, triton.__file__)"

@@ -201,10 +201,10 @@ def test_the_loop_of_a_bias_s_gradient_may_be_gone(instructions: int) -> None:
 def test_the_command_fails_with_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def found(*_: Any, **__: Any) -> list[Record]:
+    def find(*_: Any, **__: Any) -> list[Record]:
         return [RECORD, replace(RECORD, tensor_memory=544)]
 
-    monkeypatch.setattr(offline, "compile_offline", found)
+    monkeypatch.setattr(offline, "compile_offline", find)
     assert offline.main(["--quick"]) == 1
     assert "544 columns" in capsys.readouterr().err
     monkeypatch.setattr(offline, "compile_offline", lambda *_, **__: [RECORD])

@@ -41,7 +41,7 @@ def _product(a, b, c, SIZE: tl.constexpr):
     tl.store(c + offsets, dot(tl.load(a + offsets), tl.load(b + offsets)))
 
 
-def converted(source: Tensor, dtype: torch.dtype) -> Tensor:
+def convert(source: Tensor, dtype: torch.dtype) -> Tensor:
     target = torch.empty(source.numel(), dtype=dtype)
     kernel = _widen if dtype == torch.float32 else _narrow
     kernel[(triton.cdiv(source.numel(), 1024),)](source, target, source.numel())
@@ -74,14 +74,14 @@ def float32_samples(kept_bits: int) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_every_16_bit_number_widens_exactly(dtype: torch.dtype) -> None:
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)
-    assert_same(converted(every, torch.float32), every.float())
+    assert_same(convert(every, torch.float32), every.float())
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize(("dtype", "kept_bits"), [(torch.bfloat16, 16), (torch.float16, 19)])
 def test_rounding_to_nearest_even(dtype: torch.dtype, kept_bits: int) -> None:
     samples = float32_samples(kept_bits)
-    assert_same(converted(samples, dtype), samples.to(dtype))
+    assert_same(convert(samples, dtype), samples.to(dtype))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -28,11 +28,11 @@ def make(q_len: int = 40, **changes: object):
     query, key, value, _ = inputs((1, 1, q_len, 70, 16, 16), torch.float32)
     options = score_options(query, **changes)
 
-    def made(chosen: dict[str, int]) -> Launch:
+    def launch_with(chosen: dict[str, int]) -> Launch:
         lse = query[..., 0]
         return launch(query, key, value, query, lse, options, capability=80, chosen=chosen)
 
-    return made
+    return launch_with
 
 
 def fastest(made, seconds) -> Launch:

@@ -50,10 +50,11 @@ def test_commands_name_the_python_of_the_environment(page: Path) -> None:
     assert [line for line in lines if other.search(line)] == []
 
 
-# Files that are written by a command, and those about the temperature that tokens are drawn with.
+# Files that are written by a command, and those about other temperatures: the one that tokens are
+# drawn with, and that of attention over a net.
 _NO_HAND = re.compile(
     r"Attention\.lean|Attention/Vectors/All\.lean|Attention/Claims/|Attention/.*/Generated/|bench/|bridge/spec/|docs/(maps|theorem(s\.md|-)|vector|mutants|"
-    r"coverage|backward|distributed|index|claims|modules|what-is-proved|paper|timings|add-a-feature)|"
+    r"coverage|backward|distributed|index|approximation|claims|modules|what-is-proved|paper|timings|add-a-feature)|"
     r"pyimpl/modules/(internal/|transformer)|tests/(generated|vectors|test_docs|pyimpl/modules)|"
     r"bridge/vectors/schema|bridge/bridge_maps|.*\.svg"
 )

@@ -35,7 +35,7 @@ i + shift − left ≤ j ≤ i + shift + right, in one document. -/
 /-! ## Runs of places -/
 
 /-- `size` neighbours in a shard, that stand in the sequence at `first`, first + step, … -/
-structure Run where
+structure Stretch where
   /-- The place of the first. -/
   first : Nat
   /-- How many they are. -/
@@ -44,11 +44,11 @@ structure Run where
   step : Nat
 
 /-- The places of a run. -/
-@[expose] def Run.places (run : Run) : List Nat :=
+@[expose] def Stretch.places (run : Stretch) : List Nat :=
   (List.range run.size).map fun k => run.first + run.step * k
 
 /-- Places as runs of step 1, each as long as can be. -/
-@[expose] def stretches : List Nat → List Run
+@[expose] def stretches : List Nat → List Stretch
   | [] => []
   | place :: places =>
     match stretches places with
@@ -59,15 +59,15 @@ structure Run where
 
 /-- Places as one run of a step above 1, where they are one, else as stretches; `none`: there are
 more than `most` of these. -/
-@[expose] def runsOf (most : Nat) (places : List Nat) : Option (List Run) :=
-  let run : Run := ⟨places.getD 0 0, places.length, places.getD 1 0 - places.getD 0 0⟩
+@[expose] def runsOf (most : Nat) (places : List Nat) : Option (List Stretch) :=
+  let run : Stretch := ⟨places.getD 0 0, places.length, places.getD 1 0 - places.getD 0 0⟩
   if 1 < run.step ∧ run.places = places then some [run]
   else
     let runs := stretches places
     if runs.length ≤ most then some runs else none
 
 /-- The runs of a document alone, of stretches: from place `first` up to but without `stop`. -/
-@[expose] def Run.part (first stop : Nat) (run : Run) : Run :=
+@[expose] def Stretch.part (first stop : Nat) (run : Stretch) : Stretch :=
   let low := max run.first first
   ⟨low, min (run.first + run.size) stop - low, 1⟩
 
@@ -88,8 +88,8 @@ other; `none`: there is no bound. The first query stands `distance` after the fi
 
 /-- Whether some query of a run sees some key of another, both of this step: j − i can be all from
 1 − size of the queries to size of the keys − 1. -/
-@[expose] def Run.sees (left right : Option Nat) (shift : Int) (step : Nat) (queries keys : Run) :
-    Bool :=
+@[expose] def Stretch.sees (left right : Option Nat) (shift : Int) (step : Nat)
+    (queries keys : Stretch) : Bool :=
   let distance : Int := (queries.first : Int) + shift - (keys.first : Int)
   let lowest : Int := 1 - (queries.size : Int)
   let highest : Int := (keys.size : Int) - 1
@@ -100,12 +100,12 @@ other; `none`: there is no bound. The first query stands `distance` after the fi
     greatest.all fun y => decide (lowest ≤ y)
 
 /-- The step of the runs of a shard; `none` where they hold so few places that any is. -/
-@[expose] def stepOf (runs : List Run) : Option Nat :=
-  if (runs.flatMap Run.places).length < 2 then none
+@[expose] def stepOf (runs : List Stretch) : Option Nat :=
+  if (runs.flatMap Stretch.places).length < 2 then none
   else some (runs.foldl (fun step run => max step run.step) 1)
 
 /-- The one step of two shards; `none` if they have two. -/
-@[expose] def commonStep (queries keys : List Run) : Option Nat :=
+@[expose] def commonStep (queries keys : List Stretch) : Option Nat :=
   match stepOf queries, stepOf keys with
   | none, none => some 1
   | none, some step => some step
@@ -115,7 +115,7 @@ other; `none`: there is no bound. The first query stands `distance` after the fi
 /-- Whether some query of one shard sees some key of another, by their runs: of one document, where
 there are several, and these of stretches. -/
 @[expose] def runsSee (left right : Option Nat) (shift : Int) (documents : Option (List Nat))
-    (step : Nat) (queries keys : List Run) : Bool :=
+    (step : Nat) (queries keys : List Stretch) : Bool :=
   match documents with
   | none => queries.any fun a => keys.any fun b => a.sees left right shift step b
   | some sums => (sums.zip sums.tail).any fun between =>

@@ -7,8 +7,8 @@ public section
 
 /-! # Wrong rules for what a ring leaves out
 
-Three devices with twelve places, or six. Each rule leaves out something that a query sees, and is refuted by a
-run; the rule of the Spec is right with the same shards. -/
+Three devices with twelve places, or six. Each rule leaves out something that a query sees, and is
+refuted by a run; the rule of the Spec is right with the same shards. -/
 
 namespace Attention.WrongVariants
 
@@ -89,7 +89,8 @@ theorem byBounds_right (owner : Fin len → Fin 3) : SkipsComputeAttention byBou
       net.outputs.map (·.map Vector.toList)
 
 /-- One run with other outputs refutes the claim. -/
-theorem SkipsComputeAttention.refute {rule} {owner : Fin len → Fin 3} (left right : Option Nat) (rounds : Nat)
+theorem SkipsComputeAttention.refute {rule} {owner : Fin len → Fin 3} (left right : Option Nat)
+    (rounds : Nat)
     (h : (skippedOutputs rule owner left right rounds).any
       (· != (outputsBy owner left right equal equal skipV).map (·.map Vector.toList))) :
     ¬ SkipsComputeAttention rule owner := by
@@ -103,7 +104,8 @@ theorem SkipsComputeAttention.refute {rule} {owner : Fin len → Fin 3} (left ri
 
 /-! ## Shards -/
 
-/-- Device 0 holds the places 0, 1, 10 and 11, device 1 2, 3, 8 and 9, device 2 those from 4 to 7. -/
+/-- Device 0 holds the places 0, 1, 10 and 11, device 1 2, 3, 8 and 9, device 2 those from 4 to
+7. -/
 @[expose] def inZigzag : Fin 12 → Fin 3 := zigzagOwner (by decide)
 
 /-- Device i holds four places, one after the other. -/
@@ -136,10 +138,11 @@ theorem byBounds_runs :
 /-! ## Rules -/
 
 /-- A rule by the runs of two shards. -/
-@[expose] def byRuns (sees : Option Nat → Option Nat → Run → Run → Bool) : Rule :=
+@[expose] def byRuns (sees : Option Nat → Option Nat → Stretch → Stretch → Bool) : Rule :=
   fun left right queries keys =>
     match runsOf 8 queries, runsOf 8 keys with
-    | some ours, some theirs => ours.any fun run => theirs.any fun other => sees left right run other
+    | some ours, some theirs =>
+      ours.any fun run => theirs.any fun other => sees left right run other
     | _, _ => true
 
 /-- By bounds in which the last key of a run that its first query sees counts as unseen: off by
@@ -157,8 +160,8 @@ theorem offByOne_refuted : ¬ SkipsComputeAttention offByOne inZigzag :=
 
 /-- As if the second half of zigzag followed the first. -/
 @[expose] def asOneStretch : Rule := fun left right queries keys =>
-  (Run.mk (queries.getD 0 0) queries.length 1).sees left right 0 1
-    (Run.mk (keys.getD 0 0) keys.length 1)
+  (Stretch.mk (queries.getD 0 0) queries.length 1).sees left right 0 1
+    (Stretch.mk (keys.getD 0 0) keys.length 1)
 
 /-- Under causality query 10, which stands at 2 then, lacks the keys from 4 to 7. -/
 theorem asOneStretch_refuted : ¬ SkipsComputeAttention asOneStretch inZigzag :=

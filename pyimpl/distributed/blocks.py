@@ -134,7 +134,7 @@ class _Window(NamedTuple):
     shift: int
 
 
-@implements("Attention.Spec.Run.sees")
+@implements("Attention.Spec.Stretch.sees")
 def _visible(
     sequence: Sequence, queries: tuple[Run, ...], keys: tuple[Run, ...]
 ) -> Iterator[tuple[Run, Run, _Window]]:

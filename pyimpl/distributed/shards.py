@@ -48,7 +48,7 @@ class Run(NamedTuple):
         """Where they are in the sequence."""
         return slice(self.first, self.last + 1, self.step)
 
-    @implements("Attention.Spec.Run.part")
+    @implements("Attention.Spec.Stretch.part")
     def part(self, first: int, stop: int) -> Run | None:
         """Those at the places from `first` up to but without `stop`, for a step of 1."""
         low, high = max(self.first, first), min(self.first + self.size, stop)

@@ -75,7 +75,7 @@ private theorem radius {δ k : R} (hδ : 0 < δ) (hk : 0 ≤ k) :
     have h₃ := OrderedRing.mul_nonneg hk (mul_self_nonneg q)
     grind
 
-private theorem exists_bound {k : Nat} (V : Matrix R k m) :
+private theorem exists_common_bound {k : Nat} (V : Matrix R k m) :
     ∃ B, 0 ≤ B ∧ ∀ (i : Fin k) (c : Fin m), AtMost B V[i][c] := by
   obtain ⟨B, h⟩ := Bounded.const (A := fun _ : Unit => True) V
   rcases Std.le_total (a := 0) (b := B) with hB | hB
@@ -89,7 +89,7 @@ private theorem far {B ε u v t : R} (hu : AtMost B u) (hv : AtMost B v)
   obtain ⟨h₅, h₆⟩ := ht
   exact ⟨by grind, by grind⟩
 
-private theorem enough {ε q D β E : R} (hε : 0 < ε) (hq : 0 < q)
+private theorem enough_points {ε q D β E : R} (hε : 0 < ε) (hq : 0 < q)
     (hβ : 2 * D / (ε * (q * q)) ≤ β) (hE : 1 + β * (q * q) ≤ E) : D ≤ ε / 2 * E := by
   have h₁ := OrderedRing.zero_lt_one (R := R)
   have h₂ := (OrderedField.div_le_iff (OrderedRing.mul_pos hε (OrderedRing.mul_pos hq hq))).mp hβ
@@ -115,7 +115,7 @@ theorem attention_approximates_on_sets
   obtain ⟨δ, hδ, close⟩ := hf (ε / 2) (by grind)
   obtain ⟨q, hq, hqδ⟩ := radius hδ (natCast_nonneg (R := R) n)
   obtain ⟨kv_len, C, inside, near⟩ := exists_points archimedean hS hq
-  obtain ⟨B, hB, bound⟩ := exists_bound (Vec.map f C)
+  obtain ⟨B, hB, bound⟩ := exists_common_bound (Vec.map f C)
   have hD : 0 ≤ 2 * B + ε / 2 := by grind
   have hM := OrderedRing.mul_nonneg (natCast_nonneg (R := R) kv_len) hD
   have hε₂ : 0 ≤ ε / 2 := by grind
@@ -139,7 +139,7 @@ theorem attention_approximates_on_sets
   have total : ε / 2 + ε / 2 = ε := by grind
   rw [← total]
   refine attendPoints_near (k₀ := k₀) (g := q * q) (D := 2 * B + ε / 2) hβ₀ X C _ hε₂ hD
-    (enough hε hq hβ (NaturalExp.one_add_le_exp _)) fun k => ?_
+    (enough_points hε hq hβ (NaturalExp.one_add_le_exp _)) fun k => ?_
   by_cases h : sqDist X[i] C[k] ≤ δ * δ
   · exact .inl (within k h)
   · exact .inr ⟨far (bound k c) (bound k₀ c) (within k₀ (by have := mul_self_nonneg q; grind)),

@@ -23,7 +23,7 @@ variable {R : Type v} {n m : Nat}
 section
 variable [OrderedField R]
 
-private theorem count_pos {k : Nat} (o : Fin k) :
+private theorem row_count_pos {k : Nat} (o : Fin k) :
     0 < sumOver (fun _ : Fin k => (1 : R)) (List.finRange k) := by
   have one := OrderedRing.zero_lt_one (R := R)
   exact Std.lt_of_lt_of_le one (le_sumOver (f := fun _ : Fin k => (1 : R))
@@ -38,7 +38,7 @@ private theorem variance_eq {k : Nat} (y : Vec R k) : variance y
   simp only [Fin.getElem_fin, Vec.getElem_map, centred]
 
 /-- The variance of a vector with two different components is positive. -/
-private theorem variance_pos {k : Nat} {y : Vec R k} {i j : Fin k} (h : y[i] ≠ y[j]) :
+private theorem row_variance_pos {k : Nat} {y : Vec R k} {i j : Fin k} (h : y[i] ≠ y[j]) :
     0 < variance y := by
   have term := fun i : Fin k => le_sumOver (fun (i : Fin k) _ => mul_self_nonneg (y[i] - mean y))
     (List.mem_finRange i)
@@ -47,12 +47,12 @@ private theorem variance_pos {k : Nat} {y : Vec R k} {i j : Fin k} (h : y[i] ≠
   have h₃ := mul_self_pos (x := y[i] - y[j]) (by grind)
   have h₄ := mul_self_nonneg (y[i] - mean y + (y[j] - mean y))
   rw [variance_eq, Field.div_eq_mul_inv]
-  exact OrderedRing.mul_pos (by grind) (Field.IsOrdered.inv_pos_iff.mpr (count_pos i))
+  exact OrderedRing.mul_pos (by grind) (Field.IsOrdered.inv_pos_iff.mpr (row_count_pos i))
 
 /-- The variance is at most the largest square. -/
 private theorem variance_le {k : Nat} {y : Vec R k} (o : Fin k) {B : R}
     (h : ∀ i : Fin k, AtMost B y[i]) : variance y ≤ B * B := by
-  have pos := count_pos (R := R) o
+  have pos := row_count_pos (R := R) o
   have sum : sumOver (fun _ : Fin k => (1 : R)) (List.finRange k) * mean y
       = sumOver (fun i : Fin k => y[i]) (List.finRange k) :=
     OrderedField.mul_div_cancel (by grind) _
@@ -83,7 +83,7 @@ private theorem exists_variance_le (n m : Nat) (a b : R) :
     have hb := mul_self_nonneg (b - 1)
     have hb' := mul_self_nonneg b
     exact ⟨1 + a * a + b * b, by grind, by grind, by grind⟩
-  refine ⟨B * B, fun x hx => ⟨variance_pos (i := ⟨n, by omega⟩) (j := ⟨n + 1 + m, by omega⟩) ?_,
+  refine ⟨B * B, fun x hx => ⟨row_variance_pos (i := ⟨n, by omega⟩) (j := ⟨n + 1 + m, by omega⟩) ?_,
     variance_le ⟨n, by omega⟩ fun i => ?_⟩⟩
   · have e₁ : ((inputRow n m).row x)[n] = 1 := by
       rw [inputRow_row, dif_neg (by omega), if_pos rfl]

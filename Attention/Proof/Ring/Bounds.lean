@@ -12,13 +12,13 @@ open Spec
 
 /-! ## Runs -/
 
-private theorem mem_places {run : Run} {p : Nat} :
+private theorem mem_places {run : Stretch} {p : Nat} :
     p ∈ run.places ↔ ∃ k, k < run.size ∧ run.first + run.step * k = p := by
-  simp [Run.places]
+  simp [Stretch.places]
 
 private theorem places_stretch (first size : Nat) :
-    Run.places ⟨first, size + 1, 1⟩ = first :: Run.places ⟨first + 1, size, 1⟩ := by
-  simp only [Run.places, List.range_succ_eq_map, List.map_cons, List.map_map, Nat.mul_zero,
+    Stretch.places ⟨first, size + 1, 1⟩ = first :: Stretch.places ⟨first + 1, size, 1⟩ := by
+  simp only [Stretch.places, List.range_succ_eq_map, List.map_cons, List.map_map, Nat.mul_zero,
     Nat.add_zero]
   congr 1
   exact List.map_congr_left fun k _ => by simp; omega
@@ -38,7 +38,7 @@ private theorem stretches_step (places : List Nat) : ∀ run ∈ stretches place
 
 /-- The stretches of a shard have its places, in their order. -/
 private theorem flatMap_stretches (places : List Nat) :
-    (stretches places).flatMap Run.places = places := by
+    (stretches places).flatMap Stretch.places = places := by
   induction places with
   | nil => rfl
   | cons place places ih =>
@@ -48,7 +48,7 @@ private theorem flatMap_stretches (places : List Nat) :
     | nil =>
       rw [h] at ih
       rw [← ih]
-      simp [Run.places]
+      simp [Stretch.places]
     | cons run runs =>
       rw [h] at ih one
       have step := one run (by simp)
@@ -59,15 +59,15 @@ private theorem flatMap_stretches (places : List Nat) :
       split
       · next h => rw [List.flatMap_cons, places_stretch, ← h, List.cons_append, List.flatMap_cons]
       · rw [List.flatMap_cons]
-        simp [Run.places]
+        simp [Stretch.places]
 
 /-- Runs of step 1, or one of another. -/
-private def OfOneStep (runs : List Run) : Prop :=
+private def OfOneStep (runs : List Stretch) : Prop :=
   (∀ run ∈ runs, run.step = 1) ∨ ∃ run, runs = [run] ∧ 1 < run.step
 
-private theorem runsOf_some {most : Nat} {places : List Nat} {runs : List Run}
+private theorem runsOf_some {most : Nat} {places : List Nat} {runs : List Stretch}
     (h : runsOf most places = some runs) :
-    runs.flatMap Run.places = places ∧ OfOneStep runs := by
+    runs.flatMap Stretch.places = places ∧ OfOneStep runs := by
   simp only [runsOf] at h
   split at h
   · next hr =>
@@ -78,13 +78,13 @@ private theorem runsOf_some {most : Nat} {places : List Nat} {runs : List Run}
   · split at h <;> cases h
     exact ⟨flatMap_stretches places, .inl (stretches_step places)⟩
 
-private theorem size_le {runs : List Run} {run : Run} (h : run ∈ runs) :
-    run.size ≤ (runs.flatMap Run.places).length := by
-  have : run.places.length = run.size := by simp [Run.places]
+private theorem size_le {runs : List Stretch} {run : Stretch} (h : run ∈ runs) :
+    run.size ≤ (runs.flatMap Stretch.places).length := by
+  have : run.places.length = run.size := by simp [Stretch.places]
   rw [← this]
   exact (List.sublist_flatten_of_mem (List.mem_map_of_mem h)).length_le
 
-private theorem foldl_step {runs : List Run} (h : ∀ run ∈ runs, run.step = 1) :
+private theorem foldl_step {runs : List Stretch} (h : ∀ run ∈ runs, run.step = 1) :
     runs.foldl (fun step run => max step run.step) 1 = 1 := by
   induction runs with
   | nil => rfl
@@ -92,7 +92,7 @@ private theorem foldl_step {runs : List Run} (h : ∀ run ∈ runs, run.step = 1
     rw [List.foldl_cons, h run (by simp)]
     exact ih fun run hr => h run (by simp [hr])
 
-private theorem stepOf_none {runs : List Run} (h : stepOf runs = none) :
+private theorem stepOf_none {runs : List Stretch} (h : stepOf runs = none) :
     ∀ run ∈ runs, run.size ≤ 1 := fun run hr => by
   rw [stepOf] at h
   split at h
@@ -100,7 +100,7 @@ private theorem stepOf_none {runs : List Run} (h : stepOf runs = none) :
     omega
   · cases h
 
-private theorem stepOf_some {runs : List Run} {step : Nat} (one : OfOneStep runs)
+private theorem stepOf_some {runs : List Stretch} {step : Nat} (one : OfOneStep runs)
     (h : stepOf runs = some step) : 0 < step ∧ ∀ run ∈ runs, run.step = step := by
   rw [stepOf] at h
   split at h <;> cases h
@@ -111,9 +111,9 @@ private theorem stepOf_some {runs : List Run} {step : Nat} (one : OfOneStep runs
     omega
 
 /-- A run whose step is this, or does not matter. -/
-private def HasStep (step : Nat) (run : Run) : Prop := run.step = step ∨ run.size ≤ 1
+private def HasStep (step : Nat) (run : Stretch) : Prop := run.step = step ∨ run.size ≤ 1
 
-private theorem commonStep_some {queries keys : List Run} {step : Nat} (hq : OfOneStep queries)
+private theorem commonStep_some {queries keys : List Stretch} {step : Nat} (hq : OfOneStep queries)
     (hk : OfOneStep keys) (h : commonStep queries keys = some step) :
     0 < step ∧ (∀ run ∈ queries, HasStep step run) ∧ ∀ run ∈ keys, HasStep step run := by
   rw [commonStep] at h
@@ -137,7 +137,7 @@ private theorem commonStep_some {queries keys : List Run} {step : Nat} (hq : OfO
     have k := stepOf_some hk h₂
     exact ⟨q.1, fun r hr => .inl (q.2 r hr), fun r hr => .inl (e ▸ k.2 r hr)⟩
 
-private theorem mem_of_hasStep {step : Nat} {run : Run} (h : HasStep step run) {p : Nat} :
+private theorem mem_of_hasStep {step : Nat} {run : Stretch} (h : HasStep step run) {p : Nat} :
     p ∈ run.places ↔ ∃ k, k < run.size ∧ run.first + step * k = p := by
   rw [mem_places]
   refine exists_congr fun k => and_congr_right fun hk => ?_
@@ -146,10 +146,10 @@ private theorem mem_of_hasStep {step : Nat} {run : Run} (h : HasStep step run) {
   · have : k = 0 := by omega
     rw [this, Nat.mul_zero, Nat.mul_zero]
 
-private theorem mem_part {run : Run} (h : HasStep 1 run) {first stop p : Nat} :
+private theorem mem_part {run : Stretch} (h : HasStep 1 run) {first stop p : Nat} :
     p ∈ (run.part first stop).places ↔ p ∈ run.places ∧ first ≤ p ∧ p < stop := by
   rw [mem_of_hasStep h, mem_places]
-  simp only [Run.part, Nat.one_mul]
+  simp only [Stretch.part, Nat.one_mul]
   constructor
   · rintro ⟨k, hk, rfl⟩
     exact ⟨⟨max run.first first + k - run.first, by omega, by omega⟩, by omega, by omega⟩
@@ -190,7 +190,7 @@ private theorem option_all {γ : Type} {x : Option γ} {p : γ → Bool} :
 
 /-- Two runs of one step see each other if and only if some place of one sees some of the other. -/
 private theorem sees_iff {left right : Option Nat} {shift : Int} {step : Nat} (hs : 0 < step)
-    {a b : Run} (ha : HasStep step a) (hb : HasStep step b) :
+    {a b : Stretch} (ha : HasStep step a) (hb : HasStep step b) :
     a.sees left right shift step b = true ↔
       ∃ i ∈ a.places, ∃ j ∈ b.places, seesPlace left right shift none i j = true := by
   have pairs : (∃ i ∈ a.places, ∃ j ∈ b.places, seesPlace left right shift none i j = true) ↔
@@ -204,7 +204,7 @@ private theorem sees_iff {left right : Option Nat} {shift : Int} {step : Nat} (h
     · rintro ⟨i, j, hi, hj, h⟩
       exact ⟨_, ⟨i, hi, rfl⟩, _, ⟨j, hj, rfl⟩, (seesPlace_iff hs).mpr h⟩
   rw [pairs]
-  simp only [Run.sees, Bool.and_eq_true, decide_eq_true_eq, option_all]
+  simp only [Stretch.sees, Bool.and_eq_true, decide_eq_true_eq, option_all]
   generalize leastApart left step _ = least
   generalize mostApart right step _ = most
   constructor
@@ -237,11 +237,11 @@ private theorem sees_iff {left right : Option Nat} {shift : Int} {step : Nat} (h
 /-! ## Two shards -/
 
 private theorem runsSee_iff {left right : Option Nat} {shift : Int}
-    {documents : Option (List Nat)} {step : Nat} (hs : 0 < step) {queries keys : List Run}
+    {documents : Option (List Nat)} {step : Nat} (hs : 0 < step) {queries keys : List Stretch}
     (hq : ∀ run ∈ queries, HasStep step run) (hk : ∀ run ∈ keys, HasStep step run)
     (hd : documents = none ∨ step = 1) :
     runsSee left right shift documents step queries keys = true ↔
-      ∃ i ∈ queries.flatMap Run.places, ∃ j ∈ keys.flatMap Run.places,
+      ∃ i ∈ queries.flatMap Stretch.places, ∃ j ∈ keys.flatMap Stretch.places,
         seesPlace left right shift documents i j = true := by
   cases documents with
   | none =>
@@ -260,7 +260,7 @@ private theorem runsSee_iff {left right : Option Nat} {shift : Int}
       simp only [seesPlace, oneDocument, Bool.and_eq_true, Bool.and_true, List.any_eq_true,
         decide_eq_true_eq]
       grind
-    have parts : ∀ x : Nat × Nat, ∀ a b : Run,
+    have parts : ∀ x : Nat × Nat, ∀ a b : Stretch,
         (a.part x.1 x.2).sees left right shift 1 (b.part x.1 x.2) = true ↔
           ∃ i ∈ (a.part x.1 x.2).places, ∃ j ∈ (b.part x.1 x.2).places,
             seesPlace left right shift none i j = true := fun x a b =>
@@ -278,7 +278,8 @@ private theorem runsSee_iff {left right : Option Nat} {shift : Int}
 /-- **shard-bounds**: two shards that are runs of one step, and of step 1 where there are several
 documents, meet by their bounds if and only if some query of one sees some key of the other. -/
 theorem meets_iff {most : Nat} {left right : Option Nat} {shift : Int}
-    {documents : Option (List Nat)} {queries keys : List Nat} {ours theirs : List Run} {step : Nat}
+    {documents : Option (List Nat)} {queries keys : List Nat} {ours theirs : List Stretch}
+    {step : Nat}
     (hq : runsOf most queries = some ours) (hk : runsOf most keys = some theirs)
     (hs : commonStep ours theirs = some step) (hd : documents = none ∨ step = 1) :
     meets most left right shift documents queries keys = true ↔

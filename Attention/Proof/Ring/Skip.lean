@@ -66,8 +66,8 @@ private theorem met_last : ∀ k, 1 < neededWithin meet k →
       rw [if_neg hm]
       exact met_last k h
 
-/-- **needed-rounds**: so many rounds, at least one, are enough if and only if in none of those after
-them a device holds keys that it needs. -/
+/-- **needed-rounds**: so many rounds, at least one, are enough if and only if in none of those
+after them a device holds keys that it needs. -/
 theorem neededRounds_le_iff {rounds : Nat} (hr : 0 < rounds) :
     neededRounds meet ≤ rounds ↔
       ∀ t, rounds ≤ t → t < n → ∀ i, meet i (source i t) = false := by
@@ -128,9 +128,9 @@ private theorem unseen {most : Nat} {alignment : Alignment} {left right : Option
     ∀ q ∈ rows i, ∀ k ∈ cols j, score scale modify Q K q k = none := fun q hq k hk =>
   hidden q k _ (meets_eq_false h q.val (List.mem_map_of_mem hq) k.val (List.mem_map_of_mem hk))
 
-/-- **ring-net-skips**: if every key is on exactly one device and modify masks what is outside of the
-window and of the documents, devices that compute with the keys alone which they need by the bounds
-of their shards, in the rounds alone that some device needs, end after at most these many events,
+/-- **ring-net-skips**: if every key is on exactly one device and modify masks what is outside of
+the window and of the documents, devices that compute with the keys alone which they need by the
+bounds of their shards, in the rounds alone that some device needs, end after at most these many events,
 and where no event can happen, each device has the attention of its queries over all keys. -/
 theorem ring_net_skips {most : Nat} {alignment : Alignment} {left right : Option Nat}
     {documents : Option (List Nat)}

@@ -190,7 +190,7 @@ def test_misuse_is_one_sentence(
         (["x.json", "--definition", "absent.json"], "--definition: there is no file 'absent.json'"),
         (["sdpa-math", "--workload", "x"], "--workload: is given without a definition"),
         (["sdpa-math", "--trace", "x"], "--trace: is given without --definition"),
-        (["x", "--definition", __file__, "--without", "lse"], "--without: a definition says"),
+        (["x", "--definition", __file__, "--without", "lse"], "--without: a definition determines"),
         (["x", "--definition", __file__], "there is no file 'x'; a solution's is accepted"),
     ],
 )

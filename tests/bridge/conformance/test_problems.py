@@ -163,7 +163,7 @@ def test_a_problem_that_cannot_be_used_is_one_sentence(problem: str) -> None:
         ([f"{FILES}/candidates.py:ModelNew"], "is a class; a function of query, key and value"),
         (["sdpa-math", "--problem", str(FULL)], "--problem: sdpa-math is built in"),
         ([f"{FULL}:Model", "--problem", str(FULL), "--without", "lse"], "--without: a problem"),
-        ([f"{FULL}:Model", "--problem", str(FULL), "--large"], "--large: a problem says"),
+        ([f"{FULL}:Model", "--problem", str(FULL), "--large"], "--large: a problem determines"),
         ([f"{FULL}:Model", "--family", "fresh-problem"], "'fresh-problem' is not a fresh family"),
     ],
 )

@@ -32,12 +32,12 @@ from bridge.report import timings
 from bridge.report.timings import Times
 from bridge.terminal import tell
 
-# A test worker often waits for what it started: one more than there are cores. It holds torch, and
+# A test worker often waits for what it started: two more than there are cores. It holds torch, and
 # at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: what the chain
 # tests start from is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
 # their number of tests, has the longest at the end.
 PYTEST = (
-    *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 1, 4))),
+    *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 2, 4))),
     *("--dist", "loadfile", "--no-loadscope-reorder"),
 )
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")

@@ -27,7 +27,7 @@ def needed_within(meet: Callable[[int, int], bool], t: int, *, n: int) -> int:
     if t == 0:
         return 0
     t_1 = t - 1
-    if t_1 == 0 or any(meet(i, source(i, t_1, n=n)) for i in range(n)):
+    if t_1 == 0 or any((meet(i, source(i, t_1, n=n)) for i in range(n))):
         return t_1 + 1
     return needed_within(meet, t_1, n=n)
 

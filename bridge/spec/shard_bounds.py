@@ -20,8 +20,10 @@ def one_document(documents: list[int] | None, i: int, j: int) -> bool:
     if documents is None:
         return True
     return any(
-        between[0] <= i and i < between[1] and (between[0] <= j) and (j < between[1])
-        for between in zip(documents, documents[1:], strict=False)
+        (
+            between[0] <= i and i < between[1] and (between[0] <= j) and (j < between[1])
+            for between in zip(documents, documents[1:], strict=False)
+        )
     )
 
 
@@ -41,10 +43,16 @@ def sees_place(
 
 
 @dataclass(frozen=True)
-class Run:
+class Stretch:
     """`size` neighbours in a shard, that stand in the sequence at `first`, first + step, …
 
-    Lean: `Attention.Spec.Run`.
+    first: the place of the first.
+
+    size: how many they are.
+
+    step: from the place of one to that of the next.
+
+    Lean: `Attention.Spec.Stretch`.
     """
 
     first: int
@@ -52,15 +60,15 @@ class Run:
     step: int
 
 
-def run_places(run: Run) -> list[int]:
+def stretch_places(run: Stretch) -> list[int]:
     """The places of a run.
 
-    Lean: `Attention.Spec.Run.places`.
+    Lean: `Attention.Spec.Stretch.places`.
     """
     return [run.first + run.step * k for k in range(run.size)]
 
 
-def stretches(places: list[int]) -> list[Run]:
+def stretches(places: list[int]) -> list[Stretch]:
     """Places as runs of step 1, each as long as can be.
 
     Lean: `Attention.Spec.stretches`.
@@ -68,40 +76,40 @@ def stretches(places: list[int]) -> list[Run]:
     result = []
     for place in reversed(places):
         if not result:
-            result = [Run(first=place, size=1, step=1)]
+            result = [Stretch(first=place, size=1, step=1)]
         else:
             rest = result[1:]
             if result[0].first == place + 1:
-                result = [Run(first=place, size=result[0].size + 1, step=1), *rest]
+                result = [Stretch(first=place, size=result[0].size + 1, step=1), *rest]
             else:
-                result = [Run(first=place, size=1, step=1), result[0], *rest]
+                result = [Stretch(first=place, size=1, step=1), result[0], *rest]
     return result
 
 
-def runs_of(most: int, places: list[int]) -> list[Run] | None:
+def runs_of(most: int, places: list[int]) -> list[Stretch] | None:
     """Places as one run of a step above 1, where they are one, else as stretches; `none`: there
     are more than `most` of these.
 
     Lean: `Attention.Spec.runsOf`.
     """
-    run = Run(
+    run = Stretch(
         first=get_or(places, 0, 0),
         size=len(places),
         step=max(get_or(places, 1, 0) - get_or(places, 0, 0), 0),
     )
-    if 1 < run.step and run_places(run) == places:
+    if 1 < run.step and stretch_places(run) == places:
         return [run]
     runs = stretches(places)
     return runs if len(runs) <= most else None
 
 
-def run_part(first: int, stop: int, run: Run) -> Run:
+def stretch_part(first: int, stop: int, run: Stretch) -> Stretch:
     """The runs of a document alone, of stretches: from place `first` up to but without `stop`.
 
-    Lean: `Attention.Spec.Run.part`.
+    Lean: `Attention.Spec.Stretch.part`.
     """
     low = max(run.first, first)
-    return Run(first=low, size=max(min(run.first + run.size, stop) - low, 0), step=1)
+    return Stretch(first=low, size=max(min(run.first + run.size, stop) - low, 0), step=1)
 
 
 def least_apart(left: int | None, step: int, distance: int) -> int | None:
@@ -122,13 +130,13 @@ def most_apart(right: int | None, step: int, distance: int) -> int | None:
     return None if right is None else int_div(distance + right, step)
 
 
-def run_sees(
-    left: int | None, right: int | None, shift: int, step: int, queries: Run, keys: Run
+def stretch_sees(
+    left: int | None, right: int | None, shift: int, step: int, queries: Stretch, keys: Stretch
 ) -> bool:
     """Whether some query of a run sees some key of another, both of this step: j − i can be all
     from 1 − size of the queries to size of the keys − 1.
 
-    Lean: `Attention.Spec.Run.sees`.
+    Lean: `Attention.Spec.Stretch.sees`.
     """
     distance = queries.first + shift - keys.first
     lowest = 1 - queries.size
@@ -143,17 +151,17 @@ def run_sees(
     )
 
 
-def step_of(runs: list[Run]) -> int | None:
+def step_of(runs: list[Stretch]) -> int | None:
     """The step of the runs of a shard; `none` where they hold so few places that any is.
 
     Lean: `Attention.Spec.stepOf`.
     """
-    if len([x for run in runs for x in run_places(run)]) < 2:
+    if len([x for run in runs for x in stretch_places(run)]) < 2:
         return None
     return reduce(lambda step, run: max(step, run.step), runs, 1)
 
 
-def common_step(queries: list[Run], keys: list[Run]) -> int | None:
+def common_step(queries: list[Stretch], keys: list[Stretch]) -> int | None:
     """The one step of two shards; `none` if they have two.
 
     Lean: `Attention.Spec.commonStep`.
@@ -175,8 +183,8 @@ def runs_see(
     shift: int,
     documents: list[int] | None,
     step: int,
-    queries: list[Run],
-    keys: list[Run],
+    queries: list[Stretch],
+    keys: list[Stretch],
 ) -> bool:
     """Whether some query of one shard sees some key of another, by their runs: of one document,
     where there are several, and these of stretches.
@@ -184,23 +192,31 @@ def runs_see(
     Lean: `Attention.Spec.runsSee`.
     """
     if documents is None:
-        return any(any(run_sees(left, right, shift, step, a, b) for b in keys) for a in queries)
-    return any(
-        any(
-            any(
-                run_sees(
-                    left,
-                    right,
-                    shift,
-                    1,
-                    run_part(between[0], between[1], a),
-                    run_part(between[0], between[1], b),
-                )
-                for b in keys
-            )
-            for a in queries
+        return any(
+            (any((stretch_sees(left, right, shift, step, a, b) for b in keys)) for a in queries)
         )
-        for between in zip(documents, documents[1:], strict=False)
+    return any(
+        (
+            any(
+                (
+                    any(
+                        (
+                            stretch_sees(
+                                left,
+                                right,
+                                shift,
+                                1,
+                                stretch_part(between[0], between[1], a),
+                                stretch_part(between[0], between[1], b),
+                            )
+                            for b in keys
+                        )
+                    )
+                    for a in queries
+                )
+            )
+            for between in zip(documents, documents[1:], strict=False)
+        )
     )
 
 

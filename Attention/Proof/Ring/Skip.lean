@@ -130,8 +130,9 @@ private theorem unseen {most : Nat} {alignment : Alignment} {left right : Option
 
 /-- **ring-net-skips**: if every key is on exactly one device and modify masks what is outside of
 the window and of the documents, devices that compute with the keys alone which they need by the
-bounds of their shards, in the rounds alone that some device needs, end after at most these many events,
-and where no event can happen, each device has the attention of its queries over all keys. -/
+bounds of their shards, in the rounds alone that some device needs, end after at most these many
+events, and where no event can happen, each device has the attention of its queries over all keys.
+-/
 theorem ring_net_skips {most : Nat} {alignment : Alignment} {left right : Option Nat}
     {documents : Option (List Nat)}
     (hidden : ∀ q k s, Mask.inDocuments alignment left right documents q k = false →

@@ -59,7 +59,7 @@ WITHOUT_VECTORS = {
 WITHOUT_PYTHON = {
     "Attention.Spec.Format": "torch's casts between dtypes",
     "Attention.Spec.BackwardLayers": "PyTorch's autograd, of the modules' forward passes",
-    "Attention.Spec.BackwardTransformer": "as above",
+    "Attention.Spec.BackwardTransformer": "PyTorch's autograd, of the modules' forward passes",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

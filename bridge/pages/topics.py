@@ -34,7 +34,7 @@ TOPICS = (
         ("Softmax", "Attention", "Rows", "Flash.Rows", "Maximum"),
         "softmax",
     ),
-    Topic("Online softmax and merging", ("Online", "Merge", "Ring", "Shards"), "online"),
+    Topic("Online softmax and merging", ("Online", "Merge", "Ring", "Shard"), "online"),
     Topic(
         "The tile loop",
         ("Flash", "Schedule", "TileBounds", "Padding", "Masks.Padding", "Poison", "Claims.Memory"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from gpu_device import DEVICE, needs_gpu
+from gpu_device import DEVICE, needs_gpu, skip_elsewhere
 
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Session
 
+skip_elsewhere()
 CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "cheats"
 
 

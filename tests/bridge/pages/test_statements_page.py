@@ -65,7 +65,7 @@ def copied(tmp_path: Path) -> Path:
         (
             "theorem safe_softmax",
             "variable (n : Nat)\n\ntheorem safe_softmax",
-            "a `variable` adds to what Attention.Statements.safe_softmax states",
+            "a `variable` adds to the statement of Attention.Statements.safe_softmax",
         ),
         (
             "theorem safe_softmax",

@@ -92,6 +92,7 @@ INCLUDED = {
     "decoder-enclosed": ["hroot", "hε", "hscale"],
     "transformer-vectors-sound": ["hroot"],
     "transformer-tokens-sound": ["hroot"],
+    "transformer-gradient": ["hsqrt", "hε"],
     "no-poison": ["h"],
     "no-poison-split": ["h"],
     "no-poison-sink": ["h"],

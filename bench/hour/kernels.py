@@ -212,10 +212,18 @@ def _hopper_keys_default(case: Case, capability: int) -> Options:
 
 
 def _around_hopper_keys(centre: Options) -> list[Options]:
-    """The keys of a program follow from the head size."""
-    shapes = itertools.product((64, 128), (2, 3))
-    found = [{**centre, "block_m": rows, "stages": stages} for rows, stages in shapes]
+    """The keys of a program follow from the head size; of wide heads no scores come ahead."""
+    found = [
+        {**centre, "block_m": rows, "stages": stages, "ahead": ahead}
+        for rows, stages in itertools.product((64, 128), (2, 3))
+        for ahead in ((0,) if centre["block_n"] == 64 else (0, 1))
+    ]
     return [centre, *(one for one in found if one != centre)]
+
+
+def _around_hopper_sums(centre: Options) -> list[Options]:
+    """No scores come ahead."""
+    return [one for one in _around_hopper_keys(centre) if not one["ahead"]]
 
 
 def _least_shared_hopper_keys(case: Case, chosen: Options) -> int:
@@ -441,9 +449,9 @@ KERNELS: dict[str, Kernel] = {
     ),
     "hopper-sums": Kernel(
         "backward",
-        _hopper_keys_default,
+        lambda case, capability: choice.keys_options(case.head_dim, sums=True),
         _hopper_sums,
-        _around_hopper_keys,
+        _around_hopper_sums,
         same_bits=False,
         least_shared=_least_shared_hopper_sums,
         dtypes=("float16", "bfloat16"),

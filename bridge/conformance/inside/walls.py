@@ -200,7 +200,13 @@ def furnish(view: View) -> None:
         with contextlib.suppress(OSError), open(f"{new}/proc/sys/kernel/pid_max", "w") as file:
             file.write(str(max(view.processes, _LEAST_PROCESSES)))
         # Root owns much of it, such as the settings of the machine, also without any right.
-        seal(f"{new}/proc")
+        if not view.devices:
+            seal(f"{new}/proc")
+        # NVIDIA's driver names its threads there, or does not start: of processes it stays
+        # writable, which are those of the function.
+        for path in _settings(f"{new}/proc") if view.devices else ():
+            _mount(path, path, "", _BIND | _REC)
+            seal(path)
     os.chdir(new)
     _check(_system_call(pivot, b".", b"."), "changing the root")
     _check(_LIBC.umount2(b".", _DETACH), "leaving the old root")
@@ -216,6 +222,12 @@ def _raise_loopback() -> None:
     request = struct.pack("=16sH22x", b"lo", _IFF_UP)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as of_the_kernel:
         fcntl.ioctl(of_the_kernel, _SIOCSIFFLAGS, request)
+
+
+def _settings(proc: str) -> list[str]:
+    """What lies in /proc and is not of a process."""
+    with os.scandir(proc) as entries:
+        return [x.path for x in entries if not x.name.isdecimal() and not x.is_symlink()]
 
 
 def _place(source: str, target: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -190,7 +191,7 @@ def test_where_there_are_no_walls_it_is_said(
         list(outcomes(Subject(SDPA), chosen, ("float32",), CONDITIONS))
 
 
-WITHOUT_RIGHTS = """
+INSIDE = """
 import importlib.util, json, os, sys
 folder = sys.argv[1]
 spec = importlib.util.spec_from_file_location(
@@ -198,6 +199,10 @@ spec = importlib.util.spec_from_file_location(
 sys.modules["inside"] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 from inside import walls
+"""
+WITHOUT_RIGHTS = (
+    INSIDE
+    + """
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -229,6 +234,7 @@ os.set_inheritable(keep, True)
 view = walls.View(("/usr",))
 walls.run_enclosed(view, walls.Work(ready, call, ended))
 """
+)
 
 
 @pytest.mark.parametrize("proc", ["whole", "hidden"])
@@ -244,6 +250,37 @@ def test_no_rights_are_needed(proc: str) -> None:
     user = 65534 if os.getuid() == 0 else os.getuid()
     own = "true" if proc == "whole" else "false"
     assert seen == f'[["dev", "proc", "tmp", "usr"], {user}, 2, {own}]'
+
+
+WRITABLE = (
+    INSIDE
+    + """
+def call():
+    own = os.open(f"/proc/self/task/{os.getpid()}/comm", os.O_RDWR)
+    os.write(own, b"named")
+    processes = [x for x in os.listdir("/proc") if x.isdecimal() or os.path.islink("/proc/" + x)]
+    found = [
+        path
+        for folder, inner, files in os.walk("/proc")
+        for path in [os.path.join(folder, x) for x in inner + files]
+        if path.split("/")[2] not in processes and os.access(path, os.W_OK)
+    ]
+    os.write(1, json.dumps([os.pread(own, 9, 0).decode(), found]).encode() + b"\\n")
+
+view = walls.View(("/usr",), devices=("/dev/null",))
+walls.run_enclosed(view, walls.Work(lambda why: why and print(why), call, lambda code: None))
+"""
+)
+
+
+def test_with_a_device_of_a_gpu_threads_can_be_named_and_nothing_else_changed() -> None:
+    """NVIDIA's driver names its threads as it starts, or does not start."""
+    folder = str(Path(walls.__file__).parent)
+    found = subprocess.run(
+        [sys.executable, "-I", "-c", WRITABLE, folder], capture_output=True, text=True
+    )
+    assert found.stderr == ""
+    assert json.loads(found.stdout) == ["named\n", []]
 
 
 @pytest.mark.parametrize("seconds", ["0.5", "inf"], ids=["returns", "is ended"])

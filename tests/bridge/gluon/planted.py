@@ -45,6 +45,8 @@ def _kinds(*kinds: Kind) -> frozenset[Kind]:
 
 _SUMS_AWAITED = "                tma.store_wait(pendings=0)\n                for c"
 _DK_AWAITED = "dk, ds_operand = warpgroup_mma_wait(0, deps=[dk_later, ds_operand])\n            "
+_AHEAD_AWAITED = "dk, ds = warpgroup_mma_wait(1, deps=[dk_later, ds])\n        "
+_BEFORE_RELEASED = "mbarrier.arrive(q_empty.index(before), count=1)\n"
 _Q_RELEASED = "mbarrier.arrive(q_empty.index(slot), count=1)\n"
 _WIDE_AWAITED = "sums, operand = warpgroup_mma_wait(0, deps=[later, operand])\n        "
 
@@ -187,6 +189,31 @@ PLANTED_BACKWARD = {
     "sums-of-one-half": _backward(
         "for w in gl.static_range(2):\n                        of_w",
         "for w in gl.static_range(1):\n                        of_w",
+    ),
+    # Of heads of 128, whose scores come ahead.
+    "ahead-queries-released-too-early": _backward(
+        _AHEAD_AWAITED + _BEFORE_RELEASED,
+        _BEFORE_RELEASED + " " * 8 + _AHEAD_AWAITED.rstrip(" "), _IN_USE, head_dim=128,
+    ),
+    "ahead-wait-too-weak": _backward(
+        "warpgroup_mma_wait(2, deps=[s_later])", "warpgroup_mma_wait(3, deps=[s_later])",
+        "read in flight", head_dim=128,
+    ),
+    "ahead-of-its-own-queries": _backward(
+        "ds, q_before, dk, is_async=True)\n        mbarrier.wait(g",
+        "ds, q, dk, is_async=True)\n        mbarrier.wait(g",
+        head_dim=128,
+    ),
+    "ahead-last-tile-not-added": _backward(
+        "dk, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])",
+        "_, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])", head_dim=128,
+    ),
+    "ahead-first-tile-again": _backward(
+        "begin = first + 1", "begin = first", "deadlock", head_dim=128
+    ),
+    "ahead-first-tile-of-each-head-left-out": _backward(
+        "                begin = first\n", "", "never awaited", "copy without a reader",
+        head_dim=128,
     ),
     "wide-wait-too-weak": _backward(
         "s = warpgroup_mma_wait(W, deps", "s = warpgroup_mma_wait(1, deps", "read in flight",

@@ -64,7 +64,7 @@ def launch(
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = given.key.shape[1:3]
     if chosen is None:
-        chosen = choice.keys_options(head_dim)
+        chosen = choice.keys_options(head_dim, sums is not None)
     block_m = chosen["block_m"]
     programs = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
     check_programs("batch × heads × key tiles", programs)
@@ -95,6 +95,7 @@ def launch(
         {
             "BLOCK_M": block_m, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
             "STAGES": chosen["stages"], "SUMS": sums is not None,
+            "AHEAD": bool(chosen["ahead"]),
         },
         4,
         1,

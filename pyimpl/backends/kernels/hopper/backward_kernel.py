@@ -7,6 +7,8 @@ memory, up to STAGES ahead (`_produce`). Scores and their gradients are computed
 so that they are operands of the products for dV and dK as they lie in the registers. For dQ the two
 halves exchange the gradients through shared memory; the tensor memory accelerator adds the product
 to the sums, in no fixed order.
+With AHEAD the scores of a tile are computed while the score gradients of the tile before are
+multiplied with its queries (`_over_ahead`).
 With heads of 256, whose two sums no group can hold, a program has 64 keys, of which one group sums
 dV and the other dK (`_consume_wide`).
 Sources: Dao 2023, "FlashAttention-2", algorithm 2; Shah et al. 2024, "FlashAttention-3", section 3.
@@ -214,6 +216,74 @@ def _over(
 
 
 @gluon.jit
+def _first_tile(
+    dv, i, slot, phase, k, v, buffers, barriers, scale, keys, kv_len, shift, left, right,
+    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, s_layout: gl.constexpr, operand: gl.constexpr,
+):  # fmt: skip
+    """dV with what the tile of queries `i` adds, and the tile's score gradients."""
+    q_bufs, g_bufs, _, _, lse_bufs, delta_bufs, _, _ = buffers
+    q_full, _, g_full, g_empty, _, _ = barriers
+    row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
+    zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
+    q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+    g = g_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+    mbarrier.wait(q_full.index(slot), phase)
+    s_later = warpgroup_mma(k, q.permute([1, 0]), zero, use_acc=False, is_async=True)
+    mbarrier.wait(g_full.index(slot), phase)
+    dp_later = warpgroup_mma(v, g.permute([1, 0]), zero, use_acc=False, is_async=True)
+    s = warpgroup_mma_wait(1, deps=[s_later])
+    lse = lse_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+    p = _probabilities(s, lse, scale, i, keys, kv_len, shift, left, right, BLOCK_M, True)
+    p_operand = gl.convert_layout(p.to(q.dtype), operand)
+    dv_later = warpgroup_mma(p_operand, g, dv, is_async=True)
+    dp = warpgroup_mma_wait(1, deps=[dp_later])
+    delta = delta_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+    ds = gl.convert_layout(_score_gradients(p, dp, delta, True).to(q.dtype), operand)
+    dv, p_operand = warpgroup_mma_wait(0, deps=[dv_later, p_operand])
+    mbarrier.arrive(g_empty.index(slot), count=1)
+    return dv, ds
+
+
+@gluon.jit
+def _over_ahead(
+    dk, dv, ds, before, slot, phase, begin, end, k, v, buffers, barriers, scale, keys, kv_len,
+    shift, left, right, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+    MASKED: gl.constexpr, s_layout: gl.constexpr, operand: gl.constexpr,
+):  # fmt: skip
+    """dK / scale and dV with what the tiles of queries from `begin` to `end` add: each one's scores
+    are computed while `ds`, the score gradients of the tile before, are multiplied with its
+    queries, which are in the buffer `before`. MASKED: some pair may be hidden."""
+    q_bufs, g_bufs, _, _, lse_bufs, delta_bufs, _, _ = buffers
+    q_full, q_empty, g_full, g_empty, _, _ = barriers
+    row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
+    zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
+    for i in range(begin, end):
+        q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+        g = g_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
+        mbarrier.wait(q_full.index(slot), phase)
+        s_later = warpgroup_mma(k, q.permute([1, 0]), zero, use_acc=False, is_async=True)
+        q_before = q_bufs.index(before).reshape([BLOCK_M, HEAD_DIM])
+        dk_later = warpgroup_mma(ds, q_before, dk, is_async=True)
+        mbarrier.wait(g_full.index(slot), phase)
+        dp_later = warpgroup_mma(v, g.permute([1, 0]), zero, use_acc=False, is_async=True)
+        s = warpgroup_mma_wait(2, deps=[s_later])
+        lse = lse_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+        p = _probabilities(s, lse, scale, i, keys, kv_len, shift, left, right, BLOCK_M, MASKED)
+        p_operand = gl.convert_layout(p.to(q.dtype), operand)
+        dk, ds = warpgroup_mma_wait(1, deps=[dk_later, ds])
+        mbarrier.arrive(q_empty.index(before), count=1)
+        dv_later = warpgroup_mma(p_operand, g, dv, is_async=True)
+        dp = warpgroup_mma_wait(1, deps=[dp_later])
+        delta = delta_bufs.index(slot).reshape([BLOCK_M]).load(row_layout)
+        ds = gl.convert_layout(_score_gradients(p, dp, delta, MASKED).to(q.dtype), operand)
+        dv, p_operand = warpgroup_mma_wait(0, deps=[dv_later, p_operand])
+        mbarrier.arrive(g_empty.index(slot), count=1)
+        before = slot
+        slot, phase = next_buffer(slot, phase, STAGES)
+    return dk, dv, ds, before, slot, phase
+
+
+@gluon.jit
 def _over_wide(
     sums, slot, phase, begin, end, buffers, barriers, scale, keys, kv_len, shift, left, right,
     W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
@@ -306,6 +376,7 @@ def _consume(
     W: gl.constexpr, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
     batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale, grad_scale,
     BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, SUMS: gl.constexpr,
+    AHEAD: gl.constexpr,
 ):  # fmt: skip
     """dK and dV of half W of the tile of keys."""
     kv_full = barriers[4]
@@ -316,26 +387,63 @@ def _consume(
     dk = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
     dv = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
     mbarrier.wait(kv_full.index(0), 0)
-    slot = 0
-    phase = 0
-    turn = 0
-    for member in range(group):
-        head = kv_head * group + member
-        dk, dv, slot, phase, turn = _over(
-            dk, dv, slot, phase, turn, first, whole_first, batch, head, sums_desc, buffers,
-            barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, SUMS,
-            True, s_layout,
-        )  # fmt: skip
-        dk, dv, slot, phase, turn = _over(
-            dk, dv, slot, phase, turn, whole_first, whole_stop, batch, head, sums_desc, buffers,
-            barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, SUMS,
-            False, s_layout,
-        )  # fmt: skip
-        dk, dv, slot, phase, turn = _over(
-            dk, dv, slot, phase, turn, whole_stop, stop, batch, head, sums_desc, buffers,
-            barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, SUMS,
-            True, s_layout,
-        )  # fmt: skip
+    if AHEAD and not SUMS:
+        operand: gl.constexpr = gl.DotOperandLayout(0, layout, 2)
+        k = buffers[2].index(W).reshape([HALF, HEAD_DIM])
+        v = buffers[3].index(W).reshape([HALF, HEAD_DIM])
+        if first < stop:
+            dv, ds = _first_tile(
+                dv, first, 0, 0, k, v, buffers, barriers, scale, keys, kv_len, shift, left, right,
+                BLOCK_M, HEAD_DIM, s_layout, operand,
+            )  # fmt: skip
+            before = 0
+            slot, phase = next_buffer(0, 0, STAGES)
+            # Of the heads after the first it is all of them.
+            begin = first + 1
+            for _member in range(group):
+                whole_begin = gl.maximum(begin, whole_first)
+                whole_end = gl.maximum(begin, whole_stop)
+                dk, dv, ds, before, slot, phase = _over_ahead(
+                    dk, dv, ds, before, slot, phase, begin, whole_begin, k, v, buffers, barriers,
+                    scale, keys, kv_len, shift, left, right, BLOCK_M, HEAD_DIM, STAGES, True,
+                    s_layout, operand,
+                )  # fmt: skip
+                dk, dv, ds, before, slot, phase = _over_ahead(
+                    dk, dv, ds, before, slot, phase, whole_begin, whole_end, k, v, buffers,
+                    barriers, scale, keys, kv_len, shift, left, right, BLOCK_M, HEAD_DIM, STAGES,
+                    False, s_layout, operand,
+                )  # fmt: skip
+                dk, dv, ds, before, slot, phase = _over_ahead(
+                    dk, dv, ds, before, slot, phase, whole_end, stop, k, v, buffers, barriers,
+                    scale, keys, kv_len, shift, left, right, BLOCK_M, HEAD_DIM, STAGES, True,
+                    s_layout, operand,
+                )  # fmt: skip
+                begin = first
+            q_before = buffers[0].index(before).reshape([BLOCK_M, HEAD_DIM])
+            dk_later = warpgroup_mma(ds, q_before, dk, is_async=True)
+            dk, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])
+            mbarrier.arrive(barriers[1].index(before), count=1)
+    else:
+        slot = 0
+        phase = 0
+        turn = 0
+        for member in range(group):
+            head = kv_head * group + member
+            dk, dv, slot, phase, turn = _over(
+                dk, dv, slot, phase, turn, first, whole_first, batch, head, sums_desc, buffers,
+                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
+                SUMS, True, s_layout,
+            )  # fmt: skip
+            dk, dv, slot, phase, turn = _over(
+                dk, dv, slot, phase, turn, whole_first, whole_stop, batch, head, sums_desc, buffers,
+                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
+                SUMS, False, s_layout,
+            )  # fmt: skip
+            dk, dv, slot, phase, turn = _over(
+                dk, dv, slot, phase, turn, whole_stop, stop, batch, head, sums_desc, buffers,
+                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
+                SUMS, True, s_layout,
+            )  # fmt: skip
     _store(dk_ptr, stride_n, dk * grad_scale, k_first + W * HALF, kv_len)
     _store(dv_ptr, stride_en, dv, k_first + W * HALF, kv_len)
     if SUMS:
@@ -348,8 +456,10 @@ def backward_kernel(
     stride_cb, stride_ch, stride_cn, stride_eb, stride_eh, stride_en,
     num_kv_heads, group, q_len, kv_len, shift, left, right, scale, grad_scale,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    SUMS: gl.constexpr,
+    SUMS: gl.constexpr, AHEAD: gl.constexpr,
 ):  # fmt: skip
+    # A tile's queries are multiplied once more beside the scores of the tile after it.
+    gl.static_assert(STAGES >= 2 or not AHEAD)
     dtype: gl.constexpr = q_desc.dtype
     # Under causality the first tiles of keys have the most queries.
     key_tiles = gl.cdiv(kv_len, BLOCK_N)
@@ -410,12 +520,12 @@ def backward_kernel(
                 (_consume, (
                     0, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
                     batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD,
                 )),
                 (_consume, (
                     1, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
                     batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD,
                 )),
                 (_produce, (
                     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,

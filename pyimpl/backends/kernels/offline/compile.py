@@ -63,11 +63,10 @@ SPILL_LIMIT = 32
 SPILL_SHARE = 0.05
 # Kernels without such a loop.
 LOOPLESS = ("rows", "combine")
-# Kernels whose warp groups have a part each: of their loop nothing may spill. And those that take
-# all exponentials while products of the same group are under way.
+# Kernels whose warp groups have a part each: of their loop nothing may spill, and all exponentials
+# are taken while products of the same group are under way.
 WARP_SPECIALISED = ("hopper", "hopper-keys", "hopper-queries")
-OVERLAPPING = ("hopper", "hopper-queries")
-# Of wide heads there are no registers for that.
+# Of heads so wide there are no registers for that in the backward pass.
 WIDE = 256
 # One whose loop the compiler may find to run once at most: a bias that is broadcast over nothing
 # has one tile of scores for each of its own, and a window may hide it.
@@ -320,7 +319,7 @@ def _losses(r: Record) -> Iterator[str]:
     if r.loop_spills:
         yield f"{name}: {r.loop_spills} instructions in the loop move spilled registers"
     overlaps = r.case.kernel == "hopper" or r.case.head_dim < WIDE
-    if r.case.kernel in OVERLAPPING and overlaps and not 0 < r.exponentials == r.overlapped:
+    if overlaps and not 0 < r.exponentials == r.overlapped:
         yield (
             f"{name}: of {r.exponentials} exponentials in the loop {r.overlapped} are taken while "
             "products are under way"

@@ -55,6 +55,7 @@ def hopper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "SEEN", (now,))
     now = replace(row, kernel=choice.text_of_the_kernel("backward"))
     monkeypatch.setattr(choice, "SEEN_BACKWARD", (now,))
+    monkeypatch.setattr(choice, "SEEN_QUERIES", ())
 
 
 def rows(
@@ -287,7 +288,6 @@ def test_the_kernel_for_queries_is_taken_unasked_once_it_was_seen(
 ) -> None:
     query = rows(1, 2, 300, 128)
     given = (query, query, query, PLAIN)
-    assert SEEN_QUERIES == ()
     assert is_chosen_backward(*given)
     assert not is_chosen_queries(*given)
     (row,) = choice.SEEN_BACKWARD
@@ -320,7 +320,9 @@ def test_the_backward_kernels_that_a_backend_is_given(
     assert told == [(True, False), (True, True), (False, False)]
 
 
-@pytest.mark.parametrize(("name", "seen"), [("forward", SEEN), ("backward", SEEN_BACKWARD)])
+@pytest.mark.parametrize(
+    ("name", "seen"), [("forward", SEEN), ("backward", SEEN_BACKWARD), ("queries", SEEN_QUERIES)]
+)
 def test_the_evidence_is_of_the_kernel_as_it_is(name: str, seen: tuple[Seen, ...]) -> None:
     """Who changes a kernel runs tests/gpu on such a device, and writes what was seen: until then
     "auto" does not take it, and docs/use.md says so."""

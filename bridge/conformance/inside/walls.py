@@ -73,7 +73,8 @@ _LEAST_PROCESSES = 301
 class View:
     """What a function's process sees, all of it read-only: `read`, files and folders; less `hide`,
     of which folders become empty, and files too; `links`, by path, to where. devices: of GPUs.
-    Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an empty one.
+    Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an empty one;
+    of a process that has devices /proc is read-only but for what is of its own processes.
 
     memory: bytes that a process may take for data; processes: how many there may be; loopback:
     whether they may talk over an interface of their own.

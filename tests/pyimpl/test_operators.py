@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
 from pyimpl.dropout import Dropout
+from pyimpl.internal.operators import Operator
 from pyimpl.internal.scores import NAMES, ScoreOptions
 
 BACKENDS = ["triton", "tiled", "reference"]
@@ -193,6 +194,27 @@ def test_opcheck_on_permuted_layouts(order: tuple[int, ...], backend: str) -> No
     torch.library.opcheck(
         torch.ops.pyimpl.attention.default, (query, key, value, backend, *options.flat())
     )
+
+
+def test_a_call_with_gradients_does_not_read_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For that PyTorch makes all of its arguments anew, longer than the rest of a call takes."""
+
+    def read(*given: Any) -> None:
+        raise AssertionError("the defaults of a schema were read")
+
+    monkeypatch.setattr(torch._library.utils, "fill_defaults", read)
+    query, key, value = (x.clone().requires_grad_() for x in (Q, K, V))
+    out = attention(query, key, value, enable_gqa=True, backend="tiled")
+    for _ in range(2):
+        # The second time what was noted for the first still holds.
+        grads = torch.autograd.grad(out.sum(), (query, value), retain_graph=True)
+        assert [x.shape for x in grads] == [query.shape, value.shape]
+
+
+def test_an_operator_with_gradients_has_no_defaults() -> None:
+    made = Operator("of_a_test", "(Tensor x, int n=3) -> Tensor", lambda x, n=3: x + n)
+    with pytest.raises(ValueError, match=r"the schema of \w+::of_a_test must have no defaults"):
+        made.register_autograd(lambda ctx, grad: (grad, None))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -57,6 +57,13 @@ def empty_output(query: Tensor, value_dim: int, *, wide: bool = False) -> Tensor
     return query.new_empty(batch, heads, q_len, value_dim, dtype=dtype)
 
 
+def is_laid_out(tensor: Tensor, query: Tensor) -> bool:
+    """Whether it lies as `empty_output` has it."""
+    _, heads, q_len, dim = (max(1, size) for size in tensor.shape)
+    each = (dim, heads * dim) if query.stride(2) > query.stride(1) else (q_len * dim, dim)
+    return tensor.stride() == (heads * q_len * dim, *each, 1)
+
+
 def shape(tensor: Tensor) -> list[int]:
     """The shape as a list of plain numbers, for sentences."""
     return list(tensor.shape)

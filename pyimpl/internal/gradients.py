@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyimpl.internal.arguments import compute_dtype, empty_output
+from pyimpl.internal.arguments import compute_dtype, empty_output, is_laid_out
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions, scale_by_head
 
@@ -57,10 +57,9 @@ class Gradients(NamedTuple):
         `empty_output` does."""
 
         def one(gradient: Tensor, like: Tensor) -> Tensor:
-            empty = empty_output(like, like.shape[-1])
-            if gradient.dtype == empty.dtype and gradient.stride() == empty.stride():
+            if gradient.dtype == like.dtype and is_laid_out(gradient, like):
                 return gradient
-            return empty.copy_(gradient)
+            return empty_output(like, like.shape[-1]).copy_(gradient)
 
         def other(gradient: Tensor | None, like: Tensor | None) -> Tensor | None:
             if gradient is None or like is None:

@@ -40,7 +40,15 @@ _MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
 
 def learn(problem: Path, conditions: Conditions) -> Operation:
     """The operation of a problem. Raises CallableError, a sentence without its subject, for a
-    problem whose `Model` is none that is known here, and NoSandboxError."""
+    problem whose `Model` is none that is known here or does not answer, and NoSandboxError."""
+    try:
+        return _learn(problem, conditions)
+    except Lost as lost:
+        raise CallableError(f"its process {lost}") from lost
+
+
+def _learn(problem: Path, conditions: Conditions) -> Operation:
+    """As `learn`. Raises Lost, too."""
     with conditions.session(f"{problem}:Model", problem) as session:
         session.open()
         shapes, dtype, numbers = _inputs(session)

@@ -180,7 +180,7 @@ def test_inputs_of_another_kind_are_said(tmp_path: Path) -> None:
         "[torch.rand(2, 3)]": "1 tensors of floating numbers in 1 inputs",
         "[torch.rand(2, 2, 3, 4), torch.rand(2, 2, 3, 4), 3]": "2 tensors of floating",
         "[torch.rand(2, 2, 3, 4), torch.rand(2, 2, 3, 5), torch.rand(2, 2, 3, 4)]": "is; it takes",
-        "[torch.rand(1, 1, 8, 1 << 22)] * 3": "one head of its inputs has 33554432 numbers; up to",
+        "[torch.rand(1, 1, 8, 1 << 25)] * 3": "one head of its inputs has 33554432 numbers; up to",
         "1 / 0": "its get_inputs raised ZeroDivisionError",
     }.items():
         text = FULL.read_text().replace("[torch.rand(4, 2, 48, 16) for _ in range(3)]", returned)

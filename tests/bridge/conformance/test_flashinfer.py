@@ -191,7 +191,7 @@ def source(path: str) -> dict[str, Any]:
     return {"sources": [first, {"path": path, "content": "x = 1"}]}
 
 
-def sized(**sizes: int) -> dict[str, Any]:
+def of_sizes(**sizes: int) -> dict[str, Any]:
     const = {name: {"type": "const", "value": n} for name, n in sizes.items()}
     return change(DECODE, axes={**DECODE["axes"], **const})
 
@@ -203,8 +203,12 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a long name": (DECODE, source("x" * 300), "x… cannot be written: File name too long"),
     "a folder": (DECODE, source("."), "its source . cannot be written: Is a directory"),
     "no character": (DECODE, source("a\0b.py"), "cannot be written: embedded null byte"),
-    "a large page": (sized(page_size=1 << 22), {}, "numbers in a page of keys; up to 1048576 are"),
-    "many heads": (sized(num_qo_heads=1 << 24), {}, "numbers in num_qo_heads × head_dim; up to"),
+    "a large page": (
+        of_sizes(page_size=1 << 22),
+        {},
+        "numbers in a page of keys; up to 1048576 are",
+    ),
+    "many heads": (of_sizes(num_qo_heads=1 << 24), {}, "numbers in num_qo_heads × head_dim; up to"),
 }
 
 

@@ -31,6 +31,8 @@ _SHORT, _LONG = 0.02, 1.0
 _GAP_S = 5 * _LONG
 # So many looks at least find it idle before it is called so.
 _LOOKS = 10
+# The kernel has 15 characters of it; more is from the command line, which can be of any length.
+_MOST_OF_A_NAME = 40
 _WAITS = {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP}
 
 
@@ -74,6 +76,11 @@ class Passed:
             f"used {used}, of {self.limit.processor_s:g} s allowed, in {_seconds(self.elapsed_s)} "
             f"({load})"
         )
+
+
+def _as_text(name: str) -> str:
+    """The beginning of a name that a process can give itself, what is no text replaced."""
+    return "".join(x if x.isprintable() else "\ufffd" for x in name[:_MOST_OF_A_NAME])
 
 
 def _seconds(value: float) -> str:
@@ -206,7 +213,7 @@ class Watch:
         found = []
         for process in list(self._seen)[:5]:
             with contextlib.suppress(psutil.Error):
-                found.append(f"{process.name()} {process.status()}")
+                found.append(f"{_as_text(process.name())} {process.status()}")
         return tuple(found)
 
 

@@ -5,7 +5,7 @@ Nothing is imported, PyTorch included, before a test asks for one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +41,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(f"pytest.mark.attention: {error}") from error
     ids = [f"{one.id}-{one.dtype}" for one in found]
     metafunc.parametrize("attention_vector", found, ids=ids)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """A test that is given a vector, ends well and has judged nothing fails."""
+    given = pyfuncitem.funcargs.get("attention_vector")
+    before = getattr(given, "judged", None)
+    result = yield
+    if before is not None and getattr(given, "judged", None) == before:
+        pytest.fail("the test judged nothing: it has to call attention_vector.judge", pytrace=False)
+    return result
 
 
 @pytest.fixture

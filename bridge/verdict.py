@@ -154,8 +154,8 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
     else:
         for subject in subjects:
             verdict.add(subject, announce)
-    if not (verdict.outcomes or verdict.refused):
-        raise Misuse("dtypes", "; ".join(verdict.skipped))
+    if not verdict.outcomes and (len(subjects) == 1 or not verdict.refused):
+        raise Misuse("dtypes", "; ".join([*verdict.skipped, *verdict.refused]))
     return verdict
 
 
@@ -205,7 +205,8 @@ class Verdict:
         self.dtypes, self.families, self.conditions = dtypes, families, conditions
         self.outcomes: list[Outcome] = []
         self.skipped: list[str] = []
-        # Of several functions those that cannot be called, each with its sentence.
+        # Of several functions those that cannot be called, or take none of the dtypes asked for,
+        # each with its sentence.
         self.refused: list[str] = []
 
     @property
@@ -234,6 +235,9 @@ class Verdict:
         if any(outcome.result.failures for outcome in found):
             announce(f"{subject.name}: the likely cause …")
             found = with_likely(found, self._run(found))
+        if not found and is_callable_name(subject.name):
+            # It does not pass: nothing of it was judged.
+            self.refused.append(self.skipped.pop())
         self.outcomes += found
 
     def add_each(
@@ -270,7 +274,7 @@ class Verdict:
 
     def junit(self) -> str:
         """JUnit XML, for continuous integration."""
-        return junit.junit(self.outcomes)
+        return junit.junit(self.outcomes, self.refused)
 
     def traces(self) -> str:
         """The verdict on solutions of FlashInfer-Bench as its Traces, a line of JSON each."""

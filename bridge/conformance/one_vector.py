@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -33,12 +33,14 @@ class OneVector:
 
     args: query, key, value, `[1, 1, length, dim]`; kwargs: the rest, by SDPA's and `pyimpl`'s
     names, of the features that the test declares. theorem: the id of the theorem it rests on.
+    judged: how many results were, right or wrong.
     """
 
     vector: AttentionVector
     dtype: str
     device: str
     adapter: CallableAdapter
+    judged: int = field(default=0, init=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -67,9 +69,12 @@ class OneVector:
     def judge(self, result: Tensor | tuple[Tensor, ...]) -> None:
         """Raises AssertionError, in one line, where the result of the call is wrong in its form or
         anywhere beyond the tolerance, and where the call changed its inputs."""
-        again = self.adapter.arguments(stack((self.vector,), self.dtype, self.device))[0]
-        for name, tensor, before in zip(("query", "key", "value"), self.args, again, strict=True):
-            if not is_unchanged(tensor, before):
+        object.__setattr__(self, "judged", self.judged + 1)
+        args, kwargs = self.adapter.arguments(stack((self.vector,), self.dtype, self.device))
+        names = ("query", "key", "value", *kwargs)
+        given = (*self.args, *self.kwargs.values())
+        for name, tensor, before in zip(names, given, (*args, *kwargs.values()), strict=True):
+            if isinstance(before, Tensor) and not is_unchanged(tensor, before):
                 raise AssertionError(f"{self.id}: changed its input {name}")
         try:
             outputs = self.adapter.outputs(self._batch, result)

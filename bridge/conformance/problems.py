@@ -36,16 +36,33 @@ _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square"
 # Vectors that decide which operation it is, of other sizes and of the problem's.
 _OTHERS, _OWN, _DRAWN = 3, 1, 6
 _MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
+# Of queries, keys or values: the answers for more take hours.
+_MOST_OF_A_HEAD = 1 << 24
 
 
 def learn(problem: Path, conditions: Conditions) -> Operation:
     """The operation of a problem. Raises CallableError, a sentence without its subject, for a
-    problem whose `Model` is none that is known here, and NoSandboxError."""
+    problem whose `Model` is none that is known here or does not answer, and NoSandboxError."""
+    try:
+        return _learn(problem, conditions)
+    except Lost as lost:
+        raise CallableError(f"its process {lost}") from lost
+
+
+def _learn(problem: Path, conditions: Conditions) -> Operation:
+    """As `learn`. Raises Lost, too."""
     with conditions.session(f"{problem}:Model", problem) as session:
         session.open()
         shapes, dtype, numbers = _inputs(session)
         model = Remote(session)
         possible = [*_possible(shapes, dtype, numbers)]
+        fitting = [one for one in possible if _numbers_of_a_head(one) <= _MOST_OF_A_HEAD]
+        if possible and not fitting:
+            raise CallableError(
+                f"one head of its inputs has {min(map(_numbers_of_a_head, possible))} numbers; up "
+                f"to {_MOST_OF_A_HEAD} are accepted, since lengths and columns are not cut"
+            )
+        possible = fitting
         others = [refuses_other_sizes(model, one) is None for one in possible]
         # First those that it computes at other sizes too, which tell more of it.
         for any_size in (True, False):
@@ -160,6 +177,11 @@ def _possible(shapes: list[tuple[int, ...]], dtype: str, numbers: list[int]) -> 
         if not alike or 0 in (*sizes[0], *sizes[2]) or (causal == "square" and q_len != kv_len):
             continue
         yield Operation(layout, causal, dtype, batch, heads, q_len, kv_len, head_dim, value_dim)
+
+
+def _numbers_of_a_head(one: Operation) -> int:
+    q_len, kv_len, head_dim, value_dim = one.sizes()
+    return max(q_len * head_dim, kv_len * head_dim, kv_len * value_dim)
 
 
 def _plain(shape: tuple[int, ...], layout: Layout, number: int) -> tuple[int, int, int, int]:

@@ -92,6 +92,8 @@ class Request:
         for name in () if self.definition is not None else self.functions:
             check_function(name)
         each = tuple(one for name in self.functions for one in in_folder(name))
+        for name in each:
+            check_printable("function", name)
         object.__setattr__(self, "functions", tuple(dict.fromkeys(each)))
         check_known("dtypes", self.dtypes, ALL_DTYPES, "a dtype that the vectors run in")
         models = () if self.rounding_model is None else (self.rounding_model,)
@@ -296,6 +298,12 @@ def check_function(name: str) -> None:
         raise Misuse(
             "function", f"{name} needs packages that are not installed: pip install {absent}"
         )
+
+
+def check_printable(argument: str, name: str) -> None:
+    """Raises Misuse for a name that a terminal or a report would not show as it is."""
+    if not name.isprintable():
+        raise Misuse(argument, f"{name!a} is given; a name of printable characters is accepted")
 
 
 def in_folder(name: str) -> list[str]:

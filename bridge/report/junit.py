@@ -21,10 +21,10 @@ def _text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[Outcome], refused: Sequence[str] = ()) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
     is its family, and for each feature that is required and lacking. What is unsupported is
-    skipped."""
+    skipped. refused: sentences about functions that were not judged, each an error."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:
         result = outcome.result
@@ -61,6 +61,15 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 kind = "misbehaviour" if vector.reason is not None else "error above tolerance"
                 failure = ElementTree.SubElement(case, "failure", message=sentence, type=kind)
                 failure.text = f"{sentence}\ntheorem: {vector.theorem}"
+    if refused:
+        counts = dict.fromkeys(("tests", "errors"), str(len(refused)))
+        counts |= {"failures": "0", "skipped": "0"}
+        suite = ElementTree.SubElement(root, "testsuite", {"name": "not judged", **counts})
+        for sentence in map(_text, refused):
+            case = ElementTree.SubElement(
+                suite, "testcase", classname="not judged", name=sentence, time="0"
+            )
+            ElementTree.SubElement(case, "error", message=sentence, type="not judged")
     for attribute in ("tests", "failures", "errors", "skipped"):
         root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
     ElementTree.indent(root)

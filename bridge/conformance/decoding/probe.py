@@ -105,7 +105,9 @@ class _Probe:
             case "scale":
                 return self.refusal("scale", scale=1)
             case "gqa":
-                return self.refusal("gqa", heads=2, unnamed=unnamed and self.form.gqa is None)
+                unnamed &= self.form.gqa is None
+                # Of one head of keys, PyTorch makes several by itself.
+                return self.refusal("gqa", heads=4, kv_heads=2, unnamed=unnamed)
             case "several-tokens":
                 return self.refusal("several-tokens", chunk=2, unnamed=unnamed)
             case "pages":
@@ -158,6 +160,7 @@ def _is_finite(outputs: Outputs) -> bool:
 def _small(
     *,
     heads: int = 1,
+    kv_heads: int = 1,
     value_dim: int = 4,
     chunk: int = 1,
     scale: int | None = None,
@@ -165,8 +168,8 @@ def _small(
 ) -> DecodeVector:
     """Two tokens after two others."""
     q = tuple(((1, 0, 1, 0), (0, 1, 0, 1)) for _ in range(heads))
-    k = (((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),)
-    v = (tuple(tuple(range(n, n + value_dim)) for n in range(4)),)
+    k = (((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),) * kv_heads
+    v = (tuple(tuple(range(n, n + value_dim)) for n in range(4)),) * kv_heads
     return DecodeVector(
         "small", "small", "", "", "", "natural", head_dim=4, value_dim=value_dim, scale=scale,
         sequences=(Sequence(q, k, v, tuple(() for _ in range(heads))),), streams=((0,),),

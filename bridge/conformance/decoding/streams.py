@@ -45,8 +45,8 @@ class Numbers:
 class Way:
     """How a function is called. options: arguments that every call has; several: whether it takes
     several tokens in a call; appends: whether it is given the new keys and values; pages: whether
-    the cache lies in pages; lse: whether the log-sum-exp is asked for; beyond_nan: whether rows
-    that are not filled hold NaN; device: as PyTorch names it."""
+    the cache lies in pages; lse: whether the log-sum-exp is asked for; beyond_nan: whether every
+    other row that is not filled holds NaN; device: as PyTorch names it."""
 
     form: Form
     device: str
@@ -280,8 +280,13 @@ def _beyond(count: int, like: Tensor, way: Way, key: bool) -> Tensor:
     """Rows that are not filled, [count, kv_heads, dim]."""
     number = KEY_BEYOND if key else VALUE_BEYOND
     rows = torch.full((count, like.shape[0], like.shape[2]), number, dtype=like.dtype)
-    rows[1::2] *= -1
-    return rows.fill_(math.nan) if way.beyond_nan else rows
+    if not way.beyond_nan:
+        rows[1::2] *= -1
+        return rows
+    # Numbers between them: what leaves NaN out, and not the row, is seen by these.
+    rows[::2] = math.nan
+    rows[3::4] *= -1
+    return rows
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bridge.conformance import wire
+
 if TYPE_CHECKING:
     from flashinfer_bench.data import Definition, Solution, Trace, Workload
 
@@ -22,7 +24,11 @@ _LANGUAGES = ("python", "triton")
 
 
 class BenchError(ValueError):
-    """A file that cannot be used. The message is a sentence that names it."""
+    """A file that cannot be used. The message is a sentence that names it, with whatever of the
+    file stands in it as text."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(wire.printable(sentence))
 
 
 def models() -> Any:
@@ -37,12 +43,15 @@ def models() -> Any:
 def definition(path: Path) -> Definition:
     """Of a JSON file. Raises BenchError."""
     read: Definition = _validate(models().Definition, _json(path, path.read_text), path)
+    _check_printable(path, read.name)
     return read
 
 
 def solution(path: Path, of: Definition) -> Solution:
     """Of a JSON file, one that runs here and solves this definition. Raises BenchError."""
     read: Solution = _validate(models().Solution, _json(path, path.read_text), path)
+    for name in (read.name, read.spec.entry_point):
+        _check_printable(path, name)
     if read.definition != of.name:
         raise BenchError(f"{path}: solves {read.definition!r}; the definition given is {of.name!r}")
     language = read.spec.language.value
@@ -66,11 +75,22 @@ def workloads(path: Path, of: Definition) -> list[Workload]:
 
 
 def write_sources(sources: Mapping[str, str], folder: Path) -> None:
-    """Files, by their relative paths, which the models have looked at."""
+    """Files, by their relative paths, which the models have looked at. Raises BenchError for one
+    that no file can have."""
     for name, text in sources.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise BenchError(f"its source {wire.show(name)} cannot be written: {why}") from error
+
+
+def _check_printable(path: Path, name: str) -> None:
+    """Raises BenchError for a name that a report would not show as it is."""
+    if not name.isprintable():
+        raise BenchError(f"{path}: has the name {name!a}; printable characters are accepted")
 
 
 def _text(path: Path) -> str:
@@ -83,7 +103,7 @@ def _text(path: Path) -> str:
 def _json(where: object, read: Any) -> Any:
     try:
         return json.loads(read() if not isinstance(where, Path) else _text(where))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if isinstance(error, BenchError):
             raise
         raise BenchError(f"{where}: is no JSON: {error}") from error

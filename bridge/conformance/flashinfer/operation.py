@@ -22,6 +22,8 @@ _INPUTS: dict[Kind, frozenset[str]] = {
 }
 # Pages that are nobody's.
 SPARE = 2
+# Of one row of queries, and of one page of keys: the judge computes with pages of drawn numbers.
+_MOST_NUMBERS = 1 << 20
 _OUTPUTS = ("output", "lse")
 _KNOWN = (
     "grouped-query attention with the inputs of gqa_paged (decode, or causal prefill) and "
@@ -96,6 +98,13 @@ def operation_of(definition: Definition) -> BenchOperation:
         raise BenchError(f"{definition.name} has no constant axis {absent[0]} above 0")
     if axes["num_qo_heads"] % axes["num_kv_heads"]:
         raise BenchError(f"{definition.name} has heads that are no multiple of num_kv_heads")
+    rows = {"num_qo_heads": 1, "num_kv_heads": axes.get("page_size", 1)}
+    for heads, length in rows.items():
+        if (size := axes[heads] * axes["head_dim"] * length) > _MOST_NUMBERS:
+            of = "a page of keys" if length > 1 else f"{heads} × head_dim"
+            raise BenchError(
+                f"{definition.name} has {size} numbers in {of}; up to {_MOST_NUMBERS} are accepted"
+            )
     floats = {name: definition.inputs[name].dtype.value for name in definition.inputs
               if name in {"q", "k", "v", "k_cache", "v_cache"}}  # fmt: skip
     dtypes = {*floats.values(), definition.outputs["output"].dtype.value}

@@ -90,6 +90,7 @@ TOLD: dict[str, str | None] = {
     "returns_no_cache": "returned no pair of an output and a cache",
     "misses_its_own_key": "own-key-left-out",
     "reads_a_row_beyond": "key-beyond-read",
+    "reads_a_row_beyond_that_is_a_number": None,
     "reads_the_whole_buffer": None,
     "takes_all_to_be_as_long_as_the_first": "lengths-of-first",
     "reads_the_next_sequence": "sequence-of-another",
@@ -133,6 +134,19 @@ def test_a_wrong_function_is_told(
         assert (cause.name, others) == (said, [])
         assert cause.explained == cause.compared or name in PARTLY
         assert f"like: {HYPOTHESES[said].description} (" in after.likely.sentences()[0]
+
+
+def test_heads_that_one_head_of_keys_alone_can_have_are_no_grouped_heads(
+    tmp_path: Path, chosen: list[Family]
+) -> None:
+    """PyTorch makes several of one by itself, and raises a RuntimeError for two."""
+    file = tmp_path / "plain.py"
+    text = (FOLDER / "honest.py").read_text("utf-8")
+    file.write_text(text.replace("x.repeat_interleave(group, 1)", "x"), "utf-8")
+    outcome = judge_function(f"{file}:step", chosen)
+    assert outcome.ok
+    assert outcome.description.features is not None
+    assert "raised RuntimeError" in outcome.description.features.unsupported["gqa"]
 
 
 def test_every_cheat_and_every_hypothesis_is_tried() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,54 @@ def test_misuse_is_one_sentence(
     assert found.exit_code == 2, found.output
     assert sentence in " ".join(found.output.split())
     assert "--definition: " in found.output
+
+
+def source(path: str) -> dict[str, Any]:
+    """One more file of a solution."""
+    first = {"path": "src/attention.py", "content": bench_files.SOURCE}
+    return {"sources": [first, {"path": path, "content": "x = 1"}]}
+
+
+def of_sizes(**sizes: int) -> dict[str, Any]:
+    const = {name: {"type": "const", "value": n} for name, n in sizes.items()}
+    return change(DECODE, axes={**DECODE["axes"], **const})
+
+
+HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "a name": (DECODE, {"name": "\x1b[2Jall\npass"}, r"has the name '\x1b[2Jall\npass'; printable"),
+    "an entry": (DECODE, {"entry_point": "src/attention.py::a\x1bb"}, r"::a\x1bb'; printable char"),
+    "a file in a file": (DECODE, source("src/attention.py/x.py"), "cannot be written: File exists"),
+    "a long name": (DECODE, source("x" * 300), "x… cannot be written: File name too long"),
+    "a folder": (DECODE, source("."), "its source . cannot be written: Is a directory"),
+    "no character": (DECODE, source("a\0b.py"), "cannot be written: embedded null byte"),
+    "a large page": (
+        of_sizes(page_size=1 << 22),
+        {},
+        "numbers in a page of keys; up to",
+    ),
+    "many heads": (of_sizes(num_qo_heads=1 << 24), {}, "numbers in num_qo_heads × head_dim; up to"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_one_sentence(name: str, tmp_path: Path) -> None:
+    stated, changes, sentence = HOSTILE[name]
+    spec = {key: x for key, x in changes.items() if key == "entry_point"}
+    tried = bench_files.solution(stated, "decode", **spec)
+    tried |= {key: x for key, x in changes.items() if key not in spec}
+    definition = bench_files.write(tmp_path, "definition", stated)
+    with pytest.raises(ValueError, match=re.escape(sentence)) as caught:
+        check(str(bench_files.write(tmp_path, "solution", tried)), definition=definition)
+    assert str(caught.value).startswith("definition: ")
+    assert str(caught.value).isprintable()
+
+
+def test_brackets_without_end_are_one_sentence(tmp_path: Path) -> None:
+    definition = bench_files.write(tmp_path, "definition", DECODE)
+    solution = tmp_path / "solution.json"
+    solution.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="is no JSON: maximum recursion depth"):
+        check(str(solution), definition=definition)
 
 
 @pytest.mark.parametrize(

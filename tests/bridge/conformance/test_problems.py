@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +180,29 @@ def test_inputs_of_another_kind_are_said(tmp_path: Path) -> None:
         "[torch.rand(2, 3)]": "1 tensors of floating numbers in 1 inputs",
         "[torch.rand(2, 2, 3, 4), torch.rand(2, 2, 3, 4), 3]": "2 tensors of floating",
         "[torch.rand(2, 2, 3, 4), torch.rand(2, 2, 3, 5), torch.rand(2, 2, 3, 4)]": "is; it takes",
+        "[torch.rand(1, 1, 8, 1 << 25)] * 3": "one head of its inputs has 33554432 numbers; up to",
         "1 / 0": "its get_inputs raised ZeroDivisionError",
     }.items():
         text = FULL.read_text().replace("[torch.rand(4, 2, 48, 16) for _ in range(3)]", returned)
         problem.write_text(text)
         with pytest.raises(CallableError, match=sentence):
             learn(problem, CONDITIONS)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("def get_inputs(): import_().sleep(1000)", "did not return: used practically no"),
+        ("def get_inputs(): import_()._exit = os_exit(0)", "ended the process with status 0"),
+        ("Model.forward = lambda *given: os_exit(0)", "ended the process with status 0"),
+    ],
+)
+def test_a_problem_that_does_not_answer_is_said(line: str, sentence: str, tmp_path: Path) -> None:
+    problem = tmp_path / "silent.py"
+    head = "from os import _exit as os_exit\ndef import_(): return __import__('time')\n"
+    problem.write_text(f"{FULL.read_text()}\n{head}{line}\n")
+    with pytest.raises(CallableError, match=f"^its process {sentence}"):
+        learn(problem, replace(CONDITIONS, limit=1.0))
 
 
 @settings(max_examples=20, deadline=None)

@@ -74,6 +74,29 @@ def test_wrong(attention_check):
     assert "Traceback" not in said
 
 
+def test_a_test_that_judges_nothing_fails(tmp_path: Path) -> None:
+    """Unless it is skipped, or has failed already."""
+    status, said = run(
+        tmp_path,
+        """
+pytestmark = pytest.mark.attention(vectors=["default-scale-000"])
+
+def test_forgets(attention_vector):
+    attention(*attention_vector.args, **attention_vector.kwargs)
+
+def test_skips(attention_vector):
+    pytest.skip("not here")
+
+def test_judges(attention_vector):
+    attention_vector.judge(attention(*attention_vector.args))
+""",
+    )
+    assert status == 1
+    assert "the test judged nothing: it has to call attention_vector.judge" in said
+    assert "FAILED test_mine.py::test_forgets[default-scale-000-float32]" in said
+    assert "1 failed, 1 passed, 1 skipped" in said
+
+
 WRONG_MARKS = {
     "features=['masks']": "pytest.mark.attention: features: 'masks' is not a feature of a",
     "families=['no']": "pytest.mark.attention: families: 'no' is not a family; docs/",
@@ -128,11 +151,12 @@ def test_a_vector_gives_the_arguments_that_it_needs() -> None:
         ("shape", "returned an output of shape"),
         ("dtype", "returned an output of torch.float64 instead of torch.float32"),
         ("input", "changed its input query"),
+        ("mask", "changed its input attn_mask"),
         ("nothing", "returned None instead of a tensor"),
     ],
 )
 def test_what_is_wrong_with_a_result_is_said(what: str, sentence: str) -> None:
-    found = the_one(vectors=["small-random-000"])
+    found = the_one(vectors=["block-mask-000" if what == "mask" else "small-random-000"])
     query, _, value = found.args
     result: object = value.new_zeros(*query.shape[:-1], value.shape[-1])
     if what == "shape":
@@ -142,6 +166,8 @@ def test_what_is_wrong_with_a_result_is_said(what: str, sentence: str) -> None:
         result = result.double()  # type: ignore[attr-defined]
     elif what == "input":
         query += 1
+    elif what == "mask":
+        found.kwargs["attn_mask"].logical_not_()
     else:
         result = None
     with pytest.raises(AssertionError, match=sentence):

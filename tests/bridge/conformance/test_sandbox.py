@@ -283,6 +283,52 @@ def test_with_a_device_of_a_gpu_threads_can_be_named_and_nothing_else_changed() 
     assert json.loads(found.stdout) == ["named\n", []]
 
 
+REACHED = (
+    WITHOUT_RIGHTS.partition("if sys.argv[2] ==")[0]
+    + """
+def works(path, data):
+    try:
+        with open(path, "r+b", buffering=0) as file:
+            return file.write(data) == len(data)
+    except OSError:
+        return False
+
+def call():
+    tried = [
+        (f"/proc/{who}/{name}", data)
+        for who in ("1", "1/task/1", "self", "thread-self")
+        for name, data in (
+            ("oom_score_adj", b"-1"), ("oom_adj", b"-17"), ("uid_map", b"0 0 1"),
+            ("gid_map", b"0 0 1"), ("setgroups", b"allow"), ("timens_offsets", b"monotonic 1 0"),
+            ("attr/current", b"unconfined"), ("attr/exec", b"unconfined"),
+        )
+    ]
+    # To open some is enough.
+    tried += [("/proc/1/mem", b""), ("/proc/1/fd/1", b""), ("/proc/1/comm", b"x")]
+    tried += [("/proc/1/root/proc/sys/kernel/hostname", b""), ("/proc/net/arp", b"")]
+    found = [path for path, data in tried if works(path, data)]
+    own = [works("/proc/self/mem", b""), works("/proc/self/comm", b"x")]
+    os.write(1, json.dumps([os.getuid(), own, found]).encode() + b"\\n")
+
+view = walls.View(("/usr",), devices=("/dev/null",))
+walls.run_enclosed(view, walls.Work(lambda why: why and print(why), call, lambda code: None))
+"""
+)
+
+
+def test_with_a_device_of_a_gpu_neither_rights_nor_the_first_process_are_reached() -> None:
+    """As nobody, if this is root; and as root."""
+    folder = str(Path(walls.__file__).parent)
+    as_it_is = REACHED.replace("if os.getuid() == 0:", "if False:")
+    for text in {REACHED, as_it_is} if os.getuid() == 0 else {as_it_is}:
+        found = subprocess.run(
+            [sys.executable, "-I", "-c", text, folder], capture_output=True, text=True
+        )
+        assert found.stderr == ""
+        user = 65534 if text is REACHED and os.getuid() == 0 else os.getuid()
+        assert json.loads(found.stdout) == [user, [True, True], []]
+
+
 @pytest.mark.parametrize("seconds", ["0.5", "inf"], ids=["returns", "is ended"])
 @pytest.mark.parametrize(
     "walls", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["walls", "no walls"]

@@ -165,6 +165,29 @@ def test_the_files_of_a_folder_are_judged_into_one_table(folder: Path) -> None:
     assert f"{folder}/right.py:f float32 fails" not in found.stdout
 
 
+def test_a_function_of_which_nothing_was_judged_does_not_pass(folder: Path) -> None:
+    """Beside one that passes. Alone it is misuse of --dtype (tests/bridge/test_main.py)."""
+    text = "def f(q, k, v):\n    if q.itemsize != 8: raise TypeError('doubles')\n    return v * 1\n"
+    (folder / "wrong.py").write_text(text)
+    verdict = check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])
+    assert not verdict
+    assert [outcome.ok for outcome in verdict.outcomes] == [True]
+    sentence = f"{folder}/wrong.py:f does not take float32, but float64"
+    assert f"Not judged: {sentence}" in " ".join(str(verdict).split("\n"))
+    suites = ElementTree.fromstring(verdict.junit())
+    assert suites.get("errors") == "2"
+    assert sentence in {error.get("message") for error in suites.iter("error")}
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jx.py", "x\nall pass.py", "x\udcff.py"])
+def test_a_name_that_is_no_text_is_refused(name: str, folder: Path) -> None:
+    """A report would show it as something else."""
+    (folder / name).write_text("def f(q, k, v): return v\n")
+    with pytest.raises(ValueError, match=r"^function: .* a name of printable chara") as caught:
+        check(f"{folder}/:f")
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.thorough
 def test_each_function_of_a_folder_has_its_outcome(folder: Path) -> None:
     verdict = check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])

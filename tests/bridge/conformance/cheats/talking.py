@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+import time
 
 from honest import zeros
 from torch import Tensor
@@ -42,6 +44,13 @@ raises_without_words = _raises(Wordless())
 def prints_codes(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
     print(CODES)
     print(CODES, file=sys.stderr)
+    return zeros(query, key, value)
+
+
+def takes_a_name(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
+    """By which the report names what has not returned."""
+    ctypes.CDLL(None).prctl(15, b"\x1b[2J\n</td><b>", 0, 0, 0)
+    time.sleep(1000)
     return zeros(query, key, value)
 
 

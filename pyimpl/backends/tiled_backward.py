@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pyimpl.backends.products import add_product, multiply
 from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.tiled import (
@@ -216,7 +217,7 @@ class _HeadsBackward(Heads):
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)
 
-        s = torch.bmm(scaled, keys_t, out=scratch.of(*shape))
+        s = multiply(scaled, keys_t, scratch)
         if self.late != 1.0:
             s.mul_(self.late)
         tanh = None
@@ -235,9 +236,9 @@ class _HeadsBackward(Heads):
             q, grad_o, delta = (without(x, unseeing) for x in (q, grad_o, delta))
         factors = self.dropout_factors(tile, shape)
         dropped = p if factors is None else p * factors
-        self.gradients.value[:, keys].baddbmm_(dropped.mT, grad_o)
+        add_product(self.gradients.value[:, keys], dropped.mT, grad_o)
 
-        grad_p = torch.bmm(grad_o, values_t, out=scratch.of(*shape, which=1))
+        grad_p = multiply(grad_o, values_t, scratch, which=1)
         if factors is not None:
             grad_p.mul_(factors)
         grad_s = grad_p.sub_(delta).mul_(p)
@@ -245,8 +246,8 @@ class _HeadsBackward(Heads):
         # A gradient 0 would not silence the NaN of a key that is hidden.
         if tanh is not None:
             grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
-        self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)
-        grad_q.baddbmm_(grad_s, k)
+        add_product(self.gradients.key[:, keys], grad_s.mT, q)
+        add_product(grad_q, grad_s, k)
 
     def dropout_factors(self, tile: Tile, shape: tuple[int, ...]) -> Tensor | None:
         """By what dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of this shape; None
@@ -260,13 +261,11 @@ class _HeadsBackward(Heads):
         """0 for the weights `[batch, heads, rows, keys]` of the pairs that the window hides."""
         if not tile.masked:
             return
-        left, right = self.options.left, self.options.right
-        place = tile.start + self.options.shift - tile.first
-        rows, keys = p.shape[-2:]
-        if right is not None and keys - 1 > place + right:
-            p.tril_(place + right)
-        if left is not None and place + rows - 1 > left:
-            p.triu_(place - left)
+        for side, cut, diagonal in self.cut_keys(p, tile):
+            if side > 0:
+                cut.tril_(diagonal)
+            else:
+                cut.triu_(diagonal)
 
     def add_to_options(self, grad_s: Tensor, tile: Tile) -> None:
         """Add a tile's dS `[batch, heads, rows, keys]` to the gradients of slopes and bias."""

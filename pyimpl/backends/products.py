@@ -91,10 +91,23 @@ def _is_by_onednn(left: Tensor, right: Tensor) -> bool:
 def _by_onednn(left: Tensor, right: Tensor) -> Tensor:
     # The operator multiplies by a transposed matrix, and copies a left one whose rows are not
     # dense: the transposed product needs no copy of that.
-    linear = torch.ops.mkldnn._linear_pointwise
     left, right = left[0], right[0]
     if left.stride(1) == 1:
-        product: Tensor = linear(left, right.mT, None, "none", [], "")
+        product = _linear(left, right.mT)
     else:
-        product = linear(right.mT, left, None, "none", [], "").mT
+        product = _linear(right.mT, left).mT
     return product.unsqueeze(0)
+
+
+def _linear(left: Tensor, weight: Tensor) -> Tensor:
+    """`left @ weight.mT`."""
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(
+        _dense(left), _dense(weight), None, "none", [], ""
+    )
+    return product
+
+
+def _dense(matrix: Tensor) -> Tensor:
+    """The matrix itself if its elements lie side by side, row by row or column by column: for
+    others, as heads beside each other are, oneDNN's code takes a thousand times as long."""
+    return matrix if matrix.is_contiguous() or matrix.mT.is_contiguous() else matrix.contiguous()

@@ -23,6 +23,7 @@ from pyimpl.backends.tiled import (
     Tile,
     cuts,
     portions,
+    takes_one_head,
     tanh_,
     without,
 )
@@ -36,6 +37,9 @@ from pyimpl.internal.scores import ScoreOptions, cut, folds_into_query
 # measurement. Fewer where tiles are cut through (`cuts`).
 ROWS = 1024
 KEYS = 256
+# Of a tile of one head (`takes_one_head`): at least so many queries, and this many scores.
+ROWS_ALONE = 512
+SCORES_ALONE = 1 << 19
 
 
 @folds_into_query
@@ -70,13 +74,16 @@ def flash_backward(
     """
     batch, heads, q_len, head_dim = query.shape
     kv_heads, kv_len, value_dim = value.shape[1:]
-    group = heads // max(kv_heads, 1)
+    group = max(heads // max(kv_heads, 1), 1)
     for name, block in (("block_m", block_m), ("block_n", block_n)):
         if block is not None and block < 1:
             raise ValueError(f"{name} must be at least 1, not {block}")
+    alone = takes_one_head(query, kv_len, group, options)
     if block_m is None:
-        block_m = max(16, (ROWS >> cuts(options)) // max(group, 1))
-    block_n = KEYS if block_n is None else block_n
+        rows = ROWS >> cuts(options)
+        block_m = max(16, (max(rows, ROWS_ALONE) if alone else rows) // group)
+    if block_n is None:
+        block_n = max(KEYS, SCORES_ALONE // (group * block_m)) if alone else KEYS
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
     lse = lse.to(dtype)
@@ -100,7 +107,7 @@ def flash_backward(
         threads = threads and (grad_bias is None or grad_bias.shape[:2] == (batch, heads))
         pieces = 4 * torch.get_num_threads() if threads else 1
         at_once = TILE_SCORES // (group * min(block_m, q_len) * min(block_n, kv_len))
-        at_once = max(1, min(at_once, batch * kv_heads // pieces))
+        at_once = 1 if alone else max(1, min(at_once, batch * kv_heads // pieces))
         parts = []
         for some, kv_range in portions(batch, kv_heads, at_once):
             head_range = slice(kv_range.start * group, kv_range.stop * group)

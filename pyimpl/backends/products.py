@@ -2,7 +2,8 @@
 
 On a CPU MKL computes PyTorch's float32 products, and on processors of other makers than Intel it
 runs its code for AVX2. oneDNN, which comes with PyTorch, has one for AVX-512 on all of them: more
-than twice as fast on an AMD EPYC ("Zen 5"). It is called by an operator that `torch.compile` uses.
+than twice as fast on an AMD EPYC ("Zen 5"). It is called by an operator that `torch.compile` uses,
+a matrix at a time.
 """
 
 from __future__ import annotations
@@ -15,56 +16,64 @@ from torch import Tensor
 
 from pyimpl.backends.scratch import Scratch
 
-# Multiplications of one product from which on oneDNN is worth what it takes to call it, 12 µs; it
-# is slow for few rows.
+# Multiplications of one matrix from which on oneDNN is worth what it takes to call it, 12 µs; it is
+# slow for few rows.
 LEAST_WORK = 1 << 22
 LEAST_ROWS = 64
 
 
-def multiply(
-    left: Tensor,
-    right: Tensor,
-    scratch: Scratch | None = None,
-    *,
-    factor: float = 1.0,
-    which: int = 0,
+def multiply(left: Tensor, right: Tensor) -> Tensor:
+    """`left @ right` for `[b, n, d]` and `[b, d, k]`."""
+    if not _is_by_onednn(left, right):
+        return torch.bmm(left, right)
+    return torch.stack([_by_onednn(*pair) for pair in zip(left, right, strict=True)])
+
+
+def multiply_into(
+    scratch: Scratch, left: Tensor, right: Tensor, *, factor: float = 1.0, which: int = 0
 ) -> Tensor:
-    """`factor · left @ right` for `[b, n, d]` and `[b, d, k]`; in memory of `scratch` or of its
-    own."""
-    if _is_by_onednn(left, right):
-        return _by_onednn(left if factor == 1.0 else left * factor, right)
-    if scratch is None:
-        return torch.bmm(left, right).mul_(factor) if factor != 1.0 else torch.bmm(left, right)
+    """`factor · left @ right` for `[b, n, d]` and `[b, d, k]`, in the memory `which` of `scratch`;
+    the only matrix of oneDNN, which allocates its results, in that."""
+    by_onednn = _is_by_onednn(left, right)
+    if by_onednn and factor != 1.0:
+        left = left * factor
+    if by_onednn and left.shape[0] == 1:
+        return _by_onednn(left[0], right[0]).unsqueeze(0)
     memory = scratch.of(*left.shape[:2], right.shape[2], which=which)
-    return memory.baddbmm_(left, right, beta=0, alpha=factor)
+    if not by_onednn:
+        return memory.baddbmm_(left, right, beta=0, alpha=factor)
+    for to, *pair in zip(memory, left, right, strict=True):
+        to.copy_(_by_onednn(*pair))
+    return memory
 
 
 def add_product(to: Tensor, left: Tensor, right: Tensor) -> None:
     """Add `left @ right` to `to` `[b, n, k]`."""
-    if _is_by_onednn(left, right):
-        to.add_(_by_onednn(left, right))
-    else:
+    if not _is_by_onednn(left, right):
         to.baddbmm_(left, right)
+        return
+    for one, *pair in zip(to, left, right, strict=True):
+        one.add_(_by_onednn(*pair))
 
 
 def use_onednn(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether oneDNN computes large products of single matrices, `[1, n, d]` and `[1, d, k]`."""
+    """Whether oneDNN computes the products of large matrices of this kind."""
     return (
         dtype == torch.float32
         and device.type == "cpu"
-        and torch.backends.mkldnn.enabled
+        and bool(torch.backends.mkldnn.enabled)
         and is_onednn_faster()
     )
 
 
 @functools.cache
 def is_onednn_faster() -> bool:
-    """Whether this processor has AVX-512 and is not made by Intel, PyTorch's products are MKL's,
-    and it has oneDNN as an operator."""
+    """Whether this processor has AVX-512 and is not made by Intel, and PyTorch has MKL for its
+    products, and oneDNN as an operator."""
     return (
         torch.backends.cpu.get_cpu_capability() == "AVX512"
-        and torch.backends.mkl.is_available()
-        and torch.backends.mkldnn.is_available()
+        and torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
         and _is_of_another_maker()
     )
@@ -79,24 +88,17 @@ def _is_of_another_maker() -> bool:
 
 
 def _is_by_onednn(left: Tensor, right: Tensor) -> bool:
-    many, rows, inner = left.shape
-    return (
-        many == 1
-        and rows >= LEAST_ROWS
-        and rows * inner * right.shape[2] >= LEAST_WORK
-        and use_onednn(left.dtype, left.device)
-    )
+    rows, inner = left.shape[1:]
+    large = rows >= LEAST_ROWS and rows * inner * right.shape[2] >= LEAST_WORK
+    return large and use_onednn(left.dtype, left.device)
 
 
 def _by_onednn(left: Tensor, right: Tensor) -> Tensor:
     # The operator multiplies by a transposed matrix, and copies a left one whose rows are not
     # dense: the transposed product needs no copy of that.
-    left, right = left[0], right[0]
     if left.stride(1) == 1:
-        product = _linear(left, right.mT)
-    else:
-        product = _linear(right.mT, left).mT
-    return product.unsqueeze(0)
+        return _linear(left, right.mT)
+    return _linear(right.mT, left).mT
 
 
 def _linear(left: Tensor, weight: Tensor) -> Tensor:
@@ -108,6 +110,6 @@ def _linear(left: Tensor, weight: Tensor) -> Tensor:
 
 
 def _dense(matrix: Tensor) -> Tensor:
-    """The matrix itself if its elements lie side by side, row by row or column by column: for
-    others, as heads beside each other are, oneDNN's code takes a thousand times as long."""
+    """The matrix itself if its elements lie side by side, row by row or column by column. Of
+    others, such as heads that lie beside each other, oneDNN took a thousand times as long."""
     return matrix if matrix.is_contiguous() or matrix.mT.is_contiguous() else matrix.contiguous()

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyimpl.backends.products import add_product, multiply, use_onednn
+from pyimpl.backends.products import add_product, multiply, multiply_into, use_onednn
 from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.workers import for_each
@@ -37,8 +37,9 @@ LN2 = math.log(2.0)
 # be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
 # (`python -m bench`).
 TILE_SCORES = 1 << 20
-# A tile that oneDNN multiplies has one head, at least so many rows, and more scores than this.
+# Of a tile of one head (`takes_one_head`): the least rows, the keys, and fewer scores than it has.
 ROWS_ALONE = 256
+KEYS_ALONE = 2048
 SCORES_ALONE = 1 << 17
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20
@@ -129,8 +130,8 @@ def flash(
         rows = slice(bounds.row_first(t), bounds.row_last(t) + 1)
         some_out[:, :, rows], some_lse[:, :, rows] = part.query_tile(t, scratch)
 
-    # The keys of one part after the other stay in the cache. Under causality the last tiles have the
-    # most keys: started first, they do not finish last.
+    # The keys of one part after the other stay in the cache. Under causality the last tiles have
+    # the most keys: started first, they do not finish last.
     tiles = [(part, t) for part in parts for t in reversed(range(query_tiles))]
     if len(parts) < pieces:
         tiles.sort(key=lambda tile: -tile[1])
@@ -139,8 +140,8 @@ def flash(
 
 
 def takes_one_head(query: Tensor, kv_len: int, group: int, options: ScoreOptions) -> bool:
-    """Whether a tile has the queries of one head of keys alone, large enough for oneDNN, which
-    takes no more. Several heads share the work on a mask or bias."""
+    """Whether a tile has the queries of one head of keys alone, so that the scores stay where
+    oneDNN writes them. Heads that share a mask or bias share the work on it."""
     if options.mask is not None or options.bias is not None:
         return False
     keys = kv_len
@@ -170,7 +171,7 @@ def _blocks(
     if block_n is None:
         block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
         if alone:
-            block_n = max(512, TILE_SCORES // (group * block_m))
+            block_n = KEYS_ALONE
     return block_m, block_n
 
 
@@ -357,7 +358,7 @@ class Heads:
                 if (tile.first, tile.last) != (0, bounds.kv_len):
                     keys_t = keys_t[:, :, tile.first : tile.last]
                     values = values[:, tile.first : tile.last]
-                scores = multiply(q, keys_t, scratch, factor=factor)
+                scores = multiply_into(scratch, q, keys_t, factor=factor)
                 if self.late != 1.0:
                     scores.mul_(self.late)
                 seen = hidden is None and not tile.masked
@@ -491,23 +492,25 @@ class Heads:
 
         Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
         """
-        for side, cut, diagonal in self.cut_keys(scores, tile):
-            if side > 0:
-                cut.tril_(diagonal)
-            else:
-                cut.triu_(diagonal)
-            cut.add_(scratch.beyond(side, *cut.shape[-2:], diagonal + side))
+        for side, some, diagonal in self.clear_outside(scores, tile):
+            rows, keys = some.shape[-2:]
+            some.add_(scratch.beyond(side, rows, keys, diagonal + side))
 
-    def cut_keys(self, pairs: Tensor, tile: Tile) -> Iterator[tuple[int, Tensor, int]]:
-        """Of `pairs` `[batch, heads, rows, keys]` of a tile, for each edge of the window that cuts
-        through it: 1 for the right and −1 for the left, the keys that some query does not see,
-        `[batch·heads, rows, some keys]`, and the last diagonal of them that is seen."""
+    def clear_outside(self, pairs: Tensor, tile: Tile) -> list[tuple[int, Tensor, int]]:
+        """Write 0 for those of a tile's `pairs` `[batch, heads, rows, keys]` that the window hides.
+
+        Returned for each edge that cuts through the tile: 1 for the right, −1 for the left; the
+        pairs of the keys that some query does not see, `[batch·heads, rows, some keys]`; and the
+        last diagonal of these that is seen.
+        """
         place = tile.start + self.options.shift - tile.first
         rows, keys = pairs.shape[-2:]
-        # PyTorch's triangles copy what has four dimensions and is not dense.
+        # PyTorch copies for a triangle of four dimensions that is not dense.
         pairs = pairs.flatten(0, 1)
+        found = []
         if self.options.right is not None and keys - 1 > (last := place + self.options.right):
             first = max(0, last + 1)
-            yield 1, pairs[..., first:], last - first
-        if self.options.left is not None and (diagonal := place - self.options.left) + rows > 1:
-            yield -1, pairs[..., : diagonal + rows - 1], diagonal
+            found.append((1, pairs[..., first:].tril_(last - first), last - first))
+        if self.options.left is not None and rows - 1 > (last := self.options.left - place):
+            found.append((-1, pairs[..., : rows - 1 - last].triu_(-last), -last))
+        return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pyimpl.backends.products import add_product, multiply
+from pyimpl.backends.products import add_product, multiply_into
 from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.tiled import (
@@ -224,7 +224,7 @@ class _HeadsBackward(Heads):
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)
 
-        s = multiply(scaled, keys_t, scratch)
+        s = multiply_into(scratch, scaled, keys_t)
         if self.late != 1.0:
             s.mul_(self.late)
         tanh = None
@@ -245,7 +245,7 @@ class _HeadsBackward(Heads):
         dropped = p if factors is None else p * factors
         add_product(self.gradients.value[:, keys], dropped.mT, grad_o)
 
-        grad_p = multiply(grad_o, values_t, scratch, which=1)
+        grad_p = multiply_into(scratch, grad_o, values_t, which=1)
         if factors is not None:
             grad_p.mul_(factors)
         grad_s = grad_p.sub_(delta).mul_(p)
@@ -266,13 +266,8 @@ class _HeadsBackward(Heads):
 
     def drop_outside(self, p: Tensor, tile: Tile) -> None:
         """0 for the weights `[batch, heads, rows, keys]` of the pairs that the window hides."""
-        if not tile.masked:
-            return
-        for side, cut, diagonal in self.cut_keys(p, tile):
-            if side > 0:
-                cut.tril_(diagonal)
-            else:
-                cut.triu_(diagonal)
+        if tile.masked:
+            self.clear_outside(p, tile)
 
     def add_to_options(self, grad_s: Tensor, tile: Tile) -> None:
         """Add a tile's dS `[batch, heads, rows, keys]` to the gradients of slopes and bias."""

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pyimpl.backends.products import add_product, multiply, multiply_into, use_onednn
 from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.workers import for_each
@@ -36,6 +37,10 @@ LN2 = math.log(2.0)
 # be worth an operation of PyTorch. This, the block sizes and THREADS_FROM are chosen by measurement
 # (`python -m bench`).
 TILE_SCORES = 1 << 20
+# Of a tile of one head (`takes_one_head`): the least rows, the keys, and fewer scores than it has.
+ROWS_ALONE = 256
+KEYS_ALONE = 2048
+SCORES_ALONE = 1 << 17
 # Scores, all together, from which on threads take tiles of their own.
 THREADS_FROM = 1 << 20
 
@@ -76,21 +81,22 @@ def flash(
     """
     batch, heads, q_len, _ = query.shape
     kv_heads, kv_len, value_dim = value.shape[1:]
-    block_m, block_n = _blocks(q_len, kv_len, options, block_m, block_n)
+    group = heads // max(kv_heads, 1)
+    alone = takes_one_head(query, kv_len, group, options)
+    block_m, block_n = _blocks(q_len, kv_len, group, options, block_m, block_n, alone)
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
     if 0 in (batch, heads, q_len, value_dim):
         lse = query.new_empty(batch, heads, q_len, dtype=dtype)
         return empty_output(query, value_dim, wide=wide), lse
     k, v = as_dtype(key, dtype), as_dtype(value, dtype)
-    group = heads // kv_heads
     query_tiles = num_tiles(q_len, block_m)
     at_once = TILE_SCORES // (group * min(block_m, q_len) * max(1, min(block_n, kv_len)))
     # Threads are worth their while for many scores only; then there are to be pieces enough that
     # none is left without one for long.
     threads = query.device.type == "cpu" and batch * heads * q_len * kv_len >= THREADS_FROM
     pieces = 4 * torch.get_num_threads() if threads else 1
-    at_once = max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
+    at_once = 1 if alone else max(1, min(at_once, batch * kv_heads * query_tiles // pieces))
     if at_once >= batch * kv_heads and query_tiles == 1:
         # A short call is one tile of queries, which need not be put together with others.
         whole = options.part(slice(0, batch), slice(0, heads), (batch, heads, q_len, kv_len))
@@ -124,14 +130,35 @@ def flash(
         rows = slice(bounds.row_first(t), bounds.row_last(t) + 1)
         some_out[:, :, rows], some_lse[:, :, rows] = part.query_tile(t, scratch)
 
-    # Under causality the last tiles have the most keys; started first, they do not finish last.
-    tiles = [(part, t) for t in reversed(range(query_tiles)) for part in parts]
+    # The keys of one part after the other stay in the cache. Under causality the last tiles have
+    # the most keys: started first, they do not finish last.
+    tiles = [(part, t) for part in parts for t in reversed(range(query_tiles))]
+    if len(parts) < pieces:
+        tiles.sort(key=lambda tile: -tile[1])
     for_each(tiles, write_tile, threads=threads)
     return out, lse
 
 
+def takes_one_head(query: Tensor, kv_len: int, group: int, options: ScoreOptions) -> bool:
+    """Whether a tile has the queries of one head of keys alone, so that the scores stay where
+    oneDNN writes them. Heads that share a mask or bias share the work on it."""
+    if options.mask is not None or options.bias is not None:
+        return False
+    keys = kv_len
+    if options.left is not None and options.right is not None:
+        keys = min(keys, options.left + options.right + ROWS_ALONE)
+    large = group * min(query.shape[2], ROWS_ALONE) * keys > SCORES_ALONE
+    return large and use_onednn(compute_dtype(query.dtype), query.device)
+
+
 def _blocks(
-    q_len: int, kv_len: int, options: ScoreOptions, block_m: int | None, block_n: int | None
+    q_len: int,
+    kv_len: int,
+    group: int,
+    options: ScoreOptions,
+    block_m: int | None,
+    block_n: int | None,
+    alone: bool,
 ) -> tuple[int, int]:
     """The block sizes: those given, if they are at least 1, or else the measured ones."""
     for name, block in (("block_m", block_m), ("block_n", block_n)):
@@ -139,8 +166,12 @@ def _blocks(
             raise ValueError(f"{name} must be at least 1, not {block}")
     if block_m is None:
         block_m = 512 >> cuts(options)
+        if alone:
+            block_m = max(16, max(ROWS_ALONE, block_m) // group)
     if block_n is None:
         block_n = max(512, TILE_SCORES // 16 // max(min(block_m, q_len), 1))
+        if alone:
+            block_n = KEYS_ALONE
     return block_m, block_n
 
 
@@ -191,7 +222,7 @@ class _Running:
         l = p.sum(dim=-1, keepdim=True)
         if kept is not None:
             p.mul_(kept)
-        return cls(m, l, torch.bmm(p, values), seen)
+        return cls(m, l, multiply(p, values), seen)
 
     def step_block(self, scores: Tensor, values: Tensor, kept: Tensor | None, seen: bool) -> None:
         """`Attention.Spec.Online.stepBlock` for `scores` `[..., n, k]` in base 2, which are
@@ -203,7 +234,7 @@ class _Running:
         self.l = torch.addcmul(p.sum(dim=-1, keepdim=True), alpha, self.l)
         if kept is not None:
             p.mul_(kept)
-        self.o.mul_(alpha).baddbmm_(p, values)
+        add_product(self.o.mul_(alpha), p, values)
         self.m, self.seen = m, self.seen or seen
 
     def finish(self) -> tuple[Tensor, Tensor]:
@@ -327,8 +358,7 @@ class Heads:
                 if (tile.first, tile.last) != (0, bounds.kv_len):
                     keys_t = keys_t[:, :, tile.first : tile.last]
                     values = values[:, tile.first : tile.last]
-                scores = scratch.of(q.shape[0], q.shape[1], tile.last - tile.first)
-                scores.baddbmm_(q, keys_t, beta=0, alpha=factor)
+                scores = multiply_into(scratch, q, keys_t, factor=factor)
                 if self.late != 1.0:
                     scores.mul_(self.late)
                 seen = hidden is None and not tile.masked
@@ -340,6 +370,7 @@ class Heads:
                     state = _Running.of_block(scores, values, kept, seen)
                 else:
                     state.step_block(scores, values, kept, seen)
+                del scores  # The next tile's may lie in the same memory.
             o, lse = (state or self.start(stop - start)).finish()
             if self.options.dropout is not None:
                 o.mul_(self.options.dropout.scale)
@@ -457,14 +488,29 @@ class Heads:
         scores.masked_fill_(hidden, -torch.inf)
 
     def hide_outside(self, scores: Tensor, tile: Tile, scratch: Scratch) -> None:
-        """−∞ for the pairs of a tile that the window hides.
+        """−∞ for the pairs of a tile `[batch, heads, rows, keys]` that the window hides.
 
         Writing 0 first silences NaN, and adding −∞ then is faster than `masked_fill_`.
         """
-        left, right = self.options.left, self.options.right
+        for side, some, diagonal in self.clear_outside(scores, tile):
+            rows, keys = some.shape[-2:]
+            some.add_(scratch.beyond(side, rows, keys, diagonal + side))
+
+    def clear_outside(self, pairs: Tensor, tile: Tile) -> list[tuple[int, Tensor, int]]:
+        """Write 0 for those of a tile's `pairs` `[batch, heads, rows, keys]` that the window hides.
+
+        Returned for each edge that cuts through the tile: 1 for the right, −1 for the left; the
+        pairs of the keys that some query does not see, `[batch·heads, rows, some keys]`; and the
+        last diagonal of these that is seen.
+        """
         place = tile.start + self.options.shift - tile.first
-        rows, keys = scores.shape[-2:]
-        if right is not None and keys - 1 > place + right:
-            scores.tril_(place + right).add_(scratch.beyond(1, rows, keys, place + right + 1))
-        if left is not None and place + rows - 1 > left:
-            scores.triu_(place - left).add_(scratch.beyond(-1, rows, keys, place - left - 1))
+        rows, keys = pairs.shape[-2:]
+        # PyTorch copies for a triangle of four dimensions that is not dense.
+        pairs = pairs.flatten(0, 1)
+        found = []
+        if self.options.right is not None and keys - 1 > (last := place + self.options.right):
+            first = max(0, last + 1)
+            found.append((1, pairs[..., first:].tril_(last - first), last - first))
+        if self.options.left is not None and rows - 1 > (last := self.options.left - place):
+            found.append((-1, pairs[..., : rows - 1 - last].triu_(-last), -last))
+        return found

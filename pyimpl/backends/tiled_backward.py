@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pyimpl.backends.products import add_product, multiply_into
 from pyimpl.backends.scratch import Scratch, ThreadScratch
 from pyimpl.backends.tile_bounds import TileBounds, num_tiles
 from pyimpl.backends.tiled import (
@@ -22,6 +23,7 @@ from pyimpl.backends.tiled import (
     Tile,
     cuts,
     portions,
+    takes_one_head,
     tanh_,
     without,
 )
@@ -35,6 +37,9 @@ from pyimpl.internal.scores import ScoreOptions, cut, folds_into_query
 # measurement. Fewer where tiles are cut through (`cuts`).
 ROWS = 1024
 KEYS = 256
+# Of a tile of one head (`takes_one_head`): at least so many queries, and this many scores.
+ROWS_ALONE = 512
+SCORES_ALONE = 1 << 19
 
 
 @folds_into_query
@@ -69,13 +74,16 @@ def flash_backward(
     """
     batch, heads, q_len, head_dim = query.shape
     kv_heads, kv_len, value_dim = value.shape[1:]
-    group = heads // max(kv_heads, 1)
+    group = max(heads // max(kv_heads, 1), 1)
     for name, block in (("block_m", block_m), ("block_n", block_n)):
         if block is not None and block < 1:
             raise ValueError(f"{name} must be at least 1, not {block}")
+    alone = takes_one_head(query, kv_len, group, options)
     if block_m is None:
-        block_m = max(16, (ROWS >> cuts(options)) // max(group, 1))
-    block_n = KEYS if block_n is None else block_n
+        rows = ROWS >> cuts(options)
+        block_m = max(16, (max(rows, ROWS_ALONE) if alone else rows) // group)
+    if block_n is None:
+        block_n = max(KEYS, SCORES_ALONE // (group * block_m)) if alone else KEYS
     bounds = TileBounds(q_len, kv_len, block_m, block_n, options.left, options.right, options.shift)
     dtype = compute_dtype(query.dtype)
     lse = lse.to(dtype)
@@ -99,7 +107,7 @@ def flash_backward(
         threads = threads and (grad_bias is None or grad_bias.shape[:2] == (batch, heads))
         pieces = 4 * torch.get_num_threads() if threads else 1
         at_once = TILE_SCORES // (group * min(block_m, q_len) * min(block_n, kv_len))
-        at_once = max(1, min(at_once, batch * kv_heads // pieces))
+        at_once = 1 if alone else max(1, min(at_once, batch * kv_heads // pieces))
         parts = []
         for some, kv_range in portions(batch, kv_heads, at_once):
             head_range = slice(kv_range.start * group, kv_range.stop * group)
@@ -216,7 +224,7 @@ class _HeadsBackward(Heads):
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)
 
-        s = torch.bmm(scaled, keys_t, out=scratch.of(*shape))
+        s = multiply_into(scratch, scaled, keys_t)
         if self.late != 1.0:
             s.mul_(self.late)
         tanh = None
@@ -235,9 +243,9 @@ class _HeadsBackward(Heads):
             q, grad_o, delta = (without(x, unseeing) for x in (q, grad_o, delta))
         factors = self.dropout_factors(tile, shape)
         dropped = p if factors is None else p * factors
-        self.gradients.value[:, keys].baddbmm_(dropped.mT, grad_o)
+        add_product(self.gradients.value[:, keys], dropped.mT, grad_o)
 
-        grad_p = torch.bmm(grad_o, values_t, out=scratch.of(*shape, which=1))
+        grad_p = multiply_into(scratch, grad_o, values_t, which=1)
         if factors is not None:
             grad_p.mul_(factors)
         grad_s = grad_p.sub_(delta).mul_(p)
@@ -245,8 +253,8 @@ class _HeadsBackward(Heads):
         # A gradient 0 would not silence the NaN of a key that is hidden.
         if tanh is not None:
             grad_s.mul_(tanh.square_().neg_().add_(1.0).nan_to_num_(nan=0.0))
-        self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)
-        grad_q.baddbmm_(grad_s, k)
+        add_product(self.gradients.key[:, keys], grad_s.mT, q)
+        add_product(grad_q, grad_s, k)
 
     def dropout_factors(self, tile: Tile, shape: tuple[int, ...]) -> Tensor | None:
         """By what dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of this shape; None
@@ -258,15 +266,8 @@ class _HeadsBackward(Heads):
 
     def drop_outside(self, p: Tensor, tile: Tile) -> None:
         """0 for the weights `[batch, heads, rows, keys]` of the pairs that the window hides."""
-        if not tile.masked:
-            return
-        left, right = self.options.left, self.options.right
-        place = tile.start + self.options.shift - tile.first
-        rows, keys = p.shape[-2:]
-        if right is not None and keys - 1 > place + right:
-            p.tril_(place + right)
-        if left is not None and place + rows - 1 > left:
-            p.triu_(place - left)
+        if tile.masked:
+            self.clear_outside(p, tile)
 
     def add_to_options(self, grad_s: Tensor, tile: Tile) -> None:
         """Add a tile's dS `[batch, heads, rows, keys]` to the gradients of slopes and bias."""

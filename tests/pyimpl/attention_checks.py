@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
-from pyimpl.backends import reference
+from pyimpl.backends import products, reference, tiled
 from pyimpl.internal.arguments import resolve_scale
 from pyimpl.internal.scores import ScoreOptions
 
@@ -50,6 +53,21 @@ def inputs(
     mask = torch.rand(batch, heads, q_len, kv_len, generator=generator) < 0.6
     mask[:, :, ::4] = False
     return query, key, value, mask
+
+
+@contextmanager
+def products_by_onednn(all_sizes: bool = False) -> Iterator[None]:
+    """oneDNN computes products of the tile loops on this processor too, where there is oneDNN;
+    all_sizes: also of small matrices."""
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("PyTorch has no oneDNN here")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "is_onednn_faster", lambda: True)
+        if all_sizes:
+            patch.setattr(products, "LEAST_WORK", 1)
+            patch.setattr(products, "LEAST_ROWS", 1)
+            patch.setattr(tiled, "SCORES_ALONE", 0)
+        yield
 
 
 def kernel_rounding(dtype: torch.dtype, block_n: int | None = None) -> RoundingModel:

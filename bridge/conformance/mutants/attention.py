@@ -173,7 +173,7 @@ TILED_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_tiled(
         "tiled-o-not-rescaled", "the accumulated output is not rescaled when the maximum rises",
-        "self.o.mul_(alpha).baddbmm_(", "self.o.baddbmm_(", _MOVES, "several tiles of keys",
+        "self.o.mul_(alpha), p", "self.o, p", _MOVES, "several tiles of keys",
     ),
     _in_tiled(
         "tiled-half-hidden-keys-skipped",

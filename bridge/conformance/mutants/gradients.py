@@ -30,8 +30,7 @@ GRADIENT_MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_tiled(
         "tiled-keys-and-values-exchanged", "dV gets the gradients of the scores",
-        "self.gradients.key[:, keys].baddbmm_(grad_s.mT, q)",
-        "self.gradients.key[:, keys].baddbmm_(p.mT, q)",
+        "self.gradients.key[:, keys], grad_s.mT, q", "self.gradients.key[:, keys], p.mT, q",
     ),
     _in_gradients_through_tiled(
         "lse-gradient-ignored", "the gradient by the log-sum-exp is left out",

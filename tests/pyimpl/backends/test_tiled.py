@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from attention_checks import inputs, judge, judge_options, score_options, tiled_rounding
+from attention_checks import (
+    inputs,
+    judge,
+    judge_options,
+    products_by_onednn,
+    score_options,
+    tiled_rounding,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from option_cases import DROPOUT, TILED, options_of
@@ -24,13 +32,22 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
 @settings(max_examples=150, deadline=None)
-@given(dtype=st.sampled_from(DTYPES), **TILED)
+@given(dtype=st.sampled_from(DTYPES), onednn=st.booleans(), **TILED)
 def test_any_shape_options_and_tiles(
-    shape, group: int, dtype, name: str, block_m: int, block_n: int, tile_scores: int, seed: int
+    shape,
+    group: int,
+    dtype,
+    name: str,
+    block_m: int,
+    block_n: int,
+    tile_scores: int,
+    seed: int,
+    onednn: bool,
 ) -> None:
     query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
     options = options_of(name, query, key, seed)
-    with pytest.MonkeyPatch.context() as patch:
+    by_onednn = products_by_onednn(all_sizes=True) if onednn else nullcontext()
+    with by_onednn, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiled, "TILE_SCORES", tile_scores)
         result = flash(query, key, value, options, block_m=block_m, block_n=block_n)
     assert result[0].dtype == dtype
@@ -46,32 +63,38 @@ def test_default_tiles_and_large_spread(dtype: torch.dtype) -> None:
     judge(result, query, key, value, rounding=tiled_rounding(dtype), **given)
 
 
+@pytest.mark.parametrize("onednn", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_keys_that_no_query_sees_have_no_influence(masked: bool) -> None:
+def test_keys_that_no_query_sees_have_no_influence(masked: bool, onednn: bool) -> None:
     query, key, value, _ = inputs((1, 2, 20, 70, 16, 16), torch.float32)
     mask = torch.ones(20, 70, dtype=torch.bool)
     mask[:, 5] = False
     options = score_options(query, mask=mask if masked else None, left=3, right=1, shift=17)
-    expected = flash(query, key, value, options, block_m=16, block_n=16)
-    if masked:
-        key[:, :, 5], value[:, :, 5] = math.nan, math.nan
-    key[:, :, :14], value[:, :, :14] = math.nan, math.nan
-    key[:, :, 38:], value[:, :, 38:] = math.inf, math.inf
-    result = flash(query, key, value, options, block_m=16, block_n=16)
+    with products_by_onednn(all_sizes=True) if onednn else nullcontext():
+        expected = flash(query, key, value, options, block_m=16, block_n=16)
+        if masked:
+            key[:, :, 5], value[:, :, 5] = math.nan, math.nan
+        key[:, :, :14], value[:, :, :14] = math.nan, math.nan
+        key[:, :, 38:], value[:, :, 38:] = math.inf, math.inf
+        result = flash(query, key, value, options, block_m=16, block_n=16)
     assert torch.equal(result[0], expected[0])
     assert torch.equal(result[1], expected[1])
 
 
+@pytest.mark.parametrize("onednn", [False, True])
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 @pytest.mark.parametrize("given", [{"right": 0}, {"left": 0}, {"mask": True}], ids=str)
-def test_a_bad_key_spoils_the_queries_that_see_it_and_no_others(given, number: float) -> None:
+def test_a_bad_key_spoils_the_queries_that_see_it_and_no_others(
+    given, number: float, onednn: bool
+) -> None:
     query, key, value, _ = inputs((1, 1, 6, 6, 4, 4), torch.float32)
     if "mask" in given:
         given = {"mask": torch.ones(6, 6, dtype=torch.bool).tril()}
     options = score_options(query, **given)
-    expected = flash(query, key, value, options)[0]
-    key[0, 0, 3] = number
-    out = flash(query, key, value, options)[0]
+    with products_by_onednn(all_sizes=True) if onednn else nullcontext():
+        expected = flash(query, key, value, options)[0]
+        key[0, 0, 3] = number
+        out = flash(query, key, value, options)[0]
     sees = torch.arange(6) <= 3 if "left" in given else torch.arange(6) >= 3
     # A score of −∞ by overflow is a weight of 0.
     assert bool(out[0, 0, sees].isnan().all()) or number == math.inf

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
-from attention_checks import inputs, score_options
+from attention_checks import inputs, products_by_onednn, score_options
 from backward_checks import judge_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,13 +48,22 @@ def by_name(
 
 
 @settings(max_examples=100, deadline=None)
-@given(dtype=st.sampled_from(DTYPES), **TILED)
+@given(dtype=st.sampled_from(DTYPES), onednn=st.booleans(), **TILED)
 def test_any_shape_options_and_tiles(
-    shape, group: int, dtype, name: str, block_m: int, block_n: int, tile_scores: int, seed: int
+    shape,
+    group: int,
+    dtype,
+    name: str,
+    block_m: int,
+    block_n: int,
+    tile_scores: int,
+    seed: int,
+    onednn: bool,
 ) -> None:
     query, key, value, _ = inputs(shape, dtype, seed=seed, group=group)
     options = options_of(name, query, key, seed)
-    with pytest.MonkeyPatch.context() as patch:
+    by_onednn = products_by_onednn(all_sizes=True) if onednn else nullcontext()
+    with by_onednn, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiled_backward, "TILE_SCORES", tile_scores)
         found, *grads = backward(query, key, value, options, seed, block_m=block_m, block_n=block_n)
     found = by_name(found, query, key, value, options)
@@ -86,18 +96,20 @@ def test_default_tiles_and_large_spread(dtype: torch.dtype) -> None:
     judge_gradients(found, query, key, value, options, *grads, computed=compute_dtype(dtype))
 
 
+@pytest.mark.parametrize("onednn", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_keys_that_no_query_sees_have_no_influence(masked: bool) -> None:
+def test_keys_that_no_query_sees_have_no_influence(masked: bool, onednn: bool) -> None:
     query, key, value, _ = inputs((1, 2, 20, 70, 16, 16), torch.float32)
     mask = torch.ones(20, 70, dtype=torch.bool)
     mask[:, 5] = False
     options = score_options(query, mask=mask if masked else None, left=3, right=1, shift=17)
-    expected, *_ = backward(query, key, value, options, block_m=16, block_n=16)
-    if masked:
-        key[:, :, 5], value[:, :, 5] = math.nan, math.nan
-    key[:, :, :14], value[:, :, :14] = math.nan, math.nan
-    key[:, :, 38:], value[:, :, 38:] = math.inf, math.inf
-    found, *_ = backward(query, key, value, options, block_m=16, block_n=16)
+    with products_by_onednn(all_sizes=True) if onednn else nullcontext():
+        expected, *_ = backward(query, key, value, options, block_m=16, block_n=16)
+        if masked:
+            key[:, :, 5], value[:, :, 5] = math.nan, math.nan
+        key[:, :, :14], value[:, :, :14] = math.nan, math.nan
+        key[:, :, 38:], value[:, :, 38:] = math.inf, math.inf
+        found, *_ = backward(query, key, value, options, block_m=16, block_n=16)
     for one, other in zip(found[:3], expected[:3], strict=True):
         assert torch.equal(one, other)
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bridge.conformance.adapters.adapter import (
     Adapter,
@@ -26,6 +27,7 @@ from bridge.conformance.batch import (
     array,
     error_text,
     groups,
+    inputs_of,
     is_unchanged,
     stack,
 )
@@ -162,16 +164,18 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
 
 def _inexact(vector: AttentionVector, dtype: str) -> str | None:
     bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
-    if not _exact((vector.q, vector.k, vector.v, bias), dtype):
+    if not all(_is_exact(numbers, dtype) for numbers in (*inputs_of(vector), array(bias))):
         return f"its inputs are not exact in {dtype}"
     return None
 
 
 def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
-    return all(
-        torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
-        for numbers in (torch.from_numpy(array(matrix)) for matrix in matrices)
-    )
+    return all(_is_exact(array(matrix), dtype) for matrix in matrices)
+
+
+def _is_exact(matrix: NDArray[np.float64], dtype: str) -> bool:
+    numbers = torch.tensor(matrix)
+    return torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
 
 
 def _error_answer(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from bridge.conformance.adapters.adapter import (
     LayoutsAdapter,
     TangentsAdapter,
 )
-from bridge.conformance.adapters.gradient_inputs import Floats
+from bridge.conformance.adapters.gradient_inputs import Floats, floats_of
 from bridge.conformance.adapters.gradient_inputs import array as as_judged
 from bridge.conformance.batch import (
     DTYPES,
@@ -25,6 +25,7 @@ from bridge.conformance.batch import (
     Misbehaviour,
     Outputs,
     array,
+    bias_of,
     error_text,
     groups,
     inputs_of,
@@ -115,7 +116,7 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         problems: tuple[AttentionVector, ...] = (vector,)
     elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
         reason = adapter.no_gradients(vector, device)
-        if reason is None and not _exact(vector.grad_output, dtype):
+        if reason is None and not _is_exact(floats_of(vector)["grad_output"], dtype):
             reason = f"its gradients by the output are not exact in {dtype}"
         if reason is not None:
             return reason
@@ -163,8 +164,8 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
 
 
 def _inexact(vector: AttentionVector, dtype: str) -> str | None:
-    bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
-    if not all(_is_exact(numbers, dtype) for numbers in (*inputs_of(vector), array(bias))):
+    given = [*inputs_of(vector), *(() if vector.bias is None else (bias_of(vector),))]
+    if not all(_is_exact(numbers, dtype) for numbers in given):
         return f"its inputs are not exact in {dtype}"
     return None
 

@@ -220,6 +220,13 @@ def inputs_of(vector: AttentionVector) -> tuple[Array, Array, Array]:
 
 
 @kept
+def bias_of(vector: AttentionVector) -> Array:
+    """The bias of a vector that has one, −∞ where it masks: [q_len, kv_len]."""
+    rows = [[-np.inf if x is None else float(x) for x in row] for row in vector.bias or ()]
+    return fixed(np.array(rows))
+
+
+@kept
 def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
     seen = _seen(vector)
@@ -240,6 +247,7 @@ def _seen(vector: AttentionVector) -> NDArray[np.bool_]:
     return seen.reshape(vector.q_len, vector.kv_len)
 
 
+@kept
 def score_additions(vector: AttentionVector) -> Array | None:
     """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
     None: nothing."""
@@ -247,12 +255,12 @@ def score_additions(vector: AttentionVector) -> Array | None:
         return None
     numbers = np.zeros((vector.q_len, vector.kv_len))
     if vector.bias is not None:
-        numbers += array(tuple(tuple(x or 0 for x in row) for row in vector.bias))
+        numbers += np.where(np.isinf(bias_of(vector)), 0.0, bias_of(vector))
     if vector.alibi is not None:
         rows = np.arange(vector.q_len)[:, None] + vector.alibi.shift
         distances = np.abs(rows - np.arange(vector.kv_len)[None])
         numbers -= float(vector.alibi.slope) * distances
-    return numbers
+    return fixed(numbers)
 
 
 def factors(vector: AttentionVector) -> Array | None:
@@ -332,14 +340,13 @@ def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batc
     if first.mask.kind != "none" and first.mask.window is None:
         mask = _masks(vectors, torch.device(device))
     if first.bias is not None:
-        rows = [
-            [[-np.inf if x is None else float(x) for x in row] for row in v.bias or ()]
-            for v in vectors
-        ]
-        bias = tensor([np.array(each) for each in rows])
+        bias = tensor([*map(bias_of, vectors)])
+    query, key, value = zip(*map(inputs_of, vectors), strict=True)
     return Batch(
         vectors,
-        *(tensor(list(each)) for each in zip(*map(inputs_of, vectors), strict=True)),
+        tensor([*query]),
+        tensor([*key]),
+        tensor([*value]),
         mask,
         first.natural_scale,
         first.scale is None,

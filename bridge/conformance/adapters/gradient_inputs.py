@@ -40,7 +40,7 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
 
 
 @kept
-def _floats_of(vector: GradientVector) -> dict[str, Floats]:
+def floats_of(vector: GradientVector) -> dict[str, Floats]:
     """The numbers of a vector by the names of its fields, of the given ones alone."""
     names = ("q", "k", "v", "grad_output", "grad_log_sum_exp", "bias", *PER_HEAD)
     given = {name: getattr(vector, name) for name in names}
@@ -94,7 +94,7 @@ def inputs_of(
 
     wide = compute_dtype(dtype)
 
-    numbers = _floats_of(vector)
+    numbers = floats_of(vector)
 
     def tensor(name: str, dtype: torch.dtype = dtype) -> Tensor:
         return torch.tensor(numbers[name]).to(dtype).to(device)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bridge.conformance.adapters.adapter import (
     Adapter,
@@ -16,7 +17,7 @@ from bridge.conformance.adapters.adapter import (
     LayoutsAdapter,
     TangentsAdapter,
 )
-from bridge.conformance.adapters.gradient_inputs import Floats
+from bridge.conformance.adapters.gradient_inputs import Floats, floats_of
 from bridge.conformance.adapters.gradient_inputs import array as as_judged
 from bridge.conformance.batch import (
     DTYPES,
@@ -24,8 +25,10 @@ from bridge.conformance.batch import (
     Misbehaviour,
     Outputs,
     array,
+    bias_of,
     error_text,
     groups,
+    inputs_of,
     is_unchanged,
     stack,
 )
@@ -113,7 +116,7 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         problems: tuple[AttentionVector, ...] = (vector,)
     elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
         reason = adapter.no_gradients(vector, device)
-        if reason is None and not _exact(vector.grad_output, dtype):
+        if reason is None and not _is_exact(floats_of(vector)["grad_output"], dtype):
             reason = f"its gradients by the output are not exact in {dtype}"
         if reason is not None:
             return reason
@@ -161,17 +164,19 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
 
 
 def _inexact(vector: AttentionVector, dtype: str) -> str | None:
-    bias = tuple(tuple(x or 0 for x in row) for row in vector.bias or ())
-    if not _exact((vector.q, vector.k, vector.v, bias), dtype):
+    given = [*inputs_of(vector), *(() if vector.bias is None else (bias_of(vector),))]
+    if not all(_is_exact(numbers, dtype) for numbers in given):
         return f"its inputs are not exact in {dtype}"
     return None
 
 
 def _exact(matrices: Iterable[Matrix], dtype: str) -> bool:
-    return all(
-        torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
-        for numbers in (torch.from_numpy(array(matrix)) for matrix in matrices)
-    )
+    return all(_is_exact(array(matrix), dtype) for matrix in matrices)
+
+
+def _is_exact(matrix: NDArray[np.float64], dtype: str) -> bool:
+    numbers = torch.tensor(matrix)
+    return torch.equal(numbers, numbers.to(DTYPES[dtype]).double())
 
 
 def _error_answer(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
-from bridge.vectors.model.sampled import FloatMatrix
+from bridge.vectors.model.kept import kept
+from bridge.vectors.model.sampled import FloatMatrix, seen_by
 
 DTYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,
@@ -204,22 +206,48 @@ def array(matrix: Matrix, columns: int | None = None) -> Array:
     return numbers if columns is None else numbers.reshape(len(matrix), columns)
 
 
+def fixed(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The array, which nobody can write to any more."""
+    numbers.flags.writeable = False
+    return numbers
+
+
+@kept
+def inputs_of(vector: AttentionVector) -> tuple[Array, Array, Array]:
+    """q, k and v of a vector in float64, which nobody can write to."""
+    q, k = array(vector.q, vector.head_dim), array(vector.k, vector.head_dim)
+    return fixed(q), fixed(k), fixed(array(vector.v, vector.value_dim))
+
+
+@kept
+def bias_of(vector: AttentionVector) -> Array:
+    """The bias of a vector that has one, −∞ where it masks: [q_len, kv_len]."""
+    rows = [[-np.inf if x is None else float(x) for x in row] for row in vector.bias or ()]
+    return fixed(np.array(rows))
+
+
+@kept
 def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
-    rows, columns = range(vector.q_len), range(vector.kv_len)
-    seen = np.array([[vector.visible(i, j) for j in columns] for i in rows], dtype=bool)
-    return seen.reshape(vector.q_len, vector.kv_len)
+    seen = _seen(vector)
+    if vector.bias is not None:
+        known = np.array([[x is not None for x in row] for row in vector.bias], dtype=bool)
+        seen = seen & known.reshape(seen.shape)
+    return fixed(seen)
 
 
 def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor:
     """What the masks alone allow: [batch, 1, q_len, kv_len]."""
-    seen = [
-        [[v.mask.visible(i, j) for j in range(v.kv_len)] for i in range(v.q_len)] for v in vectors
-    ]
-    shape = (len(vectors), 1, vectors[0].q_len, vectors[0].kv_len)
-    return torch.tensor(seen, dtype=torch.bool, device=device).reshape(shape)
+    return torch.from_numpy(np.stack([_seen(v) for v in vectors])[:, None]).to(device)
 
 
+def _seen(vector: AttentionVector) -> NDArray[np.bool_]:
+    """What the mask alone allows: [q_len, kv_len], also without rows."""
+    seen = seen_by(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
+    return seen.reshape(vector.q_len, vector.kv_len)
+
+
+@kept
 def score_additions(vector: AttentionVector) -> Array | None:
     """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
     None: nothing."""
@@ -227,12 +255,12 @@ def score_additions(vector: AttentionVector) -> Array | None:
         return None
     numbers = np.zeros((vector.q_len, vector.kv_len))
     if vector.bias is not None:
-        numbers += array(tuple(tuple(x or 0 for x in row) for row in vector.bias))
+        numbers += np.where(np.isinf(bias_of(vector)), 0.0, bias_of(vector))
     if vector.alibi is not None:
         rows = np.arange(vector.q_len)[:, None] + vector.alibi.shift
         distances = np.abs(rows - np.arange(vector.kv_len)[None])
         numbers -= float(vector.alibi.slope) * distances
-    return numbers
+    return fixed(numbers)
 
 
 def factors(vector: AttentionVector) -> Array | None:
@@ -244,6 +272,7 @@ def factors(vector: AttentionVector) -> Array | None:
     return np.array(numbers, dtype=np.float64)
 
 
+@kept
 def exactly(vector: AttentionVector) -> Exactly:
     """The exact results of a vector."""
     rows = vector.expected
@@ -259,7 +288,7 @@ def exactly(vector: AttentionVector) -> Exactly:
     lse = np.array([float(x) for x in logs], dtype=np.float64)
     rest = [float(x - Decimal(float(x))) if x.is_finite() else 0.0 for x in logs]
     uncertainty = np.array([float(row.uncertainty) for row in rows], dtype=np.float64)
-    return Exactly(high, low, lse, np.array(rest, dtype=np.float64), uncertainty)
+    return Exactly(*map(fixed, (high, low, lse, np.array(rest, dtype=np.float64), uncertainty)))
 
 
 def batches(
@@ -311,16 +340,13 @@ def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batc
     if first.mask.kind != "none" and first.mask.window is None:
         mask = _masks(vectors, torch.device(device))
     if first.bias is not None:
-        rows = [
-            [[-np.inf if x is None else float(x) for x in row] for row in v.bias or ()]
-            for v in vectors
-        ]
-        bias = tensor([np.array(each) for each in rows])
+        bias = tensor([*map(bias_of, vectors)])
+    query, key, value = zip(*map(inputs_of, vectors), strict=True)
     return Batch(
         vectors,
-        tensor([array(v.q, v.head_dim) for v in vectors]),
-        tensor([array(v.k, v.head_dim) for v in vectors]),
-        tensor([array(v.v, v.value_dim) for v in vectors]),
+        tensor([*query]),
+        tensor([*key]),
+        tensor([*value]),
         mask,
         first.natural_scale,
         first.scale is None,

@@ -20,6 +20,7 @@ from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
 from bridge.conformance.in_common import Common, features_of, find_common, plain_problem_of, remarks
 from bridge.conformance.judge import Detail, VectorResult
 from bridge.conformance.run import Result, judge_answer
+from bridge.conformance.threads import one_thread
 from bridge.vectors.model.attention import Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -125,19 +126,15 @@ def with_likely(outcomes: Sequence[Outcome], families: Iterable[Family]) -> list
 
 def _likely(outcome: Outcome, vectors: Mapping[str, Vector], results: Sequence[Result]) -> Likely:
     likely = Likely()
-    threads = torch.get_num_threads()
     try:
-        # Small vectors: further threads would only use processor time.
-        torch.set_num_threads(1)
-        result = outcome.result
-        likely = Likely(tuple(remarks(result, results)), find_common(result, vectors))
-        return _Search(outcome, vectors).search(likely)
+        with one_thread():
+            result = outcome.result
+            likely = Likely(tuple(remarks(result, results)), find_common(result, vectors))
+            return _Search(outcome, vectors).search(likely)
     except Exception as error:
         return replace(
             likely, problem=f"The cause was not looked for to the end: {_describe_error(error)}."
         )
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _describe_error(error: Exception) -> str:

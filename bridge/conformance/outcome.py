@@ -27,6 +27,7 @@ from bridge.conformance.run import Buffers, Result, run
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.subject import Subject, adapter_of
+from bridge.conformance.threads import one_thread
 from bridge.vectors.model.attention import Family
 
 # Queries and keys of a call that takes several tiles.
@@ -191,7 +192,8 @@ def outcomes(
             session.open()
             remote = Remote(session, twice=conditions.order())
             adapter = adapter_of(subject, remote, conditions.seed)
-            result = _run(adapter, families, dtype, conditions)
+            with one_thread():
+                result = _run(adapter, families, dtype, conditions)
             yield Outcome(
                 subject,
                 description,

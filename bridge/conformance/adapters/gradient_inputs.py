@@ -14,6 +14,7 @@ from torch import Tensor
 from bridge.conformance.adapters.own_options import keywords
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
+from bridge.vectors.model.kept import kept
 from bridge.vectors.model.sampled import seen_by
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
@@ -36,6 +37,20 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
     each = [seen_by(mask, tuple(range(vector.q_len)), vector.kv_len) for mask in vector.masks]
     outer = (1, 1) if len(each) == 1 else (vector.batch, -1)
     return np.stack(each).reshape(*outer, vector.q_len, vector.kv_len)
+
+
+@kept
+def floats_of(vector: GradientVector) -> dict[str, Floats]:
+    """The numbers of a vector by the names of its fields, of the given ones alone."""
+    names = ("q", "k", "v", "grad_output", "grad_log_sum_exp", "bias", *PER_HEAD)
+    given = {name: getattr(vector, name) for name in names}
+    given["slopes"] = None if vector.alibi is None else vector.alibi.slopes
+    exact = np.vectorize(_float, otypes=[np.float64])
+    return {
+        name: exact(np.array(numbers, dtype=object))
+        for name, numbers in given.items()
+        if numbers is not None
+    }
 
 
 class Inputs(NamedTuple):
@@ -79,25 +94,24 @@ def inputs_of(
 
     wide = compute_dtype(dtype)
 
-    def tensor(numbers: Any, dtype: torch.dtype = dtype) -> Tensor:
-        exact = np.vectorize(_float, otypes=[np.float64])(np.array(numbers, dtype=object))
-        return torch.from_numpy(exact).to(dtype).to(device)
+    numbers = floats_of(vector)
 
-    def by_entry(heads: Any, dtype: torch.dtype = dtype) -> Tensor:
-        found = tensor(heads, dtype)
+    def tensor(name: str, dtype: torch.dtype = dtype) -> Tensor:
+        return torch.tensor(numbers[name]).to(dtype).to(device)
+
+    def by_entry(name: str, dtype: torch.dtype = dtype) -> Tensor:
+        found = tensor(name, dtype)
         return found.reshape(vector.batch, -1, *found.shape[1:])
 
     def asking(x: Tensor) -> Tensor:
         return x.requires_grad_(requires_grad)
 
     per_head: dict[str, Any] = {
-        name: asking(tensor(getattr(vector, name), wide))
-        for name in PER_HEAD
-        if getattr(vector, name) is not None
+        name: asking(tensor(name, wide)) for name in PER_HEAD if name in numbers
     }
     bias = None
     if vector.bias is not None:
-        bias = asking(by_entry(vector.bias))
+        bias = asking(by_entry("bias"))
     elif zero_bias:
         sizes = (vector.batch, vector.num_heads // vector.batch, vector.q_len, vector.kv_len)
         bias = asking(torch.zeros(sizes, dtype=dtype, device=device))
@@ -111,17 +125,15 @@ def inputs_of(
     if window is None and (others or first.kind != "none"):
         mask = torch.from_numpy(visible(vector)).to(device)
     return Inputs(
-        asking(by_entry(vector.q)),
-        asking(by_entry(vector.k)),
-        asking(by_entry(vector.v)),
-        by_entry(vector.grad_output),
-        by_entry(vector.grad_log_sum_exp, wide),
+        asking(by_entry("q")),
+        asking(by_entry("k")),
+        asking(by_entry("v")),
+        by_entry("grad_output"),
+        by_entry("grad_log_sum_exp", wide),
         ScoreOptions(
             scale=vector.natural_scale,
             softcap=None if vector.softcap is None else float(vector.softcap),
-            alibi_slopes=None
-            if vector.alibi is None
-            else asking(tensor(vector.alibi.slopes, wide)[None]),
+            alibi_slopes=None if vector.alibi is None else asking(tensor("slopes", wide)[None]),
             bias=bias,
             mask=mask,
             left=None if window is None else window.left,

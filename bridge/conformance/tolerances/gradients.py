@@ -13,11 +13,13 @@ from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
 from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import of_options
 from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.kept import kept
 
 # What every vector has a gradient by; those with options have more (`expected`).
 NAMES = ("q", "k", "v", "bias")
 
 
+@kept
 def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
     what multiplies scores times ln 2. Beside `NAMES`, those of a vector that has more:

@@ -200,7 +200,15 @@ class GradientVector(Vector):
     def attentions(self, *, biased: bool = False) -> tuple[AttentionVector, ...]:
         """The inputs of each query head, without results. biased: with a bias of 0 if the vector
         has none."""
-        return tuple(self._attention(h, biased) for h in range(self.num_heads))
+        return self._biased if biased else self._as_given
+
+    @cached_property
+    def _as_given(self) -> tuple[AttentionVector, ...]:
+        return tuple(self._attention(h, biased=False) for h in range(self.num_heads))
+
+    @cached_property
+    def _biased(self) -> tuple[AttentionVector, ...]:
+        return tuple(self._attention(h, biased=True) for h in range(self.num_heads))
 
     def _attention(self, h: int, biased: bool) -> AttentionVector:
         of = h // (self.num_heads // self.num_kv_heads)

@@ -38,9 +38,21 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
     """Which keys these queries may attend to: [rows, kv_len]."""
     window = mask.window
     if window is None:
-        if mask.kind == "none":
-            return np.ones((len(rows), kv_len), dtype=bool)
-        return np.array([[mask.visible(i, j) for j in range(kv_len)] for i in rows], dtype=bool)
+        # The same keys for every query, without a question for each pair.
+        shape = (len(rows), kv_len)
+        match mask.kind:
+            case "none":
+                return np.ones(shape, dtype=bool)
+            case "key-length":
+                return np.broadcast_to(np.arange(kv_len) < mask.length, shape).copy()
+            case "key-padding":
+                valid = np.array(mask.valid, dtype=bool)
+                return np.broadcast_to(valid[:kv_len], shape).copy()
+            case "document":
+                queries, keys = np.array(mask.queries, dtype=int), np.array(mask.keys, dtype=int)
+                return np.array(queries[list(rows), None] == keys[None, :kv_len])
+        seen = np.array([mask.rows[i][:kv_len] for i in rows], dtype=bool)
+        return seen.reshape(shape)
     before = np.array(rows)[:, None] + window.shift - np.arange(kv_len)
     seen = np.ones(before.shape, dtype=bool)
     if window.left is not None:

@@ -43,22 +43,16 @@ EVERY = slice(None)
 @dataclass(frozen=True)
 class Ring:
     """What a call knows beside its tensors and options: the processes, what each holds of the
-    sequence, and the backend of each process's own computation. heads: which of how many heads the
-    tensors have, where these are not all (0: they are)."""
+    sequence, and the backend of each process's own computation."""
 
     processes: Processes
     sequence: Sequence
     backend: Backend
-    heads: tuple[slice, int] = (EVERY, 0)
 
     def options(self, flat: tuple[Any, ...], query: Tensor) -> ScoreOptions:
         """The options of `ScoreOptions.flat` as `blocks` takes them."""
         options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-        some, count = self.heads
-        dropout = options.dropout
-        if dropout is not None and count:
-            dropout = dropout.part(query.shape[0], count, EVERY, some)
-        return replace(options, mask=as_4d(options.mask), bias=as_4d(options.bias), dropout=dropout)
+        return replace(options, mask=as_4d(options.mask), bias=as_4d(options.bias))
 
     def blocks(self, source: int, options: ScoreOptions, query: Tensor) -> Iterator[Block]:
         """The queries of this process with the keys of process `source`."""

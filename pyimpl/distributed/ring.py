@@ -58,6 +58,13 @@ class Ring:
         """The queries of this process with the keys of process `source`."""
         return blocks(self.sequence, self.processes.rank, source, options, query)
 
+    def backend_of(self, block: Block) -> Backend:
+        """Of "auto" the backend for a block: the kernels number queries and keys one after another,
+        of which dropout makes others where places are compared one by one."""
+        dropout = block.options.dropout
+        one_by_one = dropout is not None and dropout.query_numbers is not None
+        return "tiled" if one_by_one and self.backend == "auto" else self.backend
+
     @implements("Attention.Spec.takeShard")
     @implements("Attention.Spec.takeMet")
     def take_in(
@@ -75,8 +82,8 @@ class Ring:
         for block in self.blocks(source, options, query):
             rows, keys = block.rows, block.keys
             found = forward(
-                query[:, :, rows], key[:, :, keys], value[:, :, keys], block.options, self.backend,
-                wide=True,
+                query[:, :, rows], key[:, :, keys], value[:, :, keys], block.options,
+                self.backend_of(block), wide=True,
             )  # fmt: skip
             before = out[:, :, rows], lse[:, :, rows]
             outs, lses = (torch.stack(pair) for pair in zip(before, found, strict=True))
@@ -182,7 +189,7 @@ def ring_backward(
             found = backward(
                 query[:, :, rows], k[:, :, keys], v[:, :, keys], out[:, :, rows], lse[:, :, rows],
                 grad_out[:, :, rows], None, block.options, wanted._replace(bias=by_bias),
-                ring.backend, delta=delta[:, :, rows], wide=True,
+                ring.backend_of(block), delta=delta[:, :, rows], wide=True,
             )  # fmt: skip
             grad_k[:, :, keys] += found.key
             grad_v[:, :, keys] += found.value

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from pyimpl import Part, attention, merge_states
-from pyimpl.internal.scores import ScoreOptions
+from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 # How far numbers up to 1 may be apart: outputs over parts of the keys are rounded each.
 NEAR = {torch.float64: 1e-11, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -71,12 +71,18 @@ class Whole:
                         yield b, h, i, j
 
 
-TENSORS: dict[str, Callable[[tuple[int, ...], torch.Generator], Tensor]] = {
+Drawn = Callable[[tuple[int, int, int, int], torch.Generator], Tensor]
+OF_HEADS = [change for change in CHANGES if change.kind == "head"]
+# Options that are tensors; what multiplies scores is not to be small.
+TENSORS: dict[str, Drawn] = {
     "attn_mask": lambda sizes, g: torch.rand(sizes, generator=g) < 0.7,
     "bias": lambda sizes, g: torch.randn((1, *sizes[1:]), generator=g),
-    "alibi_slopes": lambda sizes, g: torch.rand(sizes[:2], generator=g),
-    "sinks": lambda sizes, g: torch.randn(sizes[1], generator=g),
-    "temperature": lambda sizes, g: torch.rand(sizes[1], generator=g) + 0.5,
+    **{
+        change.name: lambda sizes, g, by_batch=change.by_batch: (
+            torch.rand(sizes[0 if by_batch else 1 : 2], generator=g) + 0.5
+        )
+        for change in OF_HEADS
+    },
 }
 
 
@@ -89,16 +95,14 @@ def of_part(whole: Whole, given: dict[str, Tensor], some: Slices, backend: str) 
         "key": given["key"][b, h, j],
         "value": given["value"][b, h, j],
     }
-    for name, axes in (
-        ("attn_mask", (b, heads, i, j)),
-        ("bias", (slice(None), heads, i, j)),
-        ("alibi_slopes", (b, heads)),
-        ("temperature", (heads,)),
-    ):
-        if name in given:
-            tensors[name] = given[name][axes]
-    if "sinks" in given and j.start == 0:
-        tensors["sinks"] = given["sinks"][heads]
+    if "attn_mask" in given:
+        tensors["attn_mask"] = given["attn_mask"][b, heads, i, j]
+    if "bias" in given:
+        tensors["bias"] = given["bias"][:, heads, i, j]
+    for change in OF_HEADS:
+        # A sink is a part of its own, which one of those of the keys has.
+        if change.name in given and (change.name != "sinks" or j.start == 0):
+            tensors[change.name] = change.part(given[change.name], b, heads)
     part = Part(whole.sizes, b.start, heads.start, i.start, j.start)
     return attention(
         **tensors, enable_gqa=True, return_lse=True, part=part, backend=backend, **whole.numbers

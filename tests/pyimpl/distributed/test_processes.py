@@ -206,6 +206,18 @@ def test_keys_that_no_query_sees_may_hold_anything(shards: str, options: dict[st
     check_case(shared_pool(), 3, case)
 
 
+@pytest.mark.parametrize(
+    "case",
+    [Case((9, 9), "zigzag", batch=2, group=2), Case((9, 9), "uneven", batch=2, seed=1),
+     Case((9, 9), "striped", batch=2, kv_heads=4, function="ulysses_attention")],
+    ids=lambda case: f"{case.function} {case.shards}",
+)  # fmt: skip
+def test_dropout_in_the_kernels(case: Case) -> None:
+    """Of heads, queries and keys that begin elsewhere; by heads all queries are one stretch."""
+    numbers = {"dropout_p": 0.4, "dropout_seed": 3, "is_causal": True, "backend": "triton"}
+    check_case(shared_pool(), 2, replace(case, dtype=torch.float32, numbers=numbers))
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_caught(name: str) -> None:
     fault, processes, case = FAULTS[name]

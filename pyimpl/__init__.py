@@ -15,6 +15,7 @@ project's test vectors, whose answers Lean computed.
 | To compute | call |
 | --- | --- |
 | attention: masks, bias, windows, softcap, ALiBi, sinks, dropout, gradients | `pyimpl.attention` |
+| a part of a larger call, by its places there | `attention` with a `Part` |
 | attention of packed sequences of different lengths | `attention_varlen` |
 | a decoding step: few queries, a long contiguous or paged cache | `attention_decode` |
 | attention of requests that share a prefix of keys | `attention_cascade` |
@@ -37,12 +38,14 @@ from pyimpl.cascade import attention_cascade
 from pyimpl.decode import attention_decode
 from pyimpl.internal.implements import implements
 from pyimpl.merge import merge_states
+from pyimpl.part import Part
 from pyimpl.ring import simulate_ring
 from pyimpl.varlen import attention_varlen
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Part",
     "attention",
     "attention_cascade",
     "attention_decode",

@@ -17,7 +17,7 @@ from torch import Tensor
 from pyimpl.autograd import definition
 from pyimpl.autograd.attention import attention_gradients, setup_context
 from pyimpl.backends.dispatch import Backend, forward
-from pyimpl.dropout import checked_dropout
+from pyimpl.dropout import Dropout, checked_dropout
 from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Layout, Window, compute_dtype, empty_output
 from pyimpl.internal.operators import operator
@@ -28,6 +28,7 @@ from pyimpl.internal.scores import (
     checked_numbers,
     checked_options,
 )
+from pyimpl.part import Part
 
 
 def attention(
@@ -49,6 +50,7 @@ def attention(
     return_lse: bool = False,
     dropout_p: float = 0.0,
     dropout_seed: int | Tensor | None = None,
+    part: Part | None = None,
     layout: Layout = "bhnd",
     check: bool | None = None,
     backend: Backend = "auto",
@@ -95,6 +97,12 @@ def attention(
             2⁶³ − 1, or an int64 tensor of no dimension on the device of query, of which all 64 bits
             count. None: drawn from PyTorch's default generator of that device, so that
             `torch.manual_seed` reproduces it; not drawn where dropout_p is 0.
+        part: where this call stands in a larger one, of which it then computes a part as the whole
+            would: `causal_alignment` means the lengths of the whole, causality, windows and ALiBi
+            go by the places of queries and keys there, and so does dropout, for which a seed must
+            be given. All tensors are those of the part, key and value those of its heads. Outputs
+            over parts of the keys are put together by `pyimpl.merge_states`; give sinks with one of
+            them, since each counts them. None: the call is a whole.
         layout: "bhnd" as above, or "bnhd": query, key, value and the output are `[batch, length,
             heads, dim]`; masks, biases and the log-sum-exp stay as above.
         check: whether the numbers in `attn_mask`, `bias`, `alibi_slopes`, `sinks` and `temperature`
@@ -159,14 +167,17 @@ def attention(
     arguments.check_one_of("backend", backend, Backend)
     batch, heads, q_len, _ = query.shape
     kv_len = key.shape[2]
+    sizes = (batch, heads, q_len, kv_len)
+    whole = sizes if part is None else _checked_part(part, sizes, dropout, dropout_seed)
     options = checked_options(
         query, batch, heads,
         is_causal=is_causal, window=window, temperature=temperature, softcap=softcap,
         alibi_slopes=alibi_slopes, sinks=sinks, scale=scale, check=check,
         mask=attn_mask, bias=bias, dropout=dropout,
-        shift=alignment_shift(causal_alignment, q_len, kv_len),
+        shift=alignment_shift(causal_alignment, *whole[2:]),
     )  # fmt: skip
-    sizes = (batch, heads, q_len, kv_len)
+    if part is not None:
+        options = options.at(part)
     if attn_mask is not None:
         arguments.check_scores_like("attn_mask", attn_mask, query, sizes, boolean=True)
     if bias is not None:
@@ -190,6 +201,21 @@ def attention(
     if layout == "bnhd":
         out = out.transpose(1, 2)
     return (out, lse) if return_lse else out
+
+
+def _checked_part(
+    part: object, sizes: tuple[int, int, int, int], dropout: Dropout | None, seed: object
+) -> tuple[int, int, int, int]:
+    """The sizes of the whole of which a call of these sizes is a part."""
+    if not isinstance(part, Part):
+        raise TypeError(f"part must be a pyimpl.Part or None, not {arguments.describe(part)}")
+    part.check_sizes(sizes)
+    if dropout is not None and seed is None:
+        raise ValueError(
+            "dropout_seed must be given with part, the same for all parts: drawn for each alone it "
+            "would not drop the weights that the whole drops"
+        )
+    return part.whole
 
 
 def _learn_of_dtensors(seed_is_drawn: bool) -> None:

@@ -11,6 +11,7 @@ round((1 − p) · 2³²), ties to even. Kept weights are divided by 1 − p.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -52,14 +53,16 @@ class Dropout:
     """Dropout of the weights with probability p, 0 < p ≤ 1.
 
     seed: of no dimension, int64, of which all 64 bits count: a negative one stands for itself
-    + 2⁶⁴. heads `[batch, heads]`: the number h of each head, None for batch · heads + head.
-    first_query, first_key: the numbers of query 0 and key 0. query_numbers, key_numbers: those of
-    all, `[q_len]` and `[kv_len]`, int64, where they do not follow one another; both or none.
+    + 2⁶⁴. first_head, first_query, first_key: the numbers of the first head of the first batch, of
+    query 0 and of key 0. heads: how many heads a batch has to count, None: those that there are.
+    query_numbers, key_numbers: in the place of 0, 1, …, `[q_len]` and `[kv_len]`, int64; both or
+    none.
     """
 
     p: float
     seed: Tensor
-    heads: Tensor | None = None
+    first_head: int = 0
+    heads: int | None = None
     first_query: int = 0
     first_key: int = 0
     query_numbers: Tensor | None = None
@@ -76,19 +79,31 @@ class Dropout:
         return 1.0 / (1.0 - self.p) if self.threshold else 0.0
 
     @property
-    def counts_from_zero(self) -> bool:
-        """Whether heads, queries and keys have their own places for numbers."""
-        given = (self.heads, self.query_numbers, self.key_numbers)
-        return not (self.first_query or self.first_key) and all(x is None for x in given)
+    def place(self) -> list[int] | None:
+        """`first_head`, `heads`, `first_query` and `first_key`; None: heads, queries and keys have
+        their own places for numbers."""
+        if self.heads is None and not (self.first_head or self.first_query or self.first_key):
+            return None
+        heads = -1 if self.heads is None else self.heads
+        return [self.first_head, heads, self.first_query, self.first_key]
 
-    def part(self, batch: int, heads: int, batches: slice, some: slice) -> Dropout:
-        """That of some heads of some batches, out of `batch` and `heads`."""
-        return replace(self, heads=self.numbers(batch, heads)[batches, some])
+    @classmethod
+    def at_place(cls, p: float, seed: Tensor, place: Sequence[int] | None) -> Dropout:
+        """That of which `place` is this."""
+        if place is None:
+            return cls(p, seed)
+        first_head, heads, first_query, first_key = place
+        return cls(p, seed, first_head, None if heads == -1 else heads, first_query, first_key)
+
+    def from_head(self, heads: int, batch: int, head: int) -> Dropout:
+        """That of the batches and heads from these on, of a call of so many heads."""
+        each = heads if self.heads is None else self.heads
+        return replace(self, first_head=self.first_head + batch * each + head, heads=each)
 
     def from_row(self, query: int, key: int) -> Dropout:
-        """That of a packed sequence which begins with these rows of the packed tensors, or of a
-        part of a sequence which begins with these of the whole."""
-        return replace(self, first_query=query, first_key=key)
+        """That of the queries and keys from these on: of a packed sequence that begins with these
+        rows of the packed tensors, or of a part of a sequence."""
+        return replace(self, first_query=self.first_query + query, first_key=self.first_key + key)
 
     def at(self, queries: Tensor, keys: Tensor) -> Dropout:
         """That of the queries and keys with these numbers."""
@@ -96,17 +111,18 @@ class Dropout:
 
     def numbers(self, batch: int, heads: int) -> Tensor:
         """The number h of each head, `[batch, heads]`, int64."""
-        if self.heads is not None:
-            return self.heads
-        return torch.arange(batch * heads, device=self.seed.device).view(batch, heads)
+        each = heads if self.heads is None else self.heads
+        batches, some = (torch.arange(n, device=self.seed.device) for n in (batch, heads))
+        return self.first_head + batches[:, None] * each + some
 
     def kept_weights(self, batch: int, heads: int, rows: range, columns: range) -> Tensor:
         """Whether each weight is kept, `[batch, heads, rows, columns]`, boolean, for the queries
         `rows` and the keys `columns`, numbers in a row."""
         numbers = self.numbers(batch, heads)[..., None, None]
         if self.query_numbers is not None and self.key_numbers is not None:
-            i = self.query_numbers[rows.start : rows.stop]
-            return self._gather_weights(numbers, i, self.key_numbers[columns.start : columns.stop])
+            i = self.query_numbers[rows.start : rows.stop] + self.first_query
+            j = self.key_numbers[columns.start : columns.stop] + self.first_key
+            return self._gather_weights(numbers, i, j)
         i = torch.arange(len(rows), device=numbers.device) + (rows.start + self.first_query)
         start, stop = columns.start + self.first_key, columns.stop + self.first_key
         # Four columns share a call; the first and the last may need only some of its words.

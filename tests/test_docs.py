@@ -94,8 +94,11 @@ def test_the_architecture_names_every_folder() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/use.md"])
 def test_the_example_runs(page: str) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
-    exec(compile(example, page, "exec"), {})
+    """The page's blocks of Python, one after another."""
+    text = (ROOT / page).read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    exec(compile("\n".join(blocks), page, "exec"), {})
 
 
 def requirements_of(*tiers: str) -> set[str]:

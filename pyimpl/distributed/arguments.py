@@ -14,7 +14,7 @@ from pyimpl.backends.dispatch import Backend, choose_backend
 from pyimpl.distributed.agreement import Description
 from pyimpl.distributed.blocks import Sequence
 from pyimpl.distributed.passing import Grid, Processes
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.shards import Shards, in_rows
 from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window
@@ -74,18 +74,13 @@ def prepare(
     batch, heads = query.shape[:2]
     options = checked_options(query, batch, heads, is_causal=is_causal, window=window, **changes)
     dropout = checked_dropout(dropout_p, dropout_seed, query)
-    if dropout is not None:
-        if dropout_seed is None:
-            raise ValueError(
-                "dropout_seed must be given, the same in every process: drawn by each alone it "
-                "would not drop the weights that one process drops"
-            )
-        if backend == "triton":
-            raise NotImplementedError(
-                "dropout_p above 0 is not supported by the backend 'triton' for a sequence in "
-                "shards: use 'tiled', or 'auto', which takes it"
-            )
-        backend = "tiled" if backend == "auto" else backend
+    if dropout is not None and dropout_seed is None:
+        raise ValueError(
+            "dropout_seed must be given, the same in every process: drawn by each alone it "
+            "would not drop the weights that one process drops"
+        )
+    if dropout is not None and backend == "triton":
+        _check_stretches(processes, shards, key_shards)
     choose_backend(backend, query, value)
     sizes = (batch, heads, shards.length if whole_pairs else query.shape[2], key_shards.length)
     if attn_mask is not None:
@@ -153,6 +148,19 @@ def check_shards(
         raise ValueError(
             f"{of} must have the length that {name} give process {processes.rank}, {wanted}, "
             f"not {tensor.shape[2]}"
+        )
+
+
+def _check_stretches(processes: Processes | Grid, *shards: Shards) -> None:
+    """Raises NotImplementedError where dropout would have queries or keys that do not follow one
+    another, in which no kernel numbers them; by heads a row of processes has the shards of all."""
+    if isinstance(processes, Grid):
+        shards = tuple(in_rows(some, processes.row.count)[0] for some in shards)
+    if not all(some.are_stretches for some in shards):
+        raise NotImplementedError(
+            "dropout_p above 0 is supported by the backend 'triton' for shards that are a few "
+            "stretches, such as Shards.zigzag, and not for these: use 'tiled', or 'auto', which "
+            "takes it for them"
         )
 
 

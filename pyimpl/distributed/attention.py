@@ -63,7 +63,8 @@ def ring_attention(
             for `attention_varlen`; they end at the length of the sequence.
         dropout_p, dropout_seed: as for `pyimpl.attention`; the seed must be given, the same in
             every process. The weights dropped are those that one process drops.
-        backend: of each process's own computation; dropout is not for "triton".
+        backend: of each process's own computation; "triton" has dropout for shards that are a few
+            stretches, such as zigzag, and "auto" computes others with dropout by "tiled".
         check: whether the processes first exchange a description of their arguments, so that what
             does not fit together is an error in every process; None: for tensors on a CPU. Without
             it such a call ends in wrong results or in the group's timeout.

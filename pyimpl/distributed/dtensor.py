@@ -16,16 +16,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
 from pyimpl.attention import _attention
-from pyimpl.autograd.attention import _attention_backward, as_flat
-from pyimpl.backends.dispatch import Backend, backward, forward
+from pyimpl.autograd.attention import _attention_backward
+from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.arguments import compute_dtype, empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
-from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions, checked_numbers
+from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
+from pyimpl.part import Part
 
 # Dimensions of query; those of a tensor that they are, None for one that it has not or broadcasts.
 BATCH, HEADS, ROWS = range(3)
@@ -34,21 +34,19 @@ QUERY: Axes = (0, 1, 2)
 
 
 @dataclass(frozen=True)
-class Part:
+class Share:
     """Which part of a call this process computes.
 
     roles: along which dimension of query each dimension of the mesh divides the work, None: its
-    processes do the same. batches, heads, rows: those of query that this one has. kv_heads: the
-    number of a head of key and value for each that is computed with, where these are not divided as
-    the heads of query are; None: they are.
+    processes do the same. place: where its part begins; sizes: how many batches, heads and queries
+    it has. kv_heads: the number of a head of key and value for each that is computed with, where
+    these are not divided as the heads of query are; None: they are.
     """
 
     mesh: DeviceMesh
     roles: tuple[int | None, ...]
-    sizes: tuple[int, int]
-    batches: range
-    heads: range
-    rows: range
+    place: Part
+    sizes: list[int]
     kv_heads: list[int] | None
 
     @property
@@ -87,12 +85,7 @@ class Part:
             for name in ("mask", *(change.name for change in CHANGES if change.kind != "number"))
             for given in [getattr(options, name)]
         }
-        dropout = options.dropout
-        if dropout is not None:
-            batches, heads = (slice(r.start, r.stop) for r in (self.batches, self.heads))
-            dropout = dropout.part(*self.sizes, batches, heads).from_row(self.rows.start, 0)
-        shift = options.shift + self.rows.start
-        return replace(options, shift=shift, dropout=dropout, **found)
+        return replace(options.at(self.place), **found)
 
     def gradient(self, local: Tensor, axes: Axes, of: Tensor) -> Tensor:
         """The gradient of a tensor with these axes from what this part adds to it, summed over the
@@ -138,7 +131,7 @@ def axes_of(name: str, tensor: Tensor) -> Axes:
     return batch, heads, rows
 
 
-def part_of(query: Tensor, key: Tensor, value: Tensor) -> Part:
+def share_of(query: Tensor, key: Tensor, value: Tensor) -> Share:
     """What this process computes. Raises TypeError or ValueError for what cannot be told apart or
     needs the keys of other processes."""
     named: dict[str, DTensor] = {}
@@ -164,7 +157,9 @@ def part_of(query: Tensor, key: Tensor, value: Tensor) -> Part:
     if heads % processes or key.shape[1] % processes:
         group = heads // key.shape[1] if key.shape[1] else 1
         kv_heads = [head // group for head in own]
-    return Part(mesh, roles, (batch, heads), batches, own, rows, kv_heads)
+    whole = (batch, heads, q_len, key.shape[2])
+    place = Part(whole, *(held.start for held in (batches, own, rows)))
+    return Share(mesh, roles, place, [len(batches), len(own), len(rows)], kv_heads)
 
 
 def _role(named: dict[str, DTensor], number: int) -> int | None:
@@ -203,74 +198,53 @@ def _local_range(size: int, mesh: DeviceMesh, numbers: list[int]) -> range:
     return held
 
 
-def _direct(options: ScoreOptions, query: Tensor) -> bool:
-    """Whether the operators do not know where this part stands: they have no numbers of heads and
-    rows for dropout."""
-    if options.dropout is None:
-        return False
-    if isinstance(query, FakeTensor):
-        raise NotImplementedError(
-            "dropout_p must be 0 in a compiled function for DTensors: its places are not passed on"
-        )
-    return True
-
-
-def forward_of_part(
+def forward_of_share(
     query: Tensor, key: Tensor, value: Tensor, backend: Backend, *flat: Any
 ) -> tuple[Tensor, Tensor]:
     """`pyimpl::attention` of DTensors."""
-    part = part_of(query, key, value)
-    q, k, v = part.local(query, QUERY), part.local_keys(key), part.local_keys(value)
-    assert list(q.shape[:3]) == [len(part.batches), len(part.heads), len(part.rows)]
-    options = part.local_options(ScoreOptions.of_flat(*flat))
-    if _direct(options, q):
-        out, lse = forward(q, k, v, checked_numbers(options, q.dtype), backend)
-    else:
-        out, lse = _attention.call(q, k, v, backend, *options.flat())
+    share = share_of(query, key, value)
+    q, k, v = share.local(query, QUERY), share.local_keys(key), share.local_keys(value)
+    assert list(q.shape[:3]) == share.sizes
+    options = share.local_options(ScoreOptions.of_flat(*flat))
+    out, lse = _attention.call(q, k, v, backend, *options.flat())
     whole = torch.empty_strided(query.shape, query.stride(), dtype=query.dtype, device="meta")
     like = empty_output(whole, value.shape[-1])
     sums = whole.new_empty(whole.shape[:-1], dtype=compute_dtype(query.dtype))
-    return part.output(out, like), part.output(lse, sums)
+    return share.output(out, like), share.output(lse, sums)
 
 
-def backward_of_part(
+def backward_of_share(
     grad_out: Tensor, grad_lse: Tensor | None, query: Tensor, key: Tensor, value: Tensor,
     out: Tensor, lse: Tensor, wanted: list[bool], backend: Backend, *flat: Any,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """`pyimpl::attention_backward` of DTensors."""
-    part = part_of(query, key, value)
+    share = share_of(query, key, value)
     of_rows = (grad_out, query, out, lse)
-    g, q, o, sums = (part.local(x, QUERY) for x in of_rows)
-    g_lse = None if grad_lse is None else part.local(grad_lse, QUERY)
-    k, v = part.local_keys(key), part.local_keys(value)
+    g, q, o, sums = (share.local(x, QUERY) for x in of_rows)
+    g_lse = None if grad_lse is None else share.local(grad_lse, QUERY)
+    k, v = share.local_keys(key), share.local_keys(value)
     given = ScoreOptions.of_flat(*flat)
-    options = part.local_options(given)
-    if _direct(options, q):
-        checked = checked_numbers(options, q.dtype)
-        found = backward(q, k, v, o, sums, g, g_lse, checked, Wanted(*wanted), backend)
-        locals_ = as_flat(found.round_to_inputs(q, k, v, checked), q)
-    else:
-        locals_ = _attention_backward.call(
-            g, g_lse, q, k, v, o, sums, wanted, backend, *options.flat()
-        )
+    locals_ = _attention_backward.call(
+        g, g_lse, q, k, v, o, sums, wanted, backend, *share.local_options(given).flat()
+    )
     by_name = dict(zip(Gradients._fields, locals_, strict=True))
-    by_name["query"] = part.gradient(by_name["query"], QUERY, query)
-    by_name["key"] = part.key_gradient(by_name["key"], key)
-    by_name["value"] = part.key_gradient(by_name["value"], value)
+    by_name["query"] = share.gradient(by_name["query"], QUERY, query)
+    by_name["key"] = share.key_gradient(by_name["key"], key)
+    by_name["value"] = share.key_gradient(by_name["value"], value)
     for name, needed in Wanted(*wanted)._asdict().items():
         change = DIFFERENTIABLE[name].name
         tensor = getattr(given, change)
         if name == "bias" and tensor is None:
             tensor = given.mask
         if needed and tensor is not None:
-            by_name[name] = part.gradient(by_name[name], axes_of(change, tensor), tensor)
+            by_name[name] = share.gradient(by_name[name], axes_of(change, tensor), tensor)
     return tuple(by_name.values())
 
 
 # By the operator's name, looked up at each call.
 RULES: dict[str, Callable[..., tuple[Tensor, ...]]] = {
-    "attention": forward_of_part,
-    "attention_backward": backward_of_part,
+    "attention": forward_of_share,
+    "attention_backward": backward_of_share,
 }
 REFUSED = ("attention_varlen", "attention_varlen_backward", "attention_decode")
 

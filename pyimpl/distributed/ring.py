@@ -43,26 +43,27 @@ EVERY = slice(None)
 @dataclass(frozen=True)
 class Ring:
     """What a call knows beside its tensors and options: the processes, what each holds of the
-    sequence, and the backend of each process's own computation. heads: which of how many heads the
-    tensors have, where these are not all (0: they are)."""
+    sequence, and the backend of each process's own computation."""
 
     processes: Processes
     sequence: Sequence
     backend: Backend
-    heads: tuple[slice, int] = (EVERY, 0)
 
     def options(self, flat: tuple[Any, ...], query: Tensor) -> ScoreOptions:
         """The options of `ScoreOptions.flat` as `blocks` takes them."""
         options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
-        some, count = self.heads
-        dropout = options.dropout
-        if dropout is not None and count:
-            dropout = dropout.part(query.shape[0], count, EVERY, some)
-        return replace(options, mask=as_4d(options.mask), bias=as_4d(options.bias), dropout=dropout)
+        return replace(options, mask=as_4d(options.mask), bias=as_4d(options.bias))
 
     def blocks(self, source: int, options: ScoreOptions, query: Tensor) -> Iterator[Block]:
         """The queries of this process with the keys of process `source`."""
         return blocks(self.sequence, self.processes.rank, source, options, query)
+
+    def backend_of(self, block: Block) -> Backend:
+        """Of "auto" the backend for a block: the kernels number queries and keys one after another,
+        of which dropout makes others where places are compared one by one."""
+        dropout = block.options.dropout
+        one_by_one = dropout is not None and dropout.query_numbers is not None
+        return "tiled" if one_by_one and self.backend == "auto" else self.backend
 
     @implements("Attention.Spec.takeShard")
     @implements("Attention.Spec.takeMet")
@@ -81,8 +82,8 @@ class Ring:
         for block in self.blocks(source, options, query):
             rows, keys = block.rows, block.keys
             found = forward(
-                query[:, :, rows], key[:, :, keys], value[:, :, keys], block.options, self.backend,
-                wide=True,
+                query[:, :, rows], key[:, :, keys], value[:, :, keys], block.options,
+                self.backend_of(block), wide=True,
             )  # fmt: skip
             before = out[:, :, rows], lse[:, :, rows]
             outs, lses = (torch.stack(pair) for pair in zip(before, found, strict=True))
@@ -188,7 +189,7 @@ def ring_backward(
             found = backward(
                 query[:, :, rows], k[:, :, keys], v[:, :, keys], out[:, :, rows], lse[:, :, rows],
                 grad_out[:, :, rows], None, block.options, wanted._replace(bias=by_bias),
-                ring.backend, delta=delta[:, :, rows], wide=True,
+                ring.backend_of(block), delta=delta[:, :, rows], wide=True,
             )  # fmt: skip
             grad_k[:, :, keys] += found.key
             grad_v[:, :, keys] += found.value

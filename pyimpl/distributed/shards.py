@@ -164,6 +164,11 @@ class Shards:
         """Where each place is in the shards one after another."""
         return torch.cat(self.places).argsort()
 
+    @property
+    def are_stretches(self) -> bool:
+        """Whether each shard is a few stretches of neighbouring places."""
+        return all(runs is not None and all(run.step == 1 for run in runs) for runs in self.runs)
+
     @cached_property
     def runs(self) -> tuple[tuple[Run, ...] | None, ...]:
         """The shard of each process as stretches of neighbouring places or as one of a step; None:

@@ -94,12 +94,10 @@ def ulysses_attention(
     heads = ready.query.shape[1]
     part = heads // row.count
     some = slice(row.rank * part, (row.rank + 1) * part)
-    ring = Ring(
-        column, replace(ready.sequence, queries=queries, keys=keys), ready.backend, (some, heads)
-    )
+    ring = Ring(column, replace(ready.sequence, queries=queries, keys=keys), ready.backend)
     of_query, of_key = own_queries[column.rank], own_keys[column.rank]
     q, k, v = _traded(row, (of_query, of_key, of_key), False, ready.query, ready.key, ready.value)
-    options = _of_part(ready.options, some, queries.places[column.rank], queries.length)
+    options = _of_part(ready.options, heads, some, queries.places[column.rank], queries.length)
     out, lse = attend(ring, q, k, v, *options.flat())
     out, lse = _traded(row, (of_query, of_query), True, out, lse.unsqueeze(-1))
     return (out, lse.squeeze(-1)) if return_lse else out
@@ -117,9 +115,11 @@ def _prepare(grid: Grid, *args: Any, **named: Any) -> Prepared:
     return prepared
 
 
-def _of_part(options: ScoreOptions, heads: slice, places: Tensor, length: int) -> ScoreOptions:
-    """The options of some heads and of the queries at these places of all `length`, which gradients
-    flow through."""
+def _of_part(
+    options: ScoreOptions, count: int, heads: slice, places: Tensor, length: int
+) -> ScoreOptions:
+    """The options of some of `count` heads and of the queries at these places of all `length`,
+    which gradients flow through."""
 
     def of_queries(pairs: Tensor | None) -> Tensor | None:
         pairs = as_4d(pairs)
@@ -134,7 +134,11 @@ def _of_part(options: ScoreOptions, heads: slice, places: Tensor, length: int) -
         if change.kind == "pair":
             given = of_queries(given)
         changed[change.name] = change.part(given, EVERY, heads)
-    return replace(options, mask=cut(of_queries(options.mask), EVERY, heads), **changed)
+    dropout = options.dropout
+    if dropout is not None:
+        dropout = dropout.from_head(count, 0, heads.start)
+    mask = cut(of_queries(options.mask), EVERY, heads)
+    return replace(options, mask=mask, dropout=dropout, **changed)
 
 
 def _to_heads(part: Tensor, processes: Processes, shards: Shards) -> Tensor:

@@ -23,6 +23,7 @@ from pyimpl.dropout import Dropout
 from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.implements import implements
+from pyimpl.part import Part
 
 NO_BOUND = 1 << 40
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -176,16 +177,18 @@ class ScoreOptions:
     check: bool = True
     dropout: Dropout | None = None
 
-    def flat(self) -> tuple[Tensor | int | float | None, ...]:
+    def flat(self) -> tuple[Tensor | int | float | list[int] | None, ...]:
         """The fields in order, as the operators take them (`SCHEMA`)."""
         *own, dropout = [getattr(self, name) for name in _FIELDS]
-        return (*own, 0.0, None) if dropout is None else (*own, dropout.p, dropout.seed)
+        if dropout is None:
+            return (*own, 0.0, None, None)
+        return (*own, dropout.p, dropout.seed, dropout.place)
 
     @classmethod
     def of_flat(cls, *flat: Any) -> ScoreOptions:
         """The options of which `flat` gives this."""
-        *own, p, seed = flat
-        own.append(Dropout(p, seed) if p else None)
+        *own, p, seed, place = flat
+        own.append(Dropout.at_place(p, seed, place) if p else None)
         options = object.__new__(cls)
         # As `cls(*own)`, which sets each field of what is frozen by a call of its own.
         vars(options).update(zip(_FIELDS, own, strict=True))
@@ -211,9 +214,19 @@ class ScoreOptions:
         }
         dropout = self.dropout
         if dropout is not None:
-            dropout = dropout.part(*sizes[:2], batches, heads)
+            dropout = dropout.from_head(sizes[1], batches.start, heads.start)
         mask = cut(of_pairs(self.mask), batches, heads)
         return replace(self, mask=mask, dropout=dropout, **changed)
+
+    def at(self, part: Part) -> ScoreOptions:
+        """The options where this part of a call stands, if these are where the whole does; their
+        tensors stay."""
+        dropout = self.dropout
+        if dropout is not None:
+            dropout = dropout.from_head(part.whole[1], part.first_batch, part.first_head)
+            dropout = dropout.from_row(part.first_query, part.first_key)
+        shift = self.shift + part.first_query - part.first_key
+        return replace(self, shift=shift, dropout=dropout)
 
     def of_batches(self, some: slice, **others: Any) -> ScoreOptions:
         """The options of some batches or packed sequences, that have no mask and no bias; `others`:
@@ -237,7 +250,7 @@ _TYPES = {
 }  # fmt: skip
 # What `ScoreOptions.flat` gives, as PyTorch's operator schemas write it.
 _FLAT = {one.name: _TYPES[str(one.type)] for one in fields(ScoreOptions) if one.name != "dropout"}
-_FLAT |= {"dropout_p": "float", "dropout_seed": "Tensor?"}
+_FLAT |= {"dropout_p": "float", "dropout_seed": "Tensor?", "dropout_place": "SymInt[]?"}
 SCHEMA = ", ".join(f"{kind} {name}" for name, kind in _FLAT.items())
 NAMES = tuple(_FLAT)
 

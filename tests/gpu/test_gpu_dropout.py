@@ -14,7 +14,7 @@ from backward_checks import judge_gradients, public_gradients
 from gpu_device import DEVICE, length, skip_elsewhere
 
 from bridge.conformance.rounding_model import RoundingModel
-from pyimpl import attention, attention_varlen
+from pyimpl import Part, attention, attention_varlen
 from pyimpl.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
 
@@ -58,6 +58,20 @@ def test_the_kernels_keep_what_the_cpu_keeps(p: float, dtype: torch.dtype) -> No
     key = torch.zeros(2, 3, 200, 64, device=DEVICE, dtype=dtype)
     out = attention(query, key, value, dropout_p=p, dropout_seed=SEED, backend="triton")
     expected = Dropout(p, torch.tensor(SEED)).kept_weights(2, 3, range(300), range(200))
+    assert torch.equal((out != 0).cpu(), expected)
+
+
+@pytest.mark.parametrize("first_key", [0, 1, 2, 3])
+def test_the_kernels_keep_in_a_part_what_the_whole_keeps(first_key: int) -> None:
+    query = torch.zeros(2, 3, 100, 64, device=DEVICE)
+    key = torch.zeros(2, 3, 90, 64, device=DEVICE)
+    value = torch.eye(90, device=DEVICE).expand(2, 3, 90, 90)
+    part = Part((4, 5, 300, 200), 1, 2, 150, first_key)
+    out = attention(
+        query, key, value, dropout_p=0.3, dropout_seed=SEED, part=part, backend="triton"
+    )
+    columns = range(first_key, first_key + 90)
+    expected = dropout().kept_weights(4, 5, range(150, 250), columns)[1:3, 2:5]
     assert torch.equal((out != 0).cpu(), expected)
 
 

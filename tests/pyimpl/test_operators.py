@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from attention_checks import inputs
 from torch import Tensor
 
-from pyimpl import attention, attention_decode, attention_varlen, merge_states
+from pyimpl import Part, attention, attention_decode, attention_varlen, merge_states
 from pyimpl.dropout import Dropout
 from pyimpl.internal.operators import Operator
 from pyimpl.internal.scores import NAMES, ScoreOptions
@@ -33,7 +33,11 @@ ATTENTION: dict[str, dict[str, Any]] = {
     "added": {"attn_mask": BIAS, "alibi_slopes": SLOPES, "sinks": SINKS, "scale": 0.3},
     "bnhd": {"layout": "bnhd"},
     "dropout": {"dropout_p": 0.3, "dropout_seed": 5},
-}
+    "part": {
+        "is_causal": True, "dropout_p": 0.3, "dropout_seed": 5,
+        "part": Part((3, 6, 9, 13), 1, 2, 4, 6),
+    },
+}  # fmt: skip
 
 
 def call(options: dict[str, Any]) -> Callable[..., Any]:
@@ -191,9 +195,11 @@ def test_opcheck_on_permuted_layouts(order: tuple[int, ...], backend: str) -> No
         dense(shape, order) for shape in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
     )
     options = ScoreOptions(0.5, bias=dense((2, 4, 5, 7), order), right=1, shift=2, sinks=SINKS)
-    torch.library.opcheck(
-        torch.ops.pyimpl.attention.default, (query, key, value, backend, *options.flat())
-    )
+    placed = replace(options, dropout=Dropout(0.3, torch.tensor(5), 7, 6, 4, 9))
+    for some in (options, placed):
+        torch.library.opcheck(
+            torch.ops.pyimpl.attention.default, (query, key, value, backend, *some.flat())
+        )
 
 
 def test_a_call_with_gradients_does_not_read_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,9 +244,10 @@ def test_opcheck_of_the_other_operators(backend: str) -> None:
 
 def test_the_schema_is_that_of_the_options() -> None:
     *own, dropout = ScoreOptions.__dataclass_fields__
-    assert (*own, f"{dropout}_p", f"{dropout}_seed") == NAMES
+    assert (*own, f"{dropout}_p", f"{dropout}_seed", f"{dropout}_place") == NAMES
     plain, dropping = ScoreOptions(0.5), ScoreOptions(0.5, dropout=Dropout(0.1, torch.tensor(7)))
-    for options in (plain, dropping):
+    placed = dropping.at(Part((3, 6, 9, 13), 1, 2, 4, 6))
+    for options in (plain, dropping, placed):
         assert len(options.flat()) == len(NAMES)
         assert ScoreOptions.of_flat(*options.flat()) == options
 

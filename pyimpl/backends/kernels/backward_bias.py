@@ -64,7 +64,8 @@ def bias_kernel(
     stride_mb, stride_mh, stride_mm, stride_mn, stride_bb, stride_bh, stride_bm, stride_bn,
     stride_sb, stride_sh, stride_cb, stride_ch, stride_cm, stride_cn,
     group, q_len, kv_len, head_dim, value_dim, own_heads, own_m, own_n, over_batch, over_heads,
-    over_m, over_n, scale, cap, left, right, shift, keep_last, keep_scale,
+    over_m, over_n, scale, cap, left, right, shift, keep_last, keep_scale, drop_head, drop_heads,
+    drop_query, drop_key,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
@@ -86,9 +87,9 @@ def bias_kernel(
             kv_head = kv_head_of(head, group)
             drop = drop_of(
                 seed_ptr, None, batch, own_heads * or_one(over_heads), head, keep_last, keep_scale,
-                shift,
+                shift, drop_head, drop_heads,
             )  # fmt: skip
-            scores = Scores(scale, cap, left, right, drop, None, None)
+            scores = Scores(scale, cap, left, right, drop, drop_query, drop_key)
             slope = slope_of(slopes_ptr, batch, stride_sb, head, stride_sh)
             for m in range(tile_m, tile_m + or_one(over_m)):
                 row_first = tile_row_first(BLOCK_M, m)

@@ -33,7 +33,7 @@ from pyimpl.backends.kernels.parts.bounds import (
     visited_tiles,
     whole_tiles,
 )
-from pyimpl.backends.kernels.parts.dropout import drop_of, kept_pairs
+from pyimpl.backends.kernels.parts.dropout import drop_of, kept_pairs, numbered_from
 from pyimpl.backends.kernels.parts.gradient import (
     Pairs,
     Side,
@@ -176,7 +176,7 @@ def keys_kernel(
     stride_cb, stride_ch, stride_cn, stride_cd, stride_eb, stride_eh, stride_en, stride_ed,
     stride_ub, stride_uh, stride_um, stride_ud,
     num_kv_heads, group, q_len, kv_len, key_tiles, head_dim, value_dim, scale, cap, grad_scale,
-    left, right, shift, keep_last, keep_scale,
+    left, right, shift, keep_last, keep_scale, drop_head, drop_heads, drop_query, drop_key,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
     FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
@@ -234,8 +234,11 @@ def keys_kernel(
         q_head = kv_head * group + member
         drop = drop_of(
             seed_ptr, cu_q_ptr, batch, num_kv_heads * group, q_head, keep_last, keep_scale, shift,
+            drop_head, drop_heads,
         )  # fmt: skip
-        scores = Scores(scale, cap, left, right, drop, q_first, k_first)
+        numbered_q = numbered_from(q_first, drop_query)
+        numbered_k = numbered_from(k_first, drop_key)
+        scores = Scores(scale, cap, left, right, drop, numbered_q, numbered_k)
         slope = slope_of(slopes_ptr, batch, stride_sb, q_head, stride_sh)
         mask = head_of_pairs(mask_ptr, batch, stride_mb, q_head, stride_mh, PAIRS_ALIGNED)
         bias = head_of_pairs(bias_ptr, batch, stride_bb, q_head, stride_bh, PAIRS_ALIGNED)

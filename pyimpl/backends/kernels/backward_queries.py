@@ -31,7 +31,7 @@ from pyimpl.backends.kernels.parts.bounds import (
     visited_tiles,
     whole_tiles,
 )
-from pyimpl.backends.kernels.parts.dropout import drop_of, kept_pairs
+from pyimpl.backends.kernels.parts.dropout import drop_of, kept_pairs, numbered_from
 from pyimpl.backends.kernels.parts.gradient import (
     Pairs,
     Side,
@@ -141,7 +141,7 @@ def queries_kernel(
     stride_sb, stride_sh, stride_xb, stride_yb,
     stride_cb, stride_ch, stride_cm, stride_cd, stride_eb, stride_eh, stride_em,
     num_heads, group, q_len, kv_len, query_tiles, head_dim, value_dim, scale, cap, grad_scale,
-    left, right, shift, keep_last, keep_scale,
+    left, right, shift, keep_last, keep_scale, drop_head, drop_heads, drop_query, drop_key,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
     FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
@@ -206,8 +206,13 @@ def queries_kernel(
 
     grad_q = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     grad_slope = tl.zeros([BLOCK_M], tl.float32)
-    drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
-    scores = Scores(scale, cap, left, right, drop, q_first, k_first)
+    drop = drop_of(
+        seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift, drop_head,
+        drop_heads,
+    )  # fmt: skip
+    numbered_q = numbered_from(q_first, drop_query)
+    numbered_k = numbered_from(k_first, drop_key)
+    scores = Scores(scale, cap, left, right, drop, numbered_q, numbered_k)
     if not WHOLE or left is not None:
         grad_q, grad_slope = _over_key_tiles(
             grad_q, grad_slope, first, whole_first, q, grad_o, lse, delta, queries, inside, slope,

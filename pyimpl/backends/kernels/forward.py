@@ -25,7 +25,7 @@ from pyimpl.backends.kernels.parts.bounds import (
     unmasked_tiles,
     visited_tiles,
 )
-from pyimpl.backends.kernels.parts.dropout import drop_of, dropout_arguments
+from pyimpl.backends.kernels.parts.dropout import drop_of, dropout_arguments, numbered_from
 from pyimpl.backends.kernels.parts.launch import (
     Launch,
     are_aligned,
@@ -109,7 +109,7 @@ def _forward_kernel(
     stride_bb, stride_bh, stride_bm, stride_bn, stride_sb, stride_sh, stride_ih, stride_xb,
     stride_yb, stride_ob, stride_oh, stride_om, stride_od, stride_lb, stride_lh, stride_lm,
     num_heads, group, q_len, kv_len, max_q_len, head_dim, value_dim, scale, cap, left, right, shift,
-    keep_last, keep_scale,
+    keep_last, keep_scale, drop_head, drop_heads, drop_query, drop_key,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_V: tl.constexpr,
     EVEN_D: tl.constexpr, EVEN_V: tl.constexpr, ALIGNED: tl.constexpr, PAIRS_ALIGNED: tl.constexpr,
     FAR: tl.constexpr, BOTTOM_RIGHT: tl.constexpr,
@@ -175,11 +175,16 @@ def _forward_kernel(
         row_first, row_last, shift, left, right, kv_len, BLOCK_N
     )
 
-    drop = drop_of(seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift)
+    drop = drop_of(
+        seed_ptr, cu_q_ptr, batch, num_heads, head, keep_last, keep_scale, shift, drop_head,
+        drop_heads,
+    )  # fmt: skip
+    numbered_q = numbered_from(q_first, drop_query)
+    numbered_k = numbered_from(k_first, drop_key)
     m, l, o = start(sinks, BLOCK_M, BLOCK_V)
     m, l, o = over_tiles(
         m, l, o, first, stop, whole_first, whole_stop, kv_len, rows, keys,
-        Scores(scale, cap, left, right, drop, q_first, k_first), head_dim, value_dim,
+        Scores(scale, cap, left, right, drop, numbered_q, numbered_k), head_dim, value_dim,
         BLOCK_N, BLOCK_D, BLOCK_V, EVEN_D, EVEN_V, ALIGNED, None, FAR,
     )  # fmt: skip
 
@@ -306,7 +311,7 @@ def launch(
             **window_arguments(
                 options, q_len, kv_len, shifts_of(sequences, options.shift, q_len, kv_len)
             ),
-            **dropout_arguments(options.dropout, query.device),
+            **dropout_arguments(options.dropout, num_heads, query.device),
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": block_n,

@@ -79,13 +79,13 @@ CAUSAL: dict[str, Any] = {"is_causal": True}
 DROPPED: dict[str, Any] = {"dropout_p": 0.4, "dropout_seed": 3}
 ROWS = Case((4,), ("rows",), lengths=(8, 8), numbers=CAUSAL)
 HEADS = Case((4,), ("heads",), heads=(4, 4))
+PLACE = "place = Part(whole, *(held.start for held in (batches, own, rows)))"
 FAULTS: dict[str, tuple[tuple[str, str], Case]] = {
     "each process begins at place 0": (
-        ("shift = options.shift + self.rows.start", "shift = options.shift"), ROWS,
+        (PLACE, "place = Part(whole, batches.start, own.start)"), ROWS,
     ),
     "the second process begins at a place of its own": (
-        ("shift = options.shift + self.rows.start",
-         "shift = options.shift + self.rows.start + (self.rows.start == 2)"),
+        (PLACE, "place = Part(whole, batches.start, own.start, rows.start + (rows.start == 2))"),
         ROWS,
     ),
     "heads exchanged": (
@@ -94,10 +94,13 @@ FAULTS: dict[str, tuple[tuple[str, str], Case]] = {
         replace(HEADS, numbers=DROPPED),
     ),
     "dropout of the first heads in all": (
-        (".part(*self.sizes, batches, heads)", ""), replace(HEADS, numbers=DROPPED),
+        (PLACE, "place = Part(whole, batches.start, 0, rows.start)"),
+        replace(HEADS, numbers=DROPPED),
     ),
     "dropout of the first queries in all": (
-        (".from_row(self.rows.start, 0)", ""), replace(ROWS, numbers=DROPPED),
+        ("options.at(self.place)",
+         "options.at(replace(self.place, first_query=0)), shift=options.at(self.place).shift"),
+        replace(ROWS, numbers=DROPPED),
     ),
     "gradients of keys that are not summed": (
         ("Partial() if role is not None and axes[role] is None else placement", "placement"), ROWS,

@@ -85,7 +85,7 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
         2, Case((8, 8), kv_heads=4, function="ulysses_attention"),
     ),
     "dropout of the first heads for all": (
-        ("ring.py", "if dropout is not None and count:", "if False:"),
+        ("ulysses.py", "from_head(count, 0, heads.start)", "from_head(count, 0, 0)"),
         2, Case((8, 8), kv_heads=4, function="ulysses_attention",
                 numbers={"dropout_p": 0.4, "dropout_seed": 3}),
     ),

@@ -206,6 +206,18 @@ def test_keys_that_no_query_sees_may_hold_anything(shards: str, options: dict[st
     check_case(shared_pool(), 3, case)
 
 
+@pytest.mark.parametrize(
+    "case",
+    [Case((9, 9), "zigzag", batch=2, group=2), Case((9, 9), "uneven", batch=2, seed=1),
+     Case((9, 9), "striped", batch=2, kv_heads=4, function="ulysses_attention")],
+    ids=lambda case: f"{case.function} {case.shards}",
+)  # fmt: skip
+def test_dropout_in_the_kernels(case: Case) -> None:
+    """Of heads, queries and keys that begin elsewhere; by heads all queries are one stretch."""
+    numbers = {"dropout_p": 0.4, "dropout_seed": 3, "is_causal": True, "backend": "triton"}
+    check_case(shared_pool(), 2, replace(case, dtype=torch.float32, numbers=numbers))
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_caught(name: str) -> None:
     fault, processes, case = FAULTS[name]
@@ -408,7 +420,7 @@ def test_the_example_of_training_on_four_processes() -> None:
 
 @pytest.mark.thorough
 def test_the_example_ends_where_the_gradients_are_wrong() -> None:
-    right = 'by_name["value"] = part.key_gradient(by_name["value"], value)'
+    right = 'by_name["value"] = share.key_gradient(by_name["value"], value)'
     fault = right, right.replace('(by_name["value"]', '(2 * by_name["value"]')
     assert set(shared_pool().run(4, example, fault)) == {"it asserted something else"}
 
@@ -416,7 +428,8 @@ def test_the_example_ends_where_the_gradients_are_wrong() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("placed", [("batch", "heads"), ("rows", "heads")], ids=str)
 def test_dtensors_compiled(placed: tuple[str, ...]) -> None:
-    case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers={"is_causal": True})
+    numbers = {"is_causal": True} | dtensor_checks.DROPPED
+    case = OfMesh((2, 2), placed, tensors=("slopes", "bias"), numbers=numbers)
     assert shared_pool().run(4, compiled_on_mesh, case) == [True] * 4
 
 

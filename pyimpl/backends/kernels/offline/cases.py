@@ -75,6 +75,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
             for change in _CHANGES
         },
         "dropout": {"dropout": Dropout(0.1, _empty(dtype=torch.int64))},
+        "part": {"dropout": Dropout(0.1, _empty(dtype=torch.int64), 3, 24, 1000, 1001)},
         "packed": {},
         "wide": {},
     }
@@ -249,6 +250,10 @@ forward bf16 64 causal+wide
 keys bf16 64 causal+wide
 queries bf16 64 causal+wide
 bias fp32 64 causal+bias+dropout
+forward bf16 64 causal+part
+keys bf16 64 causal+part
+queries bf16 64 causal+part
+bias fp32 64 causal+bias+part
 """
 
 

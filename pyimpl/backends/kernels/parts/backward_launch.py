@@ -96,7 +96,7 @@ def shared_arguments(given: Given) -> Arguments:
         "grad_scale": float(options.scale),
         **pair_arguments(options, query, kv_len),
         **score_arguments(options),
-        **dropout_arguments(options.dropout, query.device),
+        **dropout_arguments(options.dropout, num_heads, query.device),
     }  # fmt: skip
     if sequences is not None:
         batch = sequences.number

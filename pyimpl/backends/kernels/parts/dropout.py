@@ -31,16 +31,32 @@ class Drop(NamedTuple):
 
 
 @device_function
-def drop_of(seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift):
+def drop_of(
+    seed_ptr, cu_ptr, batch, num_heads, head, last, scale, shift, first_head, all_heads
+):  # fmt: skip
     """The `Drop` of a head of a batch, or, where there is a `cu_ptr`, of a packed sequence; None
-    without a seed."""
+    without a seed. first_head: the number of the first head of the first batch, of batches that
+    have `all_heads` to count; None: of a whole call."""
     drop = None
     if seed_ptr is not None:
+        if all_heads is not None:
+            num_heads = all_heads
         number = head
         if cu_ptr is None:
             number = batch * num_heads + head
+        if first_head is not None:
+            number = first_head + number
         drop = Drop(tl.load(seed_ptr), number, last, scale, shift)
     return drop
+
+
+@device_function
+def numbered_from(first, given):
+    """The number of the first row: that with which a packed sequence begins, None: 0, after
+    `given`, None: 0; None: 0."""
+    if given is not None:
+        first = given if first is None else first + given
+    return first
 
 
 @device_function
@@ -92,19 +108,21 @@ def _four_kept(drop, rows, calls):
     return k0, k1, k2, k3
 
 
-def dropout_arguments(dropout: Dropout | None, device: torch.device) -> Arguments:
-    """The arguments of a kernel for dropout, None without it.
+def dropout_arguments(dropout: Dropout | None, num_heads: int, device: torch.device) -> Arguments:
+    """The arguments of a kernel for dropout, None without it; those for the places of a part are
+    None for a whole call.
 
     Raises:
         ValueError: the seed has the wrong dtype, device or shape.
-        NotImplementedError: heads, queries or keys are numbered otherwise than from 0 on.
+        NotImplementedError: queries or keys have numbers that do not follow one another.
     """
+    places: Arguments = dict.fromkeys(("drop_head", "drop_heads", "drop_query", "drop_key"))
     if dropout is None:
-        return {"seed_ptr": None, "keep_last": None, "keep_scale": None}
-    if not dropout.counts_from_zero:
+        return {"seed_ptr": None, "keep_last": None, "keep_scale": None, **places}
+    if dropout.query_numbers is not None:
         raise NotImplementedError(
-            "dropout in the kernels numbers heads, queries and keys from 0: use the backend "
-            "'tiled' for a part of a sequence or of its heads"
+            "dropout in the kernels numbers queries and keys one after another: use the backend "
+            "'tiled' for others"
         )
     seed: Tensor = dropout.seed
     if seed.dtype != torch.int64 or seed.numel() != 1 or seed.device != device:
@@ -112,10 +130,15 @@ def dropout_arguments(dropout: Dropout | None, device: torch.device) -> Argument
             f"seed must be one torch.int64 on {device}, not {seed.dtype} {list(seed.shape)} on "
             f"{seed.device}"
         )
+    if dropout.place is not None:
+        heads = num_heads if dropout.heads is None else dropout.heads
+        numbers = (dropout.first_head, heads, dropout.first_query, dropout.first_key)
+        places = dict(zip(places, numbers, strict=True))
     # Where no word keeps a weight the factor 0 sees to it.
     last = max(dropout.threshold - 1, 0)
     return {
         "seed_ptr": seed,
         "keep_last": last - 2**32 if last >= 2**31 else last,
         "keep_scale": dropout.scale,
+        **places,
     }

@@ -104,7 +104,7 @@ def tensors_of(options: ScoreOptions) -> Given:
 def numbers_of(options: ScoreOptions) -> tuple[Hashable, ...]:
     """All else that a launch depends on among the options that kernels take."""
     drop = options.dropout
-    dropped = None if drop is None else (drop.p, drop.counts_from_zero)
+    dropped = None if drop is None else (drop.p, *(drop.place or ()))
     return options.scale, options.softcap, options.left, options.right, options.shift, dropped
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -73,7 +74,7 @@ def _kept_kernel(
 @pytest.mark.parametrize("first_key", [None, 0, 1, 2, 3, 1001])
 @pytest.mark.parametrize("p", [2.0**-40, 0.3, 0.9, 1.0 - 2.0**-32])
 def test_a_tile(p: float, first_key: int | None) -> None:
-    one = Dropout(p, torch.tensor(SEED), heads=torch.tensor([[7]]))
+    one = Dropout(p, torch.tensor(SEED), first_head=7)
     found = torch.empty(16, 32, dtype=torch.int8)
     last = one.threshold - 1
     _kept_kernel[(1,)](
@@ -84,20 +85,28 @@ def test_a_tile(p: float, first_key: int | None) -> None:
     assert torch.equal(found.bool(), placed.kept_weights(1, 1, range(16), range(64, 96))[0, 0])
 
 
-def problem() -> tuple[Tensor, Tensor, Tensor, Any]:
+# That of a part, which begins inside of four keys that share a call of the generator.
+PLACED = replace(DROPOUT, first_head=7, heads=9, first_query=21, first_key=6)
+
+
+def problem(dropout: Dropout = DROPOUT) -> tuple[Tensor, Tensor, Tensor, Any]:
     """2 batches, 4 heads that share 2 of keys, several tiles of 16 both ways, some masked."""
     query, key, value, _ = inputs((2, 2, 20, 37, 16, 16), torch.float32, group=2)
-    return query, key, value, score_options(query, right=0, shift=17, dropout=DROPOUT)
+    return query, key, value, score_options(query, right=0, shift=17, dropout=dropout)
 
 
-def check_forward(module: Any, **blocks: int) -> None:
-    query, key, value, options = problem()
+def check_forward(module: Any, dropout: Dropout = DROPOUT, **blocks: int) -> None:
+    query, key, value, options = problem(dropout)
     result = module.forward(query, key, value, options, **blocks)
     judge_options(result, query, key, value, options, kernel_rounding(torch.float32, 16))
 
 
-def check_backward(function: Callable[..., Any], blocks: dict[str, int] | None = None) -> None:
-    query, key, value, options = problem()
+def check_backward(
+    function: Callable[..., Any],
+    blocks: dict[str, int] | None = None,
+    dropout: Dropout = DROPOUT,
+) -> None:
+    query, key, value, options = problem(dropout)
     out, lse = reference.attention(query, key, value, options)
     grad_out = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
     more = {} if blocks is None else {"blocks": blocks}
@@ -123,8 +132,9 @@ def check_packed(module: Any) -> None:
 @pytest.mark.parametrize(("block_m", "block_n"), [(16, 16), (32, 16), (16, 64)])
 def test_tiles_do_not_matter(block_m: int, block_n: int) -> None:
     blocks = {"block_m": block_m, "block_n": block_n}
-    check_forward(forward, **blocks)
-    check_backward(backward.backward, blocks)
+    for dropout in (DROPOUT, PLACED, DROPOUT.from_row(21, 6)):
+        check_forward(forward, dropout, **blocks)
+        check_backward(backward.backward, blocks, dropout)
 
 
 KERNELS = "backends/kernels"
@@ -155,9 +165,17 @@ FORWARD_MUTANTS = [
     ),
     mutant(
         "rows counted from the sequence's first", FORWARD, VARLEN,
-        "Scores(scale, cap, left, right, drop, q_first, k_first)",
+        "Scores(scale, cap, left, right, drop, numbered_q, numbered_k)",
         "Scores(scale, cap, left, right, drop, None, None)",
     ),
+]  # fmt: skip
+PLACED_MUTANTS = [
+    mutant("the first heads", DROP, FORWARD, "number = first_head + number", "number = number"),
+    mutant("batches with the heads of the part", DROP, FORWARD, "num_heads = all_heads",
+           "num_heads = num_heads"),
+    mutant("the first queries", FORWARD, None, "numbered_from(q_first, drop_query)", "q_first"),
+    mutant("the first keys", FORWARD, None, "numbered_from(k_first, drop_key)",
+           "drop_key - drop_key"),
 ]  # fmt: skip
 
 
@@ -169,6 +187,15 @@ def test_a_mutant_of_the_forward_pass_shows(one: Mutant) -> None:
         pytest.raises(AssertionError, match="over the tolerance"),
     ):
         check(module)
+
+
+@pytest.mark.parametrize("one", PLACED_MUTANTS, ids=lambda f: f.name)
+def test_a_part_that_drops_as_if_elsewhere_shows(one: Mutant) -> None:
+    with (
+        planting.mutated_module(one) as module,
+        pytest.raises(AssertionError, match="over the tolerance"),
+    ):
+        check_forward(module, PLACED, block_m=16, block_n=16)
 
 
 def check_tiles(module: Any) -> None:
@@ -197,6 +224,25 @@ BACKWARD_MUTANTS = [
     mutant("the place of the queries for their number", DROP, ENTRY,
           "rows = positions - drop.shift", "rows = positions"),
 ]  # fmt: skip
+
+
+PLACED_BACKWARD_MUTANTS = [
+    mutant("keys by the first queries", KEYS, ENTRY, "numbered_from(q_first, drop_query)",
+           "drop_query - drop_query"),
+    mutant("keys of the first heads", KEYS, ENTRY, "drop_head, drop_heads,\n        )  # fmt: skip",
+           "None, None,\n        )  # fmt: skip"),
+    mutant("queries by the first keys", QUERIES, ENTRY, "numbered_from(k_first, drop_key)",
+           "drop_key - drop_key"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", PLACED_BACKWARD_MUTANTS, ids=lambda f: f.name)
+def test_a_gradient_of_a_part_elsewhere_shows(one: Mutant) -> None:
+    with (
+        copy_package(one.file, one.apply, ENTRY) as module,
+        pytest.raises(AssertionError, match="times the tolerance"),
+    ):
+        check_backward(partial(module.backward, blocks=BLOCKS), dropout=PLACED)
 
 
 @pytest.mark.parametrize("one", BACKWARD_MUTANTS, ids=lambda f: f.name)

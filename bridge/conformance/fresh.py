@@ -7,7 +7,7 @@ for a seed whatever their count is. What they cover is in `docs/conform.md`.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from bridge.conformance.decoding import draw as decoding
 from bridge.conformance.flashinfer import draw as definitions
 from bridge.conformance.operation import Operation
 from bridge.vectors.by_intervals import enclosed_gradients, enclosed_rows
-from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows
+from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows, integer_gradients
 from bridge.vectors.model.attention import (
     Alibi,
     AttentionVector,
@@ -30,9 +30,9 @@ from bridge.vectors.model.attention import (
     Matrix,
     Vector,
 )
-from bridge.vectors.model.gradients import Gradients, GradientVector, middle_of
+from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes, middle_of
 from bridge.vectors.model.operations import GroupedQueryVector
-from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix, seen_by
 
 if TYPE_CHECKING:
     from bridge.conformance.flashinfer.bench import Bench
@@ -48,7 +48,11 @@ _ABOUT = {
     "fresh-precise": "Numbers of 24 bits, drawn for this run: rounding an input to 16 bits shows.",
     "fresh-gradient": "Gradients, of a batch, with masks, a softcap or a bias, drawn for this run.",
     "fresh-batch": "Several heads of a batch in one call, drawn for this run.",
+    "fresh-tiles": "Masks, grouped heads or options past several tiles, drawn for this run.",
+    "fresh-tiles-gradient": "Gradients past several tiles, drawn for this run.",
     "fresh-large": "Real sizes, drawn for this run, of which sampled rows are judged.",
+    "fresh-large-tiles": "Masks, grouped heads or options at real sizes, drawn for this run.",
+    "fresh-large-gradient": "Gradients at real sizes, drawn for this run.",
     "fresh-problem": "The sizes of the problem, drawn for this run; sampled rows are judged.",
     "fresh-operation": "The problem's operation at other sizes, drawn for this run.",
     definitions.FAMILY: "Sequences with the heads and columns of a definition, drawn for this run.",
@@ -58,7 +62,12 @@ FAMILIES = tuple(_ABOUT)
 # The families of the vectors in turn, by their numbers.
 _TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
          "fresh-precise", "fresh-natural", "fresh-batch", "fresh-gradient",
-         "fresh-gradient")  # fmt: skip
+         "fresh-gradient", "fresh-tiles", "fresh-tiles-gradient")  # fmt: skip
+# What takes the place of a family where real sizes are asked for.
+_AT_REAL_SIZES = {
+    "fresh-batch": "fresh-large", "fresh-tiles": "fresh-large-tiles",
+    "fresh-tiles-gradient": "fresh-large-gradient",
+}  # fmt: skip
 # The same with a problem; each input of the first kind has so many numbers at most, in a smaller
 # batch with fewer heads where that is needed.
 _TURN_OF_PROBLEM = ("fresh-problem", *("fresh-operation",) * 5)
@@ -69,6 +78,13 @@ _LARGE = (
     (1, 1, 256, 16384, 256), (2, 4, 512, 2048, 128), (1, 2, 1, 16384, 128), (1, 1, 4096, 4096, 64),
     (2, 2, 128, 4096, 256), (2, 8, 1024, 1024, 64), (1, 4, 16, 8192, 96),
 )  # fmt: skip
+# Likewise with options: batch, heads of keys, queries and keys at most, head_dim. A bias and a mask
+# are of all pairs, of which there are 2^19 at most.
+_LARGE_TILES = (
+    (1, 1, 128, 4096, 128), (1, 2, 256, 1024, 64), (2, 1, 512, 512, 64), (1, 1, 16, 8192, 64),
+)  # fmt: skip
+# And of gradients, for which all pairs count: 2^18 at most.
+_LARGE_GRADIENTS = ((1, 1, 512, 512, 64), (1, 2, 64, 1024, 64), (2, 1, 256, 256, 128))
 # By the options of a vector, the theorem that it rests on; of several: `enclosure-sound`.
 _ENCLOSED = {
     "softcap": "softcap-enclosed", "alibi": "alibi-enclosed", "bias": "bias-enclosed",
@@ -137,7 +153,7 @@ class Fresh:
         elif self.definition or self.bench is not None:
             turn = (definitions.FAMILY,)
         names = (turn[n % len(turn)] for n in range(self.count))
-        large = ("fresh-large" if self.large and x == "fresh-batch" else x for x in names)
+        large = (_AT_REAL_SIZES.get(x, x) if self.large else x for x in names)
         return [(name, f"{name}-{n:03d}") for n, name in enumerate(large)]
 
     def options(self) -> list[str]:
@@ -213,11 +229,19 @@ class _Draw:
                     batch, heads, q_len, kv_len, self.upto(64), self.upto(64)
                 )
             case "fresh-large":
-                batch, heads, q_len, kv_len, head_dim = self.random.choice(_LARGE)
-                q_len, kv_len = (
-                    self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
-                )
-                return self.sampled_attention(batch, heads, q_len, kv_len, head_dim, head_dim)
+                sizes = self.real_sizes(_LARGE)
+                return self.sampled_attention(*sizes, sizes[-1])
+            case "fresh-tiles":
+                return self.past_tiles(
+                    self.upto(2), self.upto(2), self.length(48), 128 + self.length(256),
+                    self.upto(32),
+                )  # fmt: skip
+            case "fresh-large-tiles":
+                return self.past_tiles(*self.real_sizes(_LARGE_TILES))
+            case "fresh-tiles-gradient":
+                return self.gradient_past_tiles(1, 1, self.length(48), 128 + self.length(128), 8)
+            case "fresh-large-gradient":
+                return self.gradient_past_tiles(*self.real_sizes(_LARGE_GRADIENTS))
             case "fresh-precise":
                 return self.natural((), precise=True)
         return self.attention()
@@ -341,6 +365,93 @@ class _Draw:
             rows=rows,
         )
 
+    def past_tiles(
+        self, batch: int, kv_heads: int, q_len: int, kv_len: int, head_dim: int
+    ) -> SampledVector:
+        """In turns any mask and grouped heads, exactly; and an option or two, by bounds."""
+        kv_len = self.rounded_up(kv_len)
+        group, value_dim = self.upto(3), min(head_dim, 64)
+        numbers: dict[str, Any] = {}
+        optional = self.number // len(_TURN) % 2 == 1
+        mask = self.mask(q_len, kv_len, _POSITIONAL if optional else len(_KINDS))
+        heads = kv_heads * (1 if optional else group)
+        lean, theorem, scale = "Attention.Spec.attention", "flash-eq-attention", self.scale()
+        if optional:
+            names = self.random.sample([*_ENCLOSED], self.random.choice((1, 1, 2)))
+            theorem = _ENCLOSED[names[0]] if len(names) == 1 else "enclosure-sound"
+            if "sink" in names:
+                lean = "Attention.Spec.attentionSink"
+            for name in sorted(names):
+                match name:
+                    case "softcap":
+                        numbers[name] = self.random.choice((1, 2, Fraction(1, 2), 20))
+                    case "alibi":
+                        each = tuple(Fraction(1, 1 << self.upto(8)) for _ in range(heads))
+                        numbers[name] = Slopes(each, self.random.choice((0, kv_len - q_len)))
+                    case "bias":
+                        numbers[name] = self.integers(32, heads, q_len, kv_len) / 8
+                    case "sink":
+                        drawn = (_exact(self.random.randint(-64, 64), 8) for _ in range(heads))
+                        numbers["sinks"] = tuple(drawn)
+        elif heads > kv_heads:
+            lean, theorem = "Attention.Spec.groupedQuery", "gqa-repeat"
+        rows = self.rows(q_len, 3)
+        more = "".join(f", {name}" for name in numbers)
+        judged = (
+            f", {heads} heads, batch {batch}{more}; of each head rows {', '.join(map(str, rows))}"
+        )
+        head = self.head(lean, theorem, mask, q_len, kv_len, judged)
+        return SampledVector(
+            **{**head, "model": "natural" if optional else "exact"},
+            scale=None if optional else scale,
+            q=self.integers(1, batch, heads, q_len, head_dim),
+            k=self.integers(1, batch, kv_heads, kv_len, head_dim),
+            v=self.integers(64, batch, kv_heads, kv_len, value_dim),
+            masks=(mask,), rows=rows, **numbers,
+        )  # fmt: skip
+
+    def gradient_past_tiles(
+        self, batch: int, kv_heads: int, q_len: int, kv_len: int, head_dim: int
+    ) -> SampledGradientVector:
+        """In turns with neither a mask nor shared heads, and with any; exact, at some queries and
+        keys."""
+        kv_len = self.rounded_up(kv_len)
+        plain = self.number // len(_TURN) % 2 == 0
+        group = 1 if plain else self.upto(2)
+        mask = self.mask(q_len, kv_len, 1 if plain else len(_KINDS))
+        of_keys, heads = batch * kv_heads, batch * kv_heads * group
+        rows, keys = self.rows(q_len, 3), self.rows(kv_len, 4)
+        more = f", {kv_heads * group} heads, batch {batch}; rows {rows}, keys {keys}"
+
+        def matrices(bound: int, *shape: int) -> tuple[Matrix, ...]:
+            return tuple(map(matrix, self.integers(bound, *shape)))
+
+        q = self.integers(1, heads, q_len, head_dim)
+        # As few terms of a score as leave several keys a share.
+        q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
+        vector = SampledGradientVector(
+            **self.head(
+                "Attention.Spec.groupedQueryVjp", "vjp-adjoint-lse", mask, q_len, kv_len, more
+            ),
+            batch=batch, num_heads=heads, num_kv_heads=of_keys, q_len=q_len, kv_len=kv_len,
+            head_dim=head_dim, value_dim=head_dim, masks=(mask,),
+            scale=1 if plain else self.random.choice((1, -1)), q=tuple(map(matrix, q)),
+            k=matrices(1, of_keys, kv_len, head_dim), v=matrices(8, of_keys, kv_len, head_dim),
+            grad_output=matrices(8, heads, q_len, head_dim),
+            grad_log_sum_exp=matrix(self.integers(0 if plain else 4, heads, q_len)),
+            expected=Gradients(*[()] * 4), rows=rows, keys=keys,
+        )  # fmt: skip
+        seen = [seen_by(mask, tuple(range(q_len)), kv_len)]
+        return replace(vector, expected=integer_gradients(vector, rows, keys, seen))
+
+    def real_sizes(self, of: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int, int]:
+        """Some of these, with up to a quarter fewer queries and keys."""
+        batch, heads, q_len, kv_len, head_dim = self.random.choice(of)
+        q_len, kv_len = (
+            self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
+        )
+        return batch, heads, q_len, kv_len, head_dim
+
     def head(
         self, lean: str, theorem: str, mask: Mask, q_len: int, kv_len: int, more: str = ""
     ) -> dict[str, Any]:
@@ -350,9 +461,9 @@ class _Draw:
             "reason": reason, "model": "exact",
         }  # fmt: skip
 
-    def rows(self, q_len: int) -> tuple[int, ...]:
+    def rows(self, q_len: int, most: int = _ROWS) -> tuple[int, ...]:
         """Queries that are judged, the first and the last among them."""
-        between = self.random.sample(range(q_len), min(q_len, _ROWS))
+        between = self.random.sample(range(q_len), min(q_len, most))
         return tuple(sorted({0, q_len - 1, *between[:-2]}))
 
     def upto(self, most: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,66 +179,142 @@ def _modify(vector: AttentionVector) -> ScoreMod:
 
 
 def integer_enclosed_rows(
-    q: Integers, k: Integers, v: Integers, seen: NDArray[np.bool_]
+    q: Integers,
+    k: Integers,
+    v: Integers,
+    seen: NDArray[np.bool_],
+    *,
+    softcap: Exact | None = None,
+    added: Sequence[Sequence[Exact | None]] | None = None,
+    sink: Exact | None = None,
 ) -> tuple[EnclosedRow, ...]:
     """Bounds of the rows for the default scale 1/√head_dim, from integers, for real sizes. q:
     [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len, value_dim]; seen: [rows, kv_len], which
-    keys each query may attend to.
+    keys each query may attend to; softcap, then added: [rows, kv_len], what becomes of a score;
+    sink: one more score of each row. What is added is dyadic.
 
     The values of keys with one score are added up before they are weighted, each weight is the
-    exponential of the score less the row's largest one, and all sums are of integers, by those
+    exponential of the score less one near the row's largest, and all sums are of integers, by those
     bounds of each weight that the intervals of `enclosed_rows` give. Raises ValueError for numbers
     that int64 might not hold, and NoBoundsError.
     """
     reach = largest_of(q) * largest_of(k) * q.shape[1]
     if reach >= _MOST or largest_of(v) * len(v) >= _MOST:
         raise ValueError("these numbers are too large for sums of 64 bits")
-    scale = Number(intervals.interval_inv_sqrt(q.shape[1], p=_PRECISION))
-    weights: dict[int, tuple[int, int]] = {}
-    return tuple(
-        _integer_row(line[visible], v[visible], scale, weights)
-        for line, visible in zip(q @ k.T, seen, strict=True)
-    )
+    scores = _Scores(Number(intervals.interval_inv_sqrt(q.shape[1], p=_PRECISION)), softcap)
+    found = []
+    for i, (line, visible) in enumerate(zip(q @ k.T, seen, strict=True)):
+        places = np.flatnonzero(visible)
+        more = [Fraction(0)] * len(places) if added is None else [
+            Fraction(added[i][j] or 0) for j in places.tolist()
+        ]  # fmt: skip
+        found.append(_integer_row(line[places], more, v[places], scores, sink))
+    return tuple(found)
+
+
+class _Scores:
+    """Scores of integers, and exponentials, each computed once. Those that are added have
+    exponentials of their own, by which a weight is multiplied."""
+
+    def __init__(self, scale: Number, softcap: Exact | None) -> None:
+        self.scale = scale
+        self.cap = None if softcap is None else _number(softcap)
+        self._changed: dict[int, Number] = {}
+        self._exponentials: dict[tuple[int, int], Number] = {}
+        self._of_added: dict[Fraction, Number] = {}
+
+    def changed(self, product: int) -> Number:
+        """scale·product, capped."""
+        if product not in self._changed:
+            score: Any = self.scale * _number(product)
+            if self.cap is not None:
+                cap = score_mods.score_mod_softcap(self.cap, num=_INTERVALS)
+                score = cap(0, 0, score)
+            self._changed[product] = score
+        return self._changed[product]
+
+    def weight(self, product: int, above: int, added: Fraction) -> tuple[int, int]:
+        """Bounds of exp (changed product − changed above + added), integers over 2^144."""
+        key = (product, above)
+        if key not in self._exponentials:
+            # Without a cap one product of the difference is nearer than one of each.
+            difference = (
+                self.scale * _number(product - above)
+                if self.cap is None
+                else self.changed(product) - self.changed(above)
+            )
+            self._exponentials[key] = _exp(difference)
+        return _bounds_of_weight(self._exponentials[key], self._of(added))
+
+    def weight_alone(self, score: Exact, above: int, added: Fraction) -> tuple[int, int]:
+        """The same of exp (score − changed above + added)."""
+        return _bounds_of_weight(_exp(_number(score) - self.changed(above)), self._of(added))
+
+    def _of(self, added: Fraction) -> Number | None:
+        if not added:
+            return None
+        if added not in self._of_added:
+            self._of_added[added] = _exp(_number(added))
+        return self._of_added[added]
+
+
+def _bounds_of_weight(weight: Number, factor: Number | None) -> tuple[int, int]:
+    found = (weight if factor is None else weight * factor).interval
+    if not isinstance(found, IntervalBetween):
+        raise NoBoundsError("the precision does not suffice for a bound")
+    unit = 1 << (_PRECISION - _WEIGHT)
+    return max(found.lo, 0) // unit, intervals.interval_ceil_div(found.hi, unit)
 
 
 def _integer_row(
-    scores: Integers, values: Integers, scale: Number, weights: dict[int, tuple[int, int]]
+    products: Integers,
+    added: Sequence[Fraction],
+    values: Integers,
+    scores: _Scores,
+    sink: Exact | None,
 ) -> EnclosedRow:
-    """scores: [n]; values: [n, value_dim], of the keys that are seen; weights: those known."""
-    if not len(scores):
+    """products, added: [n]; values: [n, value_dim], of the keys that are seen."""
+    if not len(products):
         zeros = (0,) * values.shape[1]
-        return EnclosedRow(zeros, zeros, None)
-    order = np.argsort(scores, kind="stable")
-    each, first, counts = np.unique(scores[order], return_index=True, return_counts=True)
+        return EnclosedRow(zeros, zeros, None if sink is None else _number(sink).bounds)
+    # A number for each different score, in any order.
+    numbers: dict[tuple[int, Fraction], int] = {}
+    classes = np.array([
+        numbers.setdefault(pair, len(numbers))
+        for pair in zip(products.tolist(), added, strict=True)
+    ])  # fmt: skip
+    order = np.argsort(classes, kind="stable")
+    _, first, counts = np.unique(classes[order], return_index=True, return_counts=True)
     sums = np.add.reduceat(values[order], first, axis=0)
-    largest = int(each[-1])
-    pairs = [_weight(int(score) - largest, scale, weights) for score in each]
+    # Any of the scores will do, as long as no weight is far above 1.
+    above, most = max(numbers, key=lambda pair: _about(scores.changed(pair[0])) + float(pair[1]))
+    pairs = [scores.weight(product, above, more - most) for product, more in numbers]
+    if sink is not None:
+        pairs.append(scores.weight_alone(sink, above, -most))
+        sums = np.vstack((sums, np.zeros_like(sums[:1])))
+        counts = np.append(counts, 1)
     lower, upper = (_limbs(bounds) for bounds in zip(*pairs, strict=True))
-    above, below = np.maximum(sums, 0), np.maximum(-sums, 0)
+    positive, negative = np.maximum(sums, 0), np.maximum(-sums, 0)
     totals = [_weighted_sums(bounds, counts[:, None])[0] for bounds in (lower, upper)]
     total = Number(IntervalBetween(*(x << (_PRECISION - _WEIGHT) for x in totals)))
     rows = (
         [
             a - b
-            for a, b in zip(_weighted_sums(one, above), _weighted_sums(other, below), strict=True)
+            for a, b in zip(
+                _weighted_sums(one, positive), _weighted_sums(other, negative), strict=True
+            )
         ]
         for one, other in ((lower, upper), (upper, lower))
     )
     found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
     log = Number(intervals.interval_log(total.interval, p=_PRECISION))
-    lse = (log + _number(largest) * scale).bounds
+    lse = (log + scores.changed(above) + _number(most)).bounds
     return EnclosedRow(tuple(lo for lo, _ in found), tuple(hi for _, hi in found), lse)
 
 
-def _weight(difference: int, scale: Number, weights: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Bounds of exp (scale·difference), integers over 2^144."""
-    if difference not in weights:
-        found = _exp(scale * _number(difference)).interval
-        if not isinstance(found, IntervalBetween):
-            raise NoBoundsError("the precision does not suffice for a bound")
-        unit = 1 << (_PRECISION - _WEIGHT)
-        weights[difference] = found.lo // unit, intervals.interval_ceil_div(found.hi, unit)
-    return weights[difference]
+def _about(x: Number) -> float:
+    """A number near this."""
+    return x.bounds[0] / BOUNDS_UNIT
 
 
 def _limbs(numbers: Sequence[int]) -> Integers:

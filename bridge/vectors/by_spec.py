@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from bridge.spec.core import EXACT
 from bridge.spec.heads import grouped_query, kv_head
 from bridge.spec.masks import Alignment
 from bridge.spec.online import of_block
-from bridge.vectors.model.attention import AttentionVector, Exact, Mask, Row
+from bridge.vectors.model.attention import AttentionVector, Exact, Mask, Matrix, Row
+from bridge.vectors.model.gradients import Gradients, GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 
 Integers = NDArray[np.int64]
@@ -120,7 +122,7 @@ def integer_rows(
     )
 
 
-def largest_of(numbers: Integers) -> int:
+def largest_of(numbers: NDArray[Any]) -> int:
     """The largest absolute value; 0 of none."""
     return int(np.abs(numbers).max(initial=0))
 
@@ -141,3 +143,76 @@ def _integer_row(scores: Integers, values: Integers) -> Row:
     )
     output = (Fraction(x, total) for x in weighted)
     return _result(largest, Fraction(total, 1 << (largest - lowest)), output)
+
+
+def integer_gradients(
+    vector: GradientVector,
+    rows: Sequence[int],
+    keys: Sequence[int],
+    seen: Sequence[NDArray[np.bool_]],
+) -> Gradients:
+    """The gradients of a vector of the exact model: by the queries at `rows`, by the keys and
+    values at `keys`, and by the scores of both, from integers, for real sizes; those by queries and
+    keys divided by ln 2. seen: of each mask, [q_len, kv_len], which keys each query may attend to.
+
+    Each query has weights 2^score, whole, over their sum Z, and so terms over Z². Terms of a key
+    are added up over the product of all Z², and each sum is made a fraction once. Raises ValueError
+    for one with options or another model, and for numbers that are not whole or that int64 might
+    not hold.
+    """
+    if vector.model != "exact" or vector.options or vector.scale is None:
+        raise ValueError(f"{vector.id}: the exact model has a scale and masks alone")
+    q, k, v, by_output = (
+        np.array(part, dtype=object) for part in (vector.q, vector.k, vector.v, vector.grad_output)
+    )
+    by_lse = np.array(vector.grad_log_sum_exp, dtype=object)
+    if any(x.denominator != 1 for part in (q, k, v, by_output, by_lse) for x in part.flat):
+        raise ValueError(f"{vector.id}: whole numbers are accepted")
+    scale, size = int(vector.scale), max(vector.head_dim, vector.value_dim)
+    reach = max(abs(scale) * largest_of(q) * largest_of(k), largest_of(by_output) * largest_of(v))
+    if reach * size >= _LARGEST:
+        raise ValueError("these numbers are too large for sums of 64 bits")
+    group, rows, keys = vector.num_heads // vector.num_kv_heads, list(rows), list(keys)
+    found: dict[str, list[Any]] = {"q": [], "k": [], "v": [], "bias": []}
+    for c in range(vector.num_kv_heads):
+        # Of all queries of all heads that share the keys: sum, terms by scores and by weights.
+        totals: list[int] = []
+        of_keys: list[tuple[Any, Any, Any, Any]] = []
+        for h in range(c * group, (c + 1) * group):
+            visible = seen[0 if len(seen) == 1 else h]
+            scores = scale * (q[h].astype(np.int64) @ k[c].astype(np.int64).T)
+            lowest = np.where(visible, scores, _LARGEST).min(1, initial=_LARGEST)
+            shifts = np.where(visible, scores - lowest[:, None], 0)
+            weights = np.where(visible, np.left_shift(1, shifts.astype(object)), 0)
+            total = weights.sum(1)
+            total[~visible.any(1)] = 1
+            products = by_output[h].astype(np.int64) @ v[c].astype(np.int64).T
+            sums = (weights * products).sum(1)
+            # w·(g·v·Z − Σ w·g·v + dL·Z), over Z².
+            terms = weights * (
+                (products + by_lse[h][:, None]) * total[:, None] - sums[:, None]
+            )  # fmt: skip
+            by_queries = scale * (terms[rows] @ k[c])
+            below = [int(z) ** 2 for z in total]
+            found["q"].append(_divided(by_queries, [below[i] for i in rows]))
+            found["bias"].append(_divided(terms[rows][:, keys], [below[i] for i in rows]))
+            totals += map(int, total)
+            weighed = weights[:, keys] * total[:, None]
+            of_keys.append((terms[:, keys], q[h], weighed, by_output[h]))
+        below = [z * z for z in totals]
+        product = math.prod(below)
+        factors = np.array([product // z for z in below], dtype=object)[:, None]
+        terms, queries, weighed, wanted = (
+            np.concatenate(part) for part in zip(*of_keys, strict=True)
+        )
+        whole = [product] * len(keys)
+        found["k"].append(_divided(scale * ((terms * factors).T @ queries), whole))
+        found["v"].append(_divided((weighed * factors).T @ wanted, whole))
+    return Gradients(**{name: tuple(heads) for name, heads in found.items()})
+
+
+def _divided(numbers: NDArray[Any], below: Sequence[int]) -> Matrix:
+    """The rows of a matrix of integers, each over a number of its own."""
+    return tuple(
+        tuple(Fraction(int(x), z) for x in row) for row, z in zip(numbers, below, strict=True)
+    )

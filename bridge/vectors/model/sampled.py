@@ -136,7 +136,7 @@ class SampledVector(ComesToAttention):
     [num_heads], by which they are multiplied. dropout_p: the probability to drop a weight, drawn
     from the seed; None: there is none. packed: of sequences that lie in each head, in a batch of
     one; masks is then theirs together. given: for each head, by its number, the results of the
-    rows; None: without options they are computed, from integers.
+    rows; None: they are computed, from integers, without temperature and dropout.
     """
 
     operation: ClassVar[str] = "sampled"
@@ -193,10 +193,18 @@ class SampledVector(ComesToAttention):
         return seen_by(self.mask_of(number), self.rows, self.k.shape[2])
 
     def _results(
-        self, q: Numbers, k: Numbers, v: Numbers, seen: NDArray[np.bool_]
+        self, h: int, q: Numbers, k: Numbers, v: Numbers, seen: NDArray[np.bool_]
     ) -> tuple[Row | EnclosedRow, ...]:
         if self.scale is None:
-            return integer_enclosed_rows(q, k, v, seen)
+            return integer_enclosed_rows(
+                q,
+                k,
+                v,
+                seen,
+                softcap=self.softcap,
+                added=self._additions(h),
+                sink=None if self.sinks is None else self.sinks[h],
+            )
         return integer_rows(q, k, v, int(self.scale), seen)
 
     def _additions(self, h: int) -> tuple[tuple[Exact | None, ...], ...] | None:
@@ -242,7 +250,9 @@ class SampledVector(ComesToAttention):
                     k=keys[b, h // group][0],
                     v=keys[b, h // group][1],
                     mask=Mask("boolean", tuple(map(tuple, seen.tolist()))),
-                    expected=self._results(q, k, v, seen) if self.given is None else self.given[n],
+                    expected=self._results(h, q, k, v, seen)
+                    if self.given is None
+                    else self.given[n],
                     softcap=self.softcap,
                     bias=self._additions(h),
                     sink=None if self.sinks is None else self.sinks[h],

@@ -21,6 +21,8 @@ from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.gradient_inputs import inputs_of
+from bridge.conformance.adapters.own import PyimplReference
+from bridge.conformance.adapters.whole_batches import whole_batch
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.conformance.features import Features, presume, probe
 from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
@@ -34,7 +36,7 @@ from bridge.report.page import page
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
 
 # Of this seed the first vector at a real size has 3,440 queries, no mask and head_dim 64.
 LARGE = Fresh(19, 2, large=True, names=("fresh-large",))
@@ -292,6 +294,87 @@ def test_gradients_by_heart_pass_but_for_fresh_vectors(families: list[Family]) -
     for seed in range(4):
         result = run(adapter, Fresh(seed, names=("fresh-gradient",)).families, "float32")
         assert {v.family for v in result.failures} == {"fresh-gradient"}
+
+
+class KnowsTheFiles(PyimplReference):
+    """Right up to 150 keys, and beyond for the inputs of the files alone, whose answers it has."""
+
+    def __init__(self, families: list[Family]) -> None:
+        super().__init__()
+        self.known = set()
+        for family in families:
+            for vector in family.vectors:
+                if isinstance(vector, SampledVector):
+                    self.known.add(content(whole_batch(vector, "float32", "cpu").query))
+                elif isinstance(vector, GradientVector):
+                    self.known.add(content(inputs_of(vector, torch.float32).query))
+
+    def run(self, batch: Batch) -> Outputs:
+        found = super().run(batch)
+        if batch.key.shape[-2] <= 150 or content(batch.query) in self.known:
+            return found
+        return Outputs(found.out * 0, found.lse)
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[dict[str, Tensor]]:
+        found = super().gradients(vector, dtype, device)
+        query = inputs_of(vector, torch.float32).query
+        if vector.kv_len <= 150 or content(query) in self.known:
+            return found
+        return [{name: x * 0 for name, x in call.items()} for call in found]
+
+
+def test_a_table_of_answers_past_tiles_is_seen(families: list[Family]) -> None:
+    """Options and gradients are drawn at a few hundred keys too."""
+    names = ("past-tiles-options", "gradient-past-tiles-masks")
+    chosen = [f for f in families if f.name in names]
+    assert len(chosen) == len(names)
+    cheat = KnowsTheFiles(chosen)
+    assert run(cheat, chosen, "float32").failures == ()
+    drawn = Fresh(2).families
+    failed = {v.family for v in run(cheat, drawn, "float32").failures}
+    assert failed == {"fresh-tiles", "fresh-tiles-gradient"}
+    failed = {v.id for v in run(cheat, drawn, "float32").failures}
+    assert {"fresh-tiles-010", "fresh-tiles-022"} <= failed
+
+
+def past_tiles(seeds: range) -> list[Any]:
+    names = ("fresh-tiles", "fresh-tiles-gradient")
+    return [v for n in seeds for f in Fresh(n, names=names).families for v in f.vectors]
+
+
+def test_options_and_gradients_past_tiles_are_drawn() -> None:
+    drawn = past_tiles(range(40))
+    forward = [v for v in drawn if isinstance(v, SampledVector)]
+    assert all(v.k.shape[2] > 128 for v in forward)
+    assert {v.masks[0].kind for v in forward if v.model == "exact"} == set(fresh._KINDS)
+    assert any(v.grouped for v in forward)
+    options = ("softcap", "alibi", "bias", "sinks")
+    for option in options:
+        assert any(getattr(v, option) is not None for v in forward)
+    backward = [v for v in drawn if isinstance(v, SampledGradientVector)]
+    assert all(v.kv_len > 128 for v in backward)
+    assert any(v.by_log_sum_exp for v in backward)
+    assert any(v.num_heads > v.num_kv_heads for v in backward)
+    # In each run plain ones first, for functions that take nothing else.
+    assert {(v.mask.kind, v.num_heads == v.num_kv_heads) for v in backward[::2]} == {("none", True)}
+
+
+def test_results_past_tiles_are_those_of_the_definition() -> None:
+    """By the second derivation, which knows nothing of the translation and of sums of integers."""
+    for vector in past_tiles(range(2)):
+        assert exact.disagreements(vector) == []
+
+
+def test_real_sizes_with_options_and_gradients() -> None:
+    names = ("fresh-large-tiles", "fresh-large-gradient")
+    drawn = [v for f in Fresh(1, 24, True, names).families for v in f.vectors]
+    assert {v.family for v in drawn} == set(names)
+    for batch, heads, q_len, kv_len, head_dim in fresh._LARGE_TILES:
+        assert batch * heads * max(q_len, head_dim) * kv_len <= 1 << 19
+    for batch, heads, q_len, kv_len, _ in fresh._LARGE_GRADIENTS:
+        assert batch * heads * q_len * kv_len <= 1 << 18
+    result = run(builtin("pyimpl-reference"), Fresh(1, 24, True, names).families, "float32")
+    assert result.failures == ()
 
 
 def test_gradients_of_every_kind_are_drawn() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +218,26 @@ def test_bounds_of_sums_of_integers_hold_those_of_the_translation(seed: int) -> 
     def matrix(numbers: Any) -> Matrix:
         return tuple(map(tuple, numbers.tolist()))
 
+    options: dict[str, Any] = {}
+    added = None
+    if drawn.random() < 0.5:
+        options["softcap"] = drawn.choice([1, 2, 20]).item()
+    if drawn.random() < 0.5:
+        added = options["bias"] = tuple(
+            tuple(Fraction(x, 8) for x in row)
+            for row in drawn.integers(-64, 65, (rows, keys)).tolist()
+        )
+    if drawn.random() < 0.5:
+        options["sink"] = Fraction(int(drawn.integers(-64, 65)), 8)
     vector = AttentionVector(
         "x", "x", "", "", "", "natural", q_len=rows, kv_len=keys, head_dim=size, value_dim=columns,
         scale=None, q=matrix(q), k=matrix(k), v=matrix(v),
-        mask=Mask("boolean", rows=matrix(seen)), expected=(),
+        mask=Mask("boolean", rows=matrix(seen)), expected=(), **options,
     )  # fmt: skip
-    for one, other in zip(enclosed_rows(vector), integer_enclosed_rows(q, k, v, seen), strict=True):
+    found = integer_enclosed_rows(
+        q, k, v, seen, softcap=vector.softcap, added=added, sink=vector.sink
+    )
+    for one, other in zip(enclosed_rows(vector), found, strict=True):
         pairs = [*zip(one.lower, one.upper, strict=True), one.lse_bounds]
         others = [*zip(other.lower, other.upper, strict=True), other.lse_bounds]
         for a, b in zip(pairs, others, strict=True):

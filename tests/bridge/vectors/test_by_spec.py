@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.conformance.batch import exactly
-from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows, integer_rows
+from bridge.spec import backward_heads
+from bridge.spec.attention import mask_to_score_mod
+from bridge.spec.core import EXACT
+from bridge.vectors.by_spec import (
+    Integers,
+    attention_rows,
+    grouped_rows,
+    integer_gradients,
+    integer_rows,
+    spec_mask,
+)
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.load import default_directory, load
-from bridge.vectors.model.attention import AttentionVector, Matrix, Row
+from bridge.vectors.model.attention import AttentionVector, Mask, Matrix, Row
+from bridge.vectors.model.gradients import Gradients, GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import seen_by
 
@@ -179,3 +191,90 @@ def test_the_translation_refuses_what_the_exact_model_lacks() -> None:
     vector = replace(shared_vectors()[0], sink=1)
     with pytest.raises(ValueError, match="a scale and a mask alone"):
         attention_rows(vector)
+
+
+def gradients_by_integers(vector: GradientVector) -> Gradients:
+    rows, keys = range(vector.q_len), range(vector.kv_len)
+    seen = [seen_by(mask, tuple(rows), vector.kv_len) for mask in vector.masks]
+    return integer_gradients(vector, rows, keys, seen)
+
+
+def gradients_by_translation(vector: GradientVector) -> Gradients:
+    """All gradients, by the translation of `Spec.groupedQueryVjp`."""
+    modify = [
+        mask_to_score_mod(spec_mask(vector.mask_of(h), vector.q_len, vector.kv_len))
+        for h in range(vector.num_heads)
+    ]
+    found = backward_heads.grouped_query_vjp(
+        vector.scale, lambda h, i, j, s: modify[h](i, j, s), lambda _h, _i, _j, _s: Fraction(1),
+        *([[*map(list, x)] for x in part] for part in (vector.q, vector.k, vector.v)),
+        Fraction, [[*map(list, x)] for x in vector.grad_output],
+        [*map(list, vector.grad_log_sum_exp)],
+        q_len=vector.q_len, kv_len=vector.kv_len, d=vector.head_dim, d_v=vector.value_dim,
+        num_kv_heads=vector.num_kv_heads, group=vector.num_heads // vector.num_kv_heads,
+        num=EXACT,
+    )  # fmt: skip
+    parts = (found.dQ, found.dK, found.dV, found.dBias)
+    return Gradients(*(tuple(tuple(map(tuple, rows)) for rows in part) for part in parts))
+
+
+def whole_gradients() -> list[GradientVector]:
+    """The exact vectors of the files that are whole numbers and a mask alone."""
+    found = [
+        v
+        for f in load()
+        for v in f.vectors
+        if isinstance(v, GradientVector) and v.model == "exact" and not v.options
+    ]
+    given = ((v, (v.q, v.k, v.v, v.grad_output, (v.grad_log_sum_exp,))) for v in found)
+    return [
+        v
+        for v, parts in given
+        if all(Fraction(x).denominator == 1 for p in parts for m in p for r in m for x in r)
+    ]
+
+
+def test_gradients_by_integers_are_what_lean_gives() -> None:
+    """And those of the translation, fraction by fraction."""
+    vectors = whole_gradients()
+    assert len(vectors) > 10
+    assert [v.id for v in vectors if gradients_by_integers(v) != v.expected] == []
+    small = [v for v in vectors if v.num_heads * v.q_len * v.kv_len <= _SMALL // 8]
+    assert small
+    assert [v.id for v in small if gradients_by_translation(v) != v.expected] == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_gradients_by_integers_and_translation_agree(seed: int) -> None:
+    """With masks, heads that share keys, and a loss by the log-sum-exp."""
+    drawn = np.random.default_rng(seed)
+    q_len, kv_len, size, columns, kv_heads, group = (
+        int(drawn.integers(1, n)) for n in (4, 7, 4, 4, 3, 3)
+    )
+    heads = kv_heads * group
+
+    def matrices(*shape: int) -> Any:
+        return tuple(tuple(map(tuple, x)) for x in drawn.integers(-3, 4, shape).tolist())
+
+    seen = drawn.random((heads, q_len, kv_len)) < 0.6
+    vector = GradientVector(
+        "x", "x", "", "", "", "exact", num_heads=heads, num_kv_heads=kv_heads, q_len=q_len,
+        kv_len=kv_len, head_dim=size, value_dim=columns, scale=int(drawn.integers(-2, 3)),
+        q=matrices(heads, q_len, size), k=matrices(kv_heads, kv_len, size),
+        v=matrices(kv_heads, kv_len, columns), grad_output=matrices(heads, q_len, columns),
+        masks=tuple(Mask("boolean", rows=tuple(map(tuple, x))) for x in seen.tolist()),
+        grad_log_sum_exp=matrices(1, heads, q_len)[0], expected=Gradients(*[()] * 4),
+    )  # fmt: skip
+    found = gradients_by_integers(vector)
+    assert found == gradients_by_translation(vector)
+    assert exact.disagreements(replace(vector, expected=found)) == []
+
+
+def test_gradients_of_fractions_are_refused() -> None:
+    vector = whole_gradients()[0]
+    half = tuple(tuple(tuple(Fraction(1, 2) for _ in r) for r in m) for m in vector.v)
+    with pytest.raises(ValueError, match="whole numbers are accepted"):
+        gradients_by_integers(replace(vector, v=half))
+    with pytest.raises(ValueError, match="a scale and masks alone"):
+        gradients_by_integers(replace(vector, softcap=1))

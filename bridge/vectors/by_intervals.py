@@ -205,9 +205,9 @@ def integer_enclosed_rows(
     found = []
     for i, (line, visible) in enumerate(zip(q @ k.T, seen, strict=True)):
         places = np.flatnonzero(visible)
-        more = [Fraction(0)] * len(places) if added is None else [
-            Fraction(added[i][j] or 0) for j in places.tolist()
-        ]  # fmt: skip
+        more = None
+        if added is not None:
+            more = [Fraction(added[i][j] or 0) for j in places.tolist()]
         found.append(_integer_row(line[places], more, v[places], scores, sink))
     return tuple(found)
 
@@ -235,9 +235,9 @@ class _Scores:
 
     def weight(self, product: int, above: int, added: Fraction) -> tuple[int, int]:
         """Bounds of exp (changed product − changed above + added), integers over 2^144."""
-        key = (product, above)
+        # Without a cap the difference decides, for all rows.
+        key = (product - above, 0) if self.cap is None else (product, above)
         if key not in self._exponentials:
-            # Without a cap one product of the difference is nearer than one of each.
             difference = (
                 self.scale * _number(product - above)
                 if self.cap is None
@@ -268,7 +268,7 @@ def _bounds_of_weight(weight: Number, factor: Number | None) -> tuple[int, int]:
 
 def _integer_row(
     products: Integers,
-    added: Sequence[Fraction],
+    added: Sequence[Fraction] | None,
     values: Integers,
     scores: _Scores,
     sink: Exact | None,
@@ -277,18 +277,12 @@ def _integer_row(
     if not len(products):
         zeros = (0,) * values.shape[1]
         return EnclosedRow(zeros, zeros, None if sink is None else _number(sink).bounds)
-    # A number for each different score, in any order.
-    numbers: dict[tuple[int, Fraction], int] = {}
-    classes = np.array([
-        numbers.setdefault(pair, len(numbers))
-        for pair in zip(products.tolist(), added, strict=True)
-    ])  # fmt: skip
-    order = np.argsort(classes, kind="stable")
-    _, first, counts = np.unique(classes[order], return_index=True, return_counts=True)
+    order, first, different = _classes(products, added)
+    counts = np.diff(np.append(first, len(products)))
     sums = np.add.reduceat(values[order], first, axis=0)
     # Any of the scores will do, as long as no weight is far above 1.
-    above, most = max(numbers, key=lambda pair: _about(scores.changed(pair[0])) + float(pair[1]))
-    pairs = [scores.weight(product, above, more - most) for product, more in numbers]
+    above, most = max(different, key=lambda pair: _about(scores.changed(pair[0])) + float(pair[1]))
+    pairs = [scores.weight(product, above, more - most) for product, more in different]
     if sink is not None:
         pairs.append(scores.weight_alone(sink, above, -most))
         sums = np.vstack((sums, np.zeros_like(sums[:1])))
@@ -310,6 +304,23 @@ def _integer_row(
     log = Number(intervals.interval_log(total.interval, p=_PRECISION))
     lse = (log + scores.changed(above) + _number(most)).bounds
     return EnclosedRow(tuple(lo for lo, _ in found), tuple(hi for _, hi in found), lse)
+
+
+def _classes(
+    products: Integers, added: Sequence[Fraction] | None
+) -> tuple[Integers, Integers, list[tuple[int, Fraction]]]:
+    """An order in which keys with one score follow each other, where each score begins in it, and
+    the scores, each by its product and what is added to it."""
+    if added is None:
+        order = np.argsort(products, kind="stable")
+        each, first = np.unique(products[order], return_index=True)
+        return order, first, [(int(product), Fraction(0)) for product in each]
+    numbers: dict[tuple[int, Fraction], int] = {}
+    pairs = zip(products.tolist(), added, strict=True)
+    classes = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs])
+    order = np.argsort(classes, kind="stable")
+    _, first = np.unique(classes[order], return_index=True)
+    return order, first, list(numbers)
 
 
 def _about(x: Number) -> float:

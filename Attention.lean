@@ -174,6 +174,7 @@ public import Attention.Proof.Cache.Edits
 public import Attention.Proof.Cache.Invariant
 public import Attention.Proof.Cache.Window
 public import Attention.Proof.Derivative.Adjoint
+public import Attention.Proof.Derivative.Apart
 public import Attention.Proof.Derivative.Attention
 public import Attention.Proof.Derivative.Basic
 public import Attention.Proof.Derivative.Changes
@@ -293,6 +294,7 @@ public import Attention.Proof.Transformer.Basic
 public import Attention.Proof.Transformer.Cache
 public import Attention.Proof.Transformer.Causal
 public import Attention.Proof.Transformer.Embedding
+public import Attention.Proof.Transformer.Norms
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardDropout
@@ -348,6 +350,7 @@ public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
+public import Attention.Spec.TransformerNorms
 public import Attention.Spec.Varlen
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward

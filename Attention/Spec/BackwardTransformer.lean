@@ -3,7 +3,7 @@ module
 public import Attention.Spec.Backward
 public import Attention.Spec.BackwardLayers
 public import Attention.Spec.Slopes
-public import Attention.Spec.Transformer
+public import Attention.Spec.TransformerNorms
 
 public section
 
@@ -164,58 +164,100 @@ structure DecoderGradients (R : Type u) (P : Type u) (s t d_model : Nat) where
 
 /-! ## Stacks of layers, and the whole -/
 
-/-- The backward pass of the encoder: from the last layer to the first. -/
-@[expose] def encodeVjp (mask : Mask n n) :
-    List (EncoderLayer R d_model num_heads d d_ff) → (X dY : Matrix R n d_model) →
-      List (EncoderLayer R d_model num_heads d d_ff) × Matrix R n d_model
-  | [], _, dY => ([], dY)
-  | L :: layers, X, dY =>
-    let later := encodeVjp mask layers (L.preNorm sqrt ε scale mask X) dY
-    let first := L.preNormVjp sqrt ε scale mask X later.2
-    (first.1 :: later.1, first.2)
+omit [Exp R R] [Max R] [LE R] [DecidableLE R] in
+/-- The backward pass of a normalisation that may be there or not. -/
+@[expose] def finalNormVjp (norm : Option (LayerNorm R d)) (X dY : Matrix R n d) :
+    Option (LayerNorm R d) × Matrix R n d :=
+  match norm with
+  | none => (none, dY)
+  | some N =>
+    let g := N.rowsVjp sqrt ε X dY
+    (some g.1, g.2)
 
-/-- The backward pass of the decoder: from the last layer to the first, the gradients by the
-encoder's output summed. -/
-@[expose] def decodeVjp (mask : Mask t t) (crossMask : Mask t s) (context : Matrix R s d_model) :
-    List (DecoderLayer R d_model num_heads d d_ff) → (X dY : Matrix R t d_model) →
-      DecoderGradients R (List (DecoderLayer R d_model num_heads d d_ff)) s t d_model
-  | [], _, dY => { parameters := [], dContext := Vec.ofFn fun _ => Vec.zero, dX := dY }
+variable (normFirst : Bool)
+
+/-- The backward pass of an encoder layer, normalised before or, without `normFirst`, after. -/
+@[expose] def EncoderLayer.rowsVjp (mask : Mask n n)
+    (L : EncoderLayer R d_model num_heads d d_ff) (X dY : Matrix R n d_model) :
+    EncoderLayer R d_model num_heads d d_ff × Matrix R n d_model :=
+  if normFirst then L.preNormVjp sqrt ε scale mask X dY else L.postNormVjp sqrt ε scale mask X dY
+
+/-- The backward pass of a decoder layer, normalised before or, without `normFirst`, after. -/
+@[expose] def DecoderLayer.rowsVjp (mask : Mask t t) (crossMask : Mask t s)
+    (L : DecoderLayer R d_model num_heads d d_ff) (context : Matrix R s d_model)
+    (X dY : Matrix R t d_model) :
+    DecoderGradients R (DecoderLayer R d_model num_heads d d_ff) s t d_model :=
+  if normFirst then L.preNormVjp sqrt ε scale mask crossMask context X dY
+  else L.postNormVjp sqrt ε scale mask crossMask context X dY
+
+/-- The backward pass of the encoder: of the normalisation at its end, then from the last layer to
+the first. -/
+@[expose] def encodeVjp (mask : Mask n n) (norm : Option (LayerNorm R d_model)) :
+    List (EncoderLayer R d_model num_heads d d_ff) → (X dY : Matrix R n d_model) →
+      (List (EncoderLayer R d_model num_heads d d_ff) × Option (LayerNorm R d_model))
+        × Matrix R n d_model
+  | [], X, dY =>
+    let last := finalNormVjp sqrt ε norm X dY
+    (([], last.1), last.2)
   | L :: layers, X, dY =>
-    let later := decodeVjp mask crossMask context layers
-      (L.preNorm sqrt ε scale mask crossMask context X) dY
-    let first := L.preNormVjp sqrt ε scale mask crossMask context X later.dX
-    { parameters := first.parameters :: later.parameters
+    let later := encodeVjp mask norm layers (L.rows sqrt ε scale normFirst mask X) dY
+    let first := L.rowsVjp sqrt ε scale normFirst mask X later.2
+    ((first.1 :: later.1.1, later.1.2), first.2)
+
+/-- The backward pass of the decoder: of the normalisation at its end, then from the last layer to
+the first, the gradients by the encoder's output summed. -/
+@[expose] def decodeVjp (mask : Mask t t) (crossMask : Mask t s)
+    (norm : Option (LayerNorm R d_model)) (context : Matrix R s d_model) :
+    List (DecoderLayer R d_model num_heads d d_ff) → (X dY : Matrix R t d_model) →
+      DecoderGradients R
+        (List (DecoderLayer R d_model num_heads d d_ff) × Option (LayerNorm R d_model)) s t d_model
+  | [], X, dY =>
+    let last := finalNormVjp sqrt ε norm X dY
+    { parameters := ([], last.1), dContext := Vec.ofFn fun _ => Vec.zero, dX := last.2 }
+  | L :: layers, X, dY =>
+    let later := decodeVjp mask crossMask norm context layers
+      (L.rows sqrt ε scale normFirst mask crossMask context X) dY
+    let first := L.rowsVjp sqrt ε scale normFirst mask crossMask context X later.dX
+    { parameters := (first.parameters :: later.parameters.1, later.parameters.2)
       dContext := addRows first.dContext later.dContext
       dX := first.dX }
 
-/-- The gradients of a loss by all parameters of a transformer, from those by its logits. -/
-@[expose] def Transformer.logitsVjp (position : Nat → Vec R d_model) (sourceMask : Mask s s)
+/-- The gradients of a loss by all parameters of a transformer, those of the normalisations at the
+ends of encoder and decoder among them, from those by its logits. -/
+@[expose] def Transformer.logitsVjp (norms : FinalNorms R d_model)
+    (position : Nat → Vec R d_model) (sourceMask : Mask s s)
     (targetMask : Mask t t) (crossMask : Mask t s)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff)
     (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t)
-    (dZ : Matrix R t t_vocab) : Transformer R s_vocab t_vocab d_model num_heads d d_ff :=
+    (dZ : Matrix R t t_vocab) :
+    Transformer R s_vocab t_vocab d_model num_heads d d_ff × FinalNorms R d_model :=
   let X := addPositions position (embed T.source source)
-  let context := Spec.encode sqrt ε scale sourceMask T.encoder X
+  let context := encodeNormed sqrt ε scale normFirst sourceMask T.encoder norms.encoder X
   let Y := addPositions position (embed T.target target)
-  let D := decode sqrt ε scale targetMask crossMask T.decoder context Y
+  let D := decodeNormed sqrt ε scale normFirst targetMask crossMask T.decoder norms.decoder
+    context Y
   let output := T.output.rowsVjp D dZ
-  let decoder := decodeVjp sqrt ε scale targetMask crossMask context T.decoder Y output.2
-  let encoder := encodeVjp sqrt ε scale sourceMask T.encoder X decoder.dContext
-  { source := embedVjp source encoder.2
-    target := embedVjp target decoder.dX
-    encoder := encoder.1
-    decoder := decoder.parameters
-    output := output.1 }
+  let decoder := decodeVjp sqrt ε scale normFirst targetMask crossMask norms.decoder context
+    T.decoder Y output.2
+  let encoder := encodeVjp sqrt ε scale normFirst sourceMask norms.encoder T.encoder X
+    decoder.dContext
+  ({ source := embedVjp source encoder.2
+     target := embedVjp target decoder.dX
+     encoder := encoder.1.1
+     decoder := decoder.parameters.1
+     output := output.1 }, ⟨encoder.1.2, decoder.parameters.2⟩)
 
 /-- The gradient of training: of the cross-entropies of a transformer's logits with the tokens `y`
 that come next, weighted by `dLoss`, by all its parameters. -/
-@[expose] def Transformer.lossVjp (position : Nat → Vec R d_model) (sourceMask : Mask s s)
+@[expose] def Transformer.lossVjp (norms : FinalNorms R d_model)
+    (position : Nat → Vec R d_model) (sourceMask : Mask s s)
     (targetMask : Mask t t) (crossMask : Mask t s)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff)
     (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t)
-    (dLoss : Vec R t) : Transformer R s_vocab t_vocab d_model num_heads d d_ff :=
-  T.logitsVjp sqrt ε scale position sourceMask targetMask crossMask source target
-    (crossEntropyVjp
-      (T.logits sqrt ε scale position sourceMask targetMask crossMask source target) y dLoss)
+    (dLoss : Vec R t) :
+    Transformer R s_vocab t_vocab d_model num_heads d d_ff × FinalNorms R d_model :=
+  T.logitsVjp sqrt ε scale normFirst norms position sourceMask targetMask crossMask source target
+    (crossEntropyVjp (T.logitsNormed sqrt ε scale normFirst norms position sourceMask targetMask
+      crossMask source target) y dLoss)
 
 end Attention.Spec

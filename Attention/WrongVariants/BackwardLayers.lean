@@ -115,6 +115,33 @@ theorem statisticsDetached_refuted : ¬ IsNormalisedBack fun _ dn => Vec.map (·
 theorem rootDetached_refuted : ¬ IsNormalisedBack fun _ dn => Vec.map (· / 2) (centred dn) :=
   fun h => absurd (h changingRow #v[1, 0]) (by decide +kernel)
 
+/-! ## Normalisations behind the last layer -/
+
+/-- The claim of `finalNorm_adjoint` for a row of two components whose root is 2, made of any
+backward pass. -/
+abbrev IsFinalNormBack (back : Option (LayerNorm Rat 2) → Matrix Rat 1 2 → Matrix Rat 1 2 →
+    Option (LayerNorm Rat 2) × Matrix Rat 1 2) : Prop :=
+  ∀ (N : Option (LayerNorm (Dual Rat) 2)) (X : Matrix (Dual Rat) 1 2) (dY : Matrix Rat 1 2),
+    let g := back (N.map LayerNorm.primal) X.primal dY
+    Matrix.rate dY (finalNorm (Dual.root fun _ => 2) (Dual.const 3) N X)
+      = finalNormRate g.1 N + Matrix.rate g.2 X
+
+/-- Positive control. -/
+theorem isFinalNormBack_finalNormVjp : IsFinalNormBack (finalNormVjp (fun _ => 2) 3) :=
+  finalNorm_adjoint _ 3
+
+/-- The last layer gets the gradient by the normalised rows. -/
+theorem finalNormPassed_refuted : ¬ IsFinalNormBack fun N X dY =>
+    ((finalNormVjp (fun _ => 2) 3 N X dY).1, dY) :=
+  fun h => absurd (h (some ⟨#v[⟨1, 0⟩, ⟨1, 0⟩], #v[⟨0, 0⟩, ⟨0, 0⟩]⟩) #v[changingRow] #v[#v[1, 0]])
+    (by decide +kernel)
+
+/-- Its own parameters get none. -/
+theorem finalNormUntrained_refuted : ¬ IsFinalNormBack fun N X dY =>
+    (none, (finalNormVjp (fun _ => 2) 3 N X dY).2) :=
+  fun h => absurd (h (some ⟨#v[⟨1, 0⟩, ⟨1, 0⟩], #v[⟨0, 1⟩, ⟨0, 0⟩]⟩) #v[changingRow] #v[#v[1, 0]])
+    (by decide +kernel)
+
 /-! ## Embeddings -/
 
 /-- The claim of `embed_adjoint` for two places of one token, without positions. -/

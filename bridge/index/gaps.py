@@ -54,6 +54,9 @@ WITHOUT_VECTORS = {
     "Attention.Spec.BackwardLayers": "gradients of layers; those of PyTorch's autograd through "
     "pyimpl.modules are compared in tests/pyimpl/modules/test_backward_by_spec.py",
     "Attention.Spec.BackwardTransformer": "gradients of a transformer; as above",
+    "Attention.Spec.TransformerNorms": "encode, encodePostNorm, decodePostNorm and logits are "
+    "cases of them (Attention.Proof.Transformer.Norms); the gradients of all cases are compared in "
+    "tests/pyimpl/modules/test_backward_by_spec.py",
 }
 # By module, whose code computes its definitions.
 WITHOUT_PYTHON = {

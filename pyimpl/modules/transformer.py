@@ -37,8 +37,8 @@ def _checked_table(given: Tensor, width: int) -> Tensor:
 
 class Transformer(nn.Module):
     """Encoder and decoder over embedded tokens, and a linear map from the decoder's output to the
-    logits of the next token: `Attention.Spec.Transformer.logits` with norm_first, without
-    final_norm and scale_embeddings.
+    logits of the next token: without scale_embeddings `Attention.Spec.Transformer.logitsNormed`,
+    which with norm_first and without final_norm is `Attention.Spec.Transformer.logits`.
 
     Vaswani et al. 2017, "Attention Is All You Need", section 3. The sizes have the names that they
     have for `torch.nn.Transformer`, but for `num_heads` (its nhead); that one has no embeddings, no
@@ -168,6 +168,7 @@ class Transformer(nn.Module):
         if self.output.bias is not None:
             nn.init.zeros_(self.output.bias)
 
+    @implements("Attention.Spec.Transformer.logitsNormed")
     @implements("Attention.Spec.Transformer.logits")
     def forward(
         self,

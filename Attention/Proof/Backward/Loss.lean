@@ -77,37 +77,54 @@ theorem transformer_start
     layers_start encoderLayer_start h.encoder x, layers_start decoderLayer_start h.decoder x,
     linear_start h.output x]
 
+private theorem finalNorm_start {N : ι → R → Option (LayerNorm R d)}
+    {N' : ι → Option (LayerNorm (Dual R) d)} (h : FinalNormTangent N N') (x : ι) :
+    (N' x).map LayerNorm.primal = N x 0 := by
+  rcases h with ⟨h, h'⟩ | ⟨M, M', hM, h, h'⟩
+  · rw [h, h']; rfl
+  · rw [h, h', Option.map_some, layerNorm_start hM x]
+
+/-- So are those of the normalisations at the ends of encoder and decoder. -/
+theorem finalNorms_start {N : ι → R → FinalNorms R d_model} {N' : ι → FinalNorms (Dual R) d_model}
+    (h : FinalNormsTangent N N') (x : ι) : FinalNorms.primal (N' x) = N x 0 := by
+  rw [FinalNorms.primal, finalNorm_start h.encoder x, finalNorm_start h.decoder x]
+
 /-! ## The loss -/
 
 variable [NaturalExp R]
 variable {sqrt : R → R} (hsqrt : ∀ x, 0 ≤ x → 0 ≤ sqrt x ∧ sqrt x * sqrt x = x) {ε : R} (hε : 0 < ε)
 include hsqrt hε
 
-/-- **transformer-gradient**: where all parameters of a transformer change, the sum of the
+/-- **transformer-gradient**: where all parameters of a transformer change, layers normalised before
+or after, and with or without normalisations behind encoder and decoder, the sum of the
 cross-entropies of its logits with the tokens `y` that come next, weighted by `dLoss`, changes at
 the rate that its gradient by all parameters gives, if no hidden unit is less than κ away from 0
 before it is rectified. -/
 theorem transformer_gradient {position : Nat → Vec R d_model} {scale : R}
     {T : ι → R → Transformer R s_vocab t_vocab d_model num_heads d d_ff}
     {T' : ι → Transformer (Dual R) s_vocab t_vocab d_model num_heads d d_ff}
-    (hT : TransformerTangent T T') (sourceMask : Mask s s) (targetMask : Mask t t)
-    (crossMask : Mask t s) (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t)
-    (dLoss : Vec R t) {κ : R} (hκ : 0 < κ)
-    (hapart : ∀ x, TransformerApart κ sqrt ε scale position sourceMask targetMask crossMask
-      (T x 0) source target)
+    (hT : TransformerTangent T T') {N : ι → R → FinalNorms R d_model}
+    {N' : ι → FinalNorms (Dual R) d_model} (hN : FinalNormsTangent N N') (normFirst : Bool)
+    (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
+    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t) (dLoss : Vec R t) {κ : R} (hκ : 0 < κ)
+    (hapart : ∀ x, TransformerApart κ sqrt ε scale normFirst (N x 0) position sourceMask targetMask
+      crossMask (T x 0) source target)
     {L : ι → R → Fin t → R} (hL : ∀ x τ (i : Fin t), IsLogSumExp R (some (L x τ i))
-      (((T x τ).logits sqrt ε scale position sourceMask targetMask crossMask source
-        target)[i].toList.map some)) :
+      (((T x τ).logitsNormed sqrt ε scale normFirst (N x τ) position sourceMask targetMask crossMask
+        source target)[i].toList.map some)) :
     let loss := fun x τ => sumOver (fun i : Fin t => dLoss[i] * (L x τ i
-      - ((T x τ).logits sqrt ε scale position sourceMask targetMask crossMask source
-        target)[i][y[i]])) (List.finRange t)
-    IsTangent loss fun x => ⟨loss x 0, Transformer.rate ((T x 0).lossVjp sqrt ε scale position
-      sourceMask targetMask crossMask source target y dLoss) (T' x)⟩ := by
-  intro loss
-  let Z' := fun x => (T' x).logits (Dual.root sqrt) (Dual.const ε) (Dual.const scale)
-    (fun i => Vec.map Dual.const (position i)) sourceMask targetMask crossMask source target
-  have hZ := transformer_tangent hsqrt hε (.const scale) hT sourceMask targetMask crossMask source
-    target hκ hapart
+      - ((T x τ).logitsNormed sqrt ε scale normFirst (N x τ) position sourceMask targetMask
+        crossMask source target)[i][y[i]])) (List.finRange t)
+    let g := fun x => (T x 0).lossVjp sqrt ε scale normFirst (N x 0) position sourceMask targetMask
+      crossMask source target y dLoss
+    IsTangent loss fun x =>
+      ⟨loss x 0, Transformer.rate (g x).1 (T' x) + FinalNorms.rate (g x).2 (N' x)⟩ := by
+  intro loss g
+  let Z' := fun x => (T' x).logitsNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale)
+    normFirst (N' x) (fun i => Vec.map Dual.const (position i)) sourceMask targetMask crossMask
+    source target
+  have hZ := transformer_tangent hsqrt hε (.const scale) hT hN normFirst sourceMask targetMask
+    crossMask source target hκ hapart
   have hstart := fun x => matrix_start hZ x
   let L' := fun x (i : Fin t) => (⟨L x 0 i, meanTangent ((Z' x)[i].toList.map some)⟩ : Dual R)
   have hL' : ∀ x i, IsLogSumExp (Dual R) (some (L' x i)) ((Z' x)[i].toList.map some) :=
@@ -124,13 +141,13 @@ theorem transformer_gradient {position : Nat → Vec R d_model} {scale : R}
       * (L' x i - (Z' x)[i][y[i]])) (List.finRange t) :=
     IsTangent.sumOver fun i _ => (IsTangent.const dLoss[i]).mul
       (crossEntropy_tangent (hZ i.val i.isLt) y[i] (fun x τ => hL x τ i) fun x => hL' x i)
-  have e : (fun x => (⟨loss x 0, Transformer.rate ((T x 0).lossVjp sqrt ε scale position
-      sourceMask targetMask crossMask source target y dLoss) (T' x)⟩ : Dual R))
+  have e : (fun x => (⟨loss x 0,
+      Transformer.rate (g x).1 (T' x) + FinalNorms.rate (g x).2 (N' x)⟩ : Dual R))
       = fun x => sumOver (fun i : Fin t => Dual.const dLoss[i] * (L' x i - (Z' x)[i][y[i]]))
         (List.finRange t) := funext fun x => by
     refine Dual.ext (h.val_eq x) ?_
     have hce := crossEntropy_adjoint (Z' x) y dLoss (hL' x)
-    rw [logits_adjoint, logits_primal, transformer_start hT x] at hce
+    rw [logits_adjoint, logits_primal, transformer_start hT x, finalNorms_start hN x] at hce
     rw [Dual.der_sumOver]
     refine hce.symm.trans (sumOver_congr fun i _ => ?_)
     rw [Dual.der_mul, Dual.der_const, Dual.val_const, Semiring.zero_mul, AddCommMonoid.zero_add]

@@ -82,6 +82,10 @@ open Spec
   ⟨T.source.primal, T.target.primal, T.encoder.map EncoderLayer.primal,
     T.decoder.map DecoderLayer.primal, Linear.primal T.output⟩
 
+/-- Those of the normalisations behind a transformer's encoder and decoder. -/
+@[expose] def FinalNorms.primal (N : FinalNorms (Dual R) d_model) : FinalNorms R d_model :=
+  ⟨N.encoder.map LayerNorm.primal, N.decoder.map LayerNorm.primal⟩
+
 /-! ## Rates -/
 
 variable [Add R] [Mul R] [OfNat R 0]
@@ -123,6 +127,15 @@ variable [Add R] [Mul R] [OfNat R 0]
 @[expose] def layersRate {A A' : Type u} (rate : A → A' → R) : List A → List A' → R
   | g :: gs, L :: Ls => rate g L + layersRate rate gs Ls
   | _, _ => 0
+
+/-- By those of a normalisation that may be there or not. -/
+@[expose] def finalNormRate : Option (LayerNorm R d) → Option (LayerNorm (Dual R) d) → R
+  | some g, some N => LayerNorm.rate g N
+  | _, _ => 0
+
+/-- By those of the normalisations behind a transformer's encoder and decoder. -/
+@[expose] def FinalNorms.rate (g : FinalNorms R d_model) (N : FinalNorms (Dual R) d_model) : R :=
+  finalNormRate g.encoder N.encoder + finalNormRate g.decoder N.decoder
 
 /-- By those of a transformer. -/
 @[expose] def Transformer.rate (g : Transformer R s_vocab t_vocab d_model num_heads d d_ff)

@@ -59,64 +59,135 @@ theorem embed_adjoint {position : Nat → Vec R d} (E : Matrix (Dual R) vocab d)
 /-! ## Stacks of layers -/
 
 section
-variable [Exponential R R] (sqrt : R → R) (ε scale : R)
+variable (sqrt : R → R) (ε : R)
+
+private theorem finalNorm_primal (N : Option (LayerNorm (Dual R) d)) (X : Matrix (Dual R) n d) :
+    (finalNorm (Dual.root sqrt) (Dual.const ε) N X).primal
+      = finalNorm sqrt ε (N.map LayerNorm.primal) X.primal := by
+  cases N with
+  | none => rfl
+  | some N => exact layerNorm_primal ..
+
+/-- The backward pass of a normalisation that may be there or not. -/
+theorem finalNorm_adjoint (N : Option (LayerNorm (Dual R) d)) (X : Matrix (Dual R) n d)
+    (dY : Matrix R n d) :
+    let g := finalNormVjp sqrt ε (N.map LayerNorm.primal) X.primal dY
+    Matrix.rate dY (finalNorm (Dual.root sqrt) (Dual.const ε) N X)
+      = finalNormRate g.1 N + Matrix.rate g.2 X := by
+  cases N with
+  | none => exact (AddCommMonoid.zero_add _).symm
+  | some N => exact layerNorm_adjoint ..
+
+variable [Exponential R R] (scale : R) (normFirst : Bool)
+
+private theorem encoderRows_primal (mask : Mask n n)
+    (L : EncoderLayer (Dual R) d_model num_heads d d_ff) (X : Matrix (Dual R) n d_model) :
+    (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask X).primal
+      = (EncoderLayer.primal L).rows sqrt ε scale normFirst mask X.primal := by
+  cases normFirst with
+  | true => exact encoderLayer_primal ..
+  | false => exact encoderLayer_postNorm_primal ..
+
+private theorem encoderRows_adjoint (mask : Mask n n)
+    (L : EncoderLayer (Dual R) d_model num_heads d d_ff) (X : Matrix (Dual R) n d_model)
+    (dY : Matrix R n d_model) :
+    let g := (EncoderLayer.primal L).rowsVjp sqrt ε scale normFirst mask X.primal dY
+    Matrix.rate dY (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask X)
+      = EncoderLayer.rate g.1 L + Matrix.rate g.2 X := by
+  cases normFirst with
+  | true => exact encoderLayer_adjoint ..
+  | false => exact encoderLayer_postNorm_adjoint ..
+
+private theorem decoderRows_primal (mask : Mask t t) (crossMask : Mask t s)
+    (L : DecoderLayer (Dual R) d_model num_heads d d_ff) (C : Matrix (Dual R) s d_model)
+    (X : Matrix (Dual R) t d_model) :
+    (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask crossMask C X).primal
+      = (DecoderLayer.primal L).rows sqrt ε scale normFirst mask crossMask C.primal X.primal := by
+  cases normFirst with
+  | true => exact decoderLayer_primal ..
+  | false => exact decoderLayer_postNorm_primal ..
+
+private theorem decoderRows_adjoint (mask : Mask t t) (crossMask : Mask t s)
+    (L : DecoderLayer (Dual R) d_model num_heads d d_ff) (C : Matrix (Dual R) s d_model)
+    (X : Matrix (Dual R) t d_model) (dY : Matrix R t d_model) :
+    let g := (DecoderLayer.primal L).rowsVjp sqrt ε scale normFirst mask crossMask C.primal
+      X.primal dY
+    Matrix.rate dY
+        (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask crossMask C X)
+      = DecoderLayer.rate g.parameters L + Matrix.rate g.dContext C + Matrix.rate g.dX X := by
+  cases normFirst with
+  | true => exact decoderLayer_adjoint ..
+  | false => exact decoderLayer_postNorm_adjoint ..
 
 private theorem encode_primal (mask : Mask n n)
     (layers : List (EncoderLayer (Dual R) d_model num_heads d d_ff))
-    (X : Matrix (Dual R) n d_model) :
-    (encode (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask layers X).primal
-      = encode sqrt ε scale mask (layers.map EncoderLayer.primal) X.primal := by
+    (norm : Option (LayerNorm (Dual R) d_model)) (X : Matrix (Dual R) n d_model) :
+    (encodeNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask layers norm
+        X).primal
+      = encodeNormed sqrt ε scale normFirst mask (layers.map EncoderLayer.primal)
+        (norm.map LayerNorm.primal) X.primal := by
   induction layers generalizing X with
-  | nil => rfl
+  | nil => exact finalNorm_primal ..
   | cons L layers ih =>
-    have h := ih (L.preNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask X)
-    rw [encoderLayer_primal] at h
+    have h := ih (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask X)
+    rw [encoderRows_primal] at h
     exact h
 
-/-- **encoder-backward**: the backward pass of the encoder, for any number of layers. -/
+/-- **encoder-backward**: the backward pass of the encoder, for any number of layers, normalised
+before or after, with or without a normalisation behind them. -/
 theorem encode_adjoint (mask : Mask n n)
     (layers : List (EncoderLayer (Dual R) d_model num_heads d d_ff))
-    (X : Matrix (Dual R) n d_model) (dY : Matrix R n d_model) :
-    let g := encodeVjp sqrt ε scale mask (layers.map EncoderLayer.primal) X.primal dY
-    Matrix.rate dY (encode (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask layers X)
-      = layersRate EncoderLayer.rate g.1 layers + Matrix.rate g.2 X := by
+    (norm : Option (LayerNorm (Dual R) d_model)) (X : Matrix (Dual R) n d_model)
+    (dY : Matrix R n d_model) :
+    let g := encodeVjp sqrt ε scale normFirst mask (norm.map LayerNorm.primal)
+      (layers.map EncoderLayer.primal) X.primal dY
+    Matrix.rate dY (encodeNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask
+        layers norm X)
+      = layersRate EncoderLayer.rate g.1.1 layers + finalNormRate g.1.2 norm
+        + Matrix.rate g.2 X := by
   induction layers generalizing X with
   | nil =>
-    show _ = (0 : R) + Matrix.rate dY X
-    rw [AddCommMonoid.zero_add]
-    rfl
+    refine (finalNorm_adjoint sqrt ε norm X dY).trans ?_
+    simp only [List.map_nil, encodeVjp, layersRate]
+    grind
   | cons L layers ih =>
     intro g
-    have h := ih (L.preNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask X)
+    have h := ih (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask X)
     dsimp only at h
-    rw [encoderLayer_adjoint, encoderLayer_primal] at h
+    rw [encoderRows_adjoint, encoderRows_primal] at h
     refine Eq.trans h ?_
     simp only [g, List.map_cons, encodeVjp, layersRate]
     grind
 
 private theorem decode_primal (mask : Mask t t) (crossMask : Mask t s)
     (layers : List (DecoderLayer (Dual R) d_model num_heads d d_ff))
+    (norm : Option (LayerNorm (Dual R) d_model))
     (C : Matrix (Dual R) s d_model) (X : Matrix (Dual R) t d_model) :
-    (decode (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask layers C X).primal
-      = decode sqrt ε scale mask crossMask (layers.map DecoderLayer.primal) C.primal X.primal := by
+    (decodeNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask crossMask
+        layers norm C X).primal
+      = decodeNormed sqrt ε scale normFirst mask crossMask (layers.map DecoderLayer.primal)
+        (norm.map LayerNorm.primal) C.primal X.primal := by
   induction layers generalizing X with
-  | nil => rfl
+  | nil => exact finalNorm_primal ..
   | cons L layers ih =>
-    have h := ih (L.preNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask C X)
-    rw [decoderLayer_primal] at h
+    have h := ih
+      (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask crossMask C X)
+    rw [decoderRows_primal] at h
     exact h
 
-/-- **decoder-backward**: the backward pass of the decoder, for any number of layers, each of which
-takes the encoder's output. -/
+/-- **decoder-backward**: the backward pass of the decoder, for any number of layers, normalised
+before or after, each of which takes the encoder's output, with or without a normalisation behind
+them. -/
 theorem decode_adjoint (mask : Mask t t) (crossMask : Mask t s)
     (layers : List (DecoderLayer (Dual R) d_model num_heads d d_ff))
+    (norm : Option (LayerNorm (Dual R) d_model))
     (C : Matrix (Dual R) s d_model) (X : Matrix (Dual R) t d_model) (dY : Matrix R t d_model) :
-    let g := decodeVjp sqrt ε scale mask crossMask C.primal (layers.map DecoderLayer.primal)
-      X.primal dY
-    Matrix.rate dY
-        (decode (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask layers C X)
-      = layersRate DecoderLayer.rate g.parameters layers + Matrix.rate g.dContext C
-        + Matrix.rate g.dX X := by
+    let g := decodeVjp sqrt ε scale normFirst mask crossMask (norm.map LayerNorm.primal) C.primal
+      (layers.map DecoderLayer.primal) X.primal dY
+    Matrix.rate dY (decodeNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask
+        crossMask layers norm C X)
+      = layersRate DecoderLayer.rate g.parameters.1 layers + finalNormRate g.parameters.2 norm
+        + Matrix.rate g.dContext C + Matrix.rate g.dX X := by
   induction layers generalizing X with
   | nil =>
     intro g
@@ -125,14 +196,15 @@ theorem decode_adjoint (mask : Mask t t) (crossMask : Mask t s)
         simp only [g, List.map_nil, decodeVjp, Fin.getElem_fin, Vec.getElem_ofFn,
           Vec.getElem_zero, Semiring.zero_mul]
     rw [h]
-    show _ = (0 : R) + 0 + Matrix.rate dY X
-    rw [AddCommMonoid.zero_add, AddCommMonoid.zero_add]
-    rfl
+    refine (finalNorm_adjoint sqrt ε norm X dY).trans ?_
+    simp only [g, List.map_nil, decodeVjp, layersRate]
+    grind
   | cons L layers ih =>
     intro g
-    have h := ih (L.preNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask C X)
+    have h := ih
+      (L.rows (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst mask crossMask C X)
     dsimp only at h
-    rw [decoderLayer_adjoint, decoderLayer_primal] at h
+    rw [decoderRows_adjoint, decoderRows_primal] at h
     refine Eq.trans h ?_
     simp only [g, List.map_cons, decodeVjp, layersRate, addRows_rate]
     grind
@@ -141,31 +213,35 @@ theorem decode_adjoint (mask : Mask t t) (crossMask : Mask t s)
 
 /-- The numbers of logits that change are the logits of the numbers. -/
 theorem logits_primal {position : Nat → Vec R d_model}
-    (T : Transformer (Dual R) s_vocab t_vocab d_model num_heads d d_ff) (sourceMask : Mask s s)
+    (T : Transformer (Dual R) s_vocab t_vocab d_model num_heads d d_ff)
+    (N : FinalNorms (Dual R) d_model) (sourceMask : Mask s s)
     (targetMask : Mask t t) (crossMask : Mask t s) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) :
-    (T.logits (Dual.root sqrt) (Dual.const ε) (Dual.const scale)
+    (T.logitsNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst N
         (fun i => Vec.map Dual.const (position i)) sourceMask targetMask crossMask source
         target).primal
-      = (Transformer.primal T).logits sqrt ε scale position sourceMask targetMask crossMask source
-        target := by
-  simp only [Spec.Transformer.logits, Spec.Transformer.encode, linear_primal, decode_primal,
-    encode_primal, embedded_primal, Transformer.primal]
+      = (Transformer.primal T).logitsNormed sqrt ε scale normFirst (FinalNorms.primal N) position
+        sourceMask targetMask crossMask source target := by
+  simp only [Spec.Transformer.logitsNormed, linear_primal, decode_primal,
+    encode_primal, embedded_primal, Transformer.primal, FinalNorms.primal]
 
-/-- **transformer-backward**: the backward pass of a transformer gives the rate that the gradient by
-its logits gives, at whatever rates all its parameters change. -/
+/-- **transformer-backward**: the backward pass of a transformer, wherever it normalises, gives the
+rate that the gradient by its logits gives, at whatever rates all its parameters change. -/
 theorem logits_adjoint {position : Nat → Vec R d_model}
-    (T : Transformer (Dual R) s_vocab t_vocab d_model num_heads d d_ff) (sourceMask : Mask s s)
+    (T : Transformer (Dual R) s_vocab t_vocab d_model num_heads d d_ff)
+    (N : FinalNorms (Dual R) d_model) (sourceMask : Mask s s)
     (targetMask : Mask t t) (crossMask : Mask t s) (source : Vector (Fin s_vocab) s)
     (target : Vector (Fin t_vocab) t) (dZ : Matrix R t t_vocab) :
-    Matrix.rate dZ (T.logits (Dual.root sqrt) (Dual.const ε) (Dual.const scale)
+    let g := (Transformer.primal T).logitsVjp sqrt ε scale normFirst (FinalNorms.primal N) position
+      sourceMask targetMask crossMask source target dZ
+    Matrix.rate dZ (T.logitsNormed (Dual.root sqrt) (Dual.const ε) (Dual.const scale) normFirst N
         (fun i => Vec.map Dual.const (position i)) sourceMask targetMask crossMask source target)
-      = Transformer.rate ((Transformer.primal T).logitsVjp sqrt ε scale position sourceMask
-          targetMask crossMask source target dZ) T := by
-  rw [Spec.Transformer.logits, Spec.Transformer.encode, linear_adjoint, decode_adjoint,
-    encode_adjoint, embed_adjoint, embed_adjoint]
-  simp only [Transformer.rate, Spec.Transformer.logitsVjp, Transformer.primal, decode_primal,
-    encode_primal, embedded_primal]
+      = Transformer.rate g.1 T + FinalNorms.rate g.2 N := by
+  intro g
+  rw [Spec.Transformer.logitsNormed, linear_adjoint, decode_adjoint, encode_adjoint, embed_adjoint,
+    embed_adjoint]
+  simp only [g, Transformer.rate, FinalNorms.rate, Spec.Transformer.logitsVjp, Transformer.primal,
+    FinalNorms.primal, decode_primal, encode_primal, embedded_primal]
   grind
 
 end

@@ -46,6 +46,14 @@ private theorem residual_adjoint (N : LayerNorm (Dual R) d_model) (X P : Matrix 
   rw [addRows_adjoint, h, layerNorm_adjoint, addRows_rate]
   grind
 
+/-- Normalised after as well. -/
+theorem encoderLayer_postNorm_primal (mask : Mask n n)
+    (L : EncoderLayer (Dual R) d_model num_heads d d_ff) (X : Matrix (Dual R) n d_model) :
+    (L.postNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask X).primal
+      = (EncoderLayer.primal L).postNorm sqrt ε scale mask X.primal := by
+  simp only [EncoderLayer.postNorm, addRows_primal, multiHead_primal, feedForward_primal,
+    layerNorm_primal, EncoderLayer.primal]
+
 /-- **encoder-layer-backward**: the backward pass of an encoder layer, normalised before, gives the
 rate that the gradient by its rows gives, at whatever rates its parameters and its input change. -/
 theorem encoderLayer_adjoint (mask : Mask n n)
@@ -106,6 +114,15 @@ theorem decoderLayer_primal (mask : Mask t t) (crossMask : Mask t s)
     (L.preNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask C X).primal
       = (DecoderLayer.primal L).preNorm sqrt ε scale mask crossMask C.primal X.primal := by
   simp only [DecoderLayer.preNorm, addRows_primal, multiHead_primal, feedForward_primal,
+    layerNorm_primal, DecoderLayer.primal]
+
+/-- Normalised after as well. -/
+theorem decoderLayer_postNorm_primal (mask : Mask t t) (crossMask : Mask t s)
+    (L : DecoderLayer (Dual R) d_model num_heads d d_ff) (C : Matrix (Dual R) s d_model)
+    (X : Matrix (Dual R) t d_model) :
+    (L.postNorm (Dual.root sqrt) (Dual.const ε) (Dual.const scale) mask crossMask C X).primal
+      = (DecoderLayer.primal L).postNorm sqrt ε scale mask crossMask C.primal X.primal := by
+  simp only [DecoderLayer.postNorm, addRows_primal, multiHead_primal, feedForward_primal,
     layerNorm_primal, DecoderLayer.primal]
 
 /-- Attention to the encoder's output, which gets the sum of the gradients by keys and values. -/

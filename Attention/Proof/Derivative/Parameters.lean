@@ -1,7 +1,7 @@
 module
 
 public import Attention.Algebra.Tangent
-public import Attention.Spec.Transformer
+public import Attention.Spec.TransformerNorms
 
 public section
 
@@ -104,6 +104,21 @@ structure TransformerTangent (T : ι → R → Transformer R s_vocab t_vocab d_m
   /-- The layer of the logits. -/
   output : LinearTangent (fun x t => (T x t).output) fun x => (T' x).output
 
+/-- Those of a normalisation that is there at all times or at none. -/
+@[expose] def FinalNormTangent (N : ι → R → Option (LayerNorm R d))
+    (N' : ι → Option (LayerNorm (Dual R) d)) : Prop :=
+  (∀ x t, N x t = none) ∧ (∀ x, N' x = none)
+    ∨ ∃ (M : ι → R → LayerNorm R d) (M' : ι → LayerNorm (Dual R) d), LayerNormTangent M M'
+      ∧ (∀ x t, N x t = some (M x t)) ∧ ∀ x, N' x = some (M' x)
+
+/-- Those of the normalisations behind a transformer's encoder and decoder. -/
+structure FinalNormsTangent (N : ι → R → FinalNorms R d_model)
+    (N' : ι → FinalNorms (Dual R) d_model) : Prop where
+  /-- That behind the encoder's layers. -/
+  encoder : FinalNormTangent (fun x t => (N x t).encoder) fun x => (N' x).encoder
+  /-- That behind the decoder's. -/
+  decoder : FinalNormTangent (fun x t => (N x t).decoder) fun x => (N' x).decoder
+
 /-! ## Hidden units -/
 
 /-- No hidden unit of the network is, at the row `r`, less than κ away from 0 before it is
@@ -111,48 +126,59 @@ rectified: where one is 0, the network has no derivative. -/
 @[expose] def FeedForwardApart (κ : R) (F : FeedForward R d d_ff) (r : Vec R d) : Prop :=
   ∀ j : Fin d_ff, κ ≤ (F.hidden.row r)[j] ∨ (F.hidden.row r)[j] ≤ -κ
 
-variable [NaturalExp R] (κ : R) (sqrt : R → R) (ε scale : R)
+variable [NaturalExp R] (κ : R) (sqrt : R → R) (ε scale : R) (normFirst : Bool)
 
-/-- No hidden unit of an encoder layer, normalised before, is less than κ away from 0 before it is
-rectified. -/
+/-- No hidden unit of an encoder layer is less than κ away from 0 before it is rectified. -/
 @[expose] def EncoderLayerApart (mask : Mask n n) (L : EncoderLayer R d_model num_heads d d_ff)
     (X : Matrix R n d_model) : Prop :=
-  let A := L.attentionNorm.rows sqrt ε X
-  let X := addRows X (L.attention.rows scale mask A A A)
-  ∀ i : Fin n, FeedForwardApart κ L.feedForward (L.feedForwardNorm.rows sqrt ε X)[i]
+  if normFirst then
+    let A := L.attentionNorm.rows sqrt ε X
+    let X := addRows X (L.attention.rows scale mask A A A)
+    ∀ i : Fin n, FeedForwardApart κ L.feedForward (L.feedForwardNorm.rows sqrt ε X)[i]
+  else
+    let X := L.attentionNorm.rows sqrt ε (addRows X (L.attention.rows scale mask X X X))
+    ∀ i : Fin n, FeedForwardApart κ L.feedForward X[i]
 
 /-- Nor of a decoder layer. -/
 @[expose] def DecoderLayerApart (mask : Mask t t) (crossMask : Mask t s)
     (L : DecoderLayer R d_model num_heads d d_ff) (context : Matrix R s d_model)
     (X : Matrix R t d_model) : Prop :=
-  let A := L.attentionNorm.rows sqrt ε X
-  let X := addRows X (L.attention.rows scale mask A A A)
-  let X := addRows X (L.cross.rows scale crossMask (L.crossNorm.rows sqrt ε X) context context)
-  ∀ i : Fin t, FeedForwardApart κ L.feedForward (L.feedForwardNorm.rows sqrt ε X)[i]
+  if normFirst then
+    let A := L.attentionNorm.rows sqrt ε X
+    let X := addRows X (L.attention.rows scale mask A A A)
+    let X := addRows X (L.cross.rows scale crossMask (L.crossNorm.rows sqrt ε X) context context)
+    ∀ i : Fin t, FeedForwardApart κ L.feedForward (L.feedForwardNorm.rows sqrt ε X)[i]
+  else
+    let X := L.attentionNorm.rows sqrt ε (addRows X (L.attention.rows scale mask X X X))
+    let X := L.crossNorm.rows sqrt ε
+      (addRows X (L.cross.rows scale crossMask X context context))
+    ∀ i : Fin t, FeedForwardApart κ L.feedForward X[i]
 
 /-- Nor of any layer of an encoder, each at what the layers before it make of `X`. -/
 @[expose] def EncodeApart (mask : Mask n n) :
     List (EncoderLayer R d_model num_heads d d_ff) → Matrix R n d_model → Prop
   | [], _ => True
-  | L :: layers, X => EncoderLayerApart κ sqrt ε scale mask L X
-    ∧ EncodeApart mask layers (L.preNorm sqrt ε scale mask X)
+  | L :: layers, X => EncoderLayerApart κ sqrt ε scale normFirst mask L X
+    ∧ EncodeApart mask layers (L.rows sqrt ε scale normFirst mask X)
 
 /-- Nor of any layer of a decoder. -/
 @[expose] def DecodeApart (mask : Mask t t) (crossMask : Mask t s) (context : Matrix R s d_model) :
     List (DecoderLayer R d_model num_heads d d_ff) → Matrix R t d_model → Prop
   | [], _ => True
-  | L :: layers, X => DecoderLayerApart κ sqrt ε scale mask crossMask L context X
+  | L :: layers, X => DecoderLayerApart κ sqrt ε scale normFirst mask crossMask L context X
     ∧ DecodeApart mask crossMask context layers
-      (L.preNorm sqrt ε scale mask crossMask context X)
+      (L.rows sqrt ε scale normFirst mask crossMask context X)
 
 /-- Nor of any layer of a transformer, for these tokens. -/
-@[expose] def TransformerApart (position : Nat → Vec R d_model) (sourceMask : Mask s s)
-    (targetMask : Mask t t) (crossMask : Mask t s)
+@[expose] def TransformerApart (norms : FinalNorms R d_model) (position : Nat → Vec R d_model)
+    (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
     (T : Transformer R s_vocab t_vocab d_model num_heads d d_ff)
     (source : Vector (Fin s_vocab) s) (target : Vector (Fin t_vocab) t) : Prop :=
-  EncodeApart κ sqrt ε scale sourceMask T.encoder (addPositions position (embed T.source source))
-    ∧ DecodeApart κ sqrt ε scale targetMask crossMask
-      (T.encode sqrt ε scale position sourceMask source) T.decoder
+  EncodeApart κ sqrt ε scale normFirst sourceMask T.encoder
+      (addPositions position (embed T.source source))
+    ∧ DecodeApart κ sqrt ε scale normFirst targetMask crossMask
+      (encodeNormed sqrt ε scale normFirst sourceMask T.encoder norms.encoder
+        (addPositions position (embed T.source source))) T.decoder
       (addPositions position (embed T.target target))
 
 end Attention.Proof

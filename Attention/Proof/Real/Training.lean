@@ -33,24 +33,27 @@ the loss changes at the rate that its gradient by all parameters gives. -/
 theorem transformer_gradient_real {ε : Real} (hε : 0 < ε) {position : Nat → Vec Real d_model}
     {scale : Real} {T : ι → Real → Transformer Real s_vocab t_vocab d_model num_heads d d_ff}
     {T' : ι → Transformer (Dual Real) s_vocab t_vocab d_model num_heads d d_ff}
-    (hT : TransformerTangent T T') (sourceMask : Mask s s) (targetMask : Mask t t)
-    (crossMask : Mask t s) (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t)
-    (dLoss : Vec Real t) {κ : Real} (hκ : 0 < κ)
-    (hapart : ∀ x, TransformerApart κ Real.sqrt ε scale position sourceMask targetMask crossMask
-      (T x 0) source target) :
-    let Z := fun x τ => (T x τ).logits Real.sqrt ε scale position sourceMask targetMask crossMask
-      source target
+    (hT : TransformerTangent T T') {N : ι → Real → FinalNorms Real d_model}
+    {N' : ι → FinalNorms (Dual Real) d_model} (hN : FinalNormsTangent N N') (normFirst : Bool)
+    (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
+    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t) (dLoss : Vec Real t) {κ : Real} (hκ : 0 < κ)
+    (hapart : ∀ x, TransformerApart κ Real.sqrt ε scale normFirst (N x 0) position sourceMask
+      targetMask crossMask (T x 0) source target) :
+    let Z := fun x τ => (T x τ).logitsNormed Real.sqrt ε scale normFirst (N x τ) position sourceMask
+      targetMask crossMask source target
     ∃ L : ι → Real → Fin t → Real,
       (∀ x τ (i : Fin t), IsLogSumExp Real (some (L x τ i)) ((Z x τ)[i].toList.map some)) ∧
       let loss := fun x τ => sumOver (fun i : Fin t => dLoss[i] * (L x τ i - (Z x τ)[i][y[i]]))
         (List.finRange t)
-      IsTangent loss fun x => ⟨loss x 0, Transformer.rate ((T x 0).lossVjp Real.sqrt ε scale
-        position sourceMask targetMask crossMask source target y dLoss) (T' x)⟩ := by
+      let g := fun x => (T x 0).lossVjp Real.sqrt ε scale normFirst (N x 0) position sourceMask
+        targetMask crossMask source target y dLoss
+      IsTangent loss fun x =>
+        ⟨loss x 0, Transformer.rate (g x).1 (T' x) + FinalNorms.rate (g x).2 (N' x)⟩ := by
   intro Z
   have h := fun x τ (i : Fin t) => exists_lse (Z x τ)[i] y[i]
   exact ⟨fun x τ i => Classical.choose (h x τ i), fun x τ i => Classical.choose_spec (h x τ i),
-    transformer_gradient (fun x hx => ⟨Real.sqrt_nonneg x, Real.sqrt_mul_self hx⟩) hε hT sourceMask
-      targetMask crossMask source target y dLoss hκ hapart
+    transformer_gradient (fun x hx => ⟨Real.sqrt_nonneg x, Real.sqrt_mul_self hx⟩) hε hT hN
+      normFirst sourceMask targetMask crossMask source target y dLoss hκ hapart
       fun x τ i => Classical.choose_spec (h x τ i)⟩
 
 end Attention.Proof

@@ -43,10 +43,11 @@ from spec_parameters import (
 )
 from torch import Tensor, nn
 
-from bridge.spec import backward_layers, backward_transformer, transformer
+from bridge.spec import backward_layers, backward_transformer, transformer, transformer_norms
 from bridge.spec.core import EXACT
 from pyimpl.modules import (
     DecoderLayer,
+    Encoder,
     EncoderLayer,
     FeedForward,
     MultiHeadAttention,
@@ -87,7 +88,9 @@ def grad(x: Tensor, number: Callable[[float], Any] = Decimal) -> list[list[Any]]
 
 
 def numbers(x: Any) -> Iterator[Any]:
-    """All numbers of parameters, in the order of the definitions' fields."""
+    """All numbers of parameters, in the order of the definitions' fields, none of None."""
+    if x is None:
+        return
     if isinstance(x, Sequence):
         for part in x:
             yield from numbers(part)
@@ -209,11 +212,16 @@ def of_transformer(model: Transformer) -> transformer.Transformer:
     )  # fmt: skip
 
 
-def training_step() -> None:
+def of_final_norms(model: Transformer) -> transformer_norms.FinalNorms:
+    norms = (model.encoder.norm, model.decoder.norm)
+    return transformer_norms.FinalNorms(*(None if n is None else of_norm(n) for n in norms))
+
+
+def training_step(norm_first: bool, final_norm: bool) -> None:
     """The mean cross-entropy of two layers of each kind, tokens that occur twice among them."""
     model = Transformer(
-        VOCAB, VOCAB, WIDTH, HEADS, 2, 2, HIDDEN, 0.0, final_norm=False, positions="halves",
-        scale_embeddings=False, tie_embeddings=False, dtype=torch.float64,
+        VOCAB, VOCAB, WIDTH, HEADS, 2, 2, HIDDEN, 0.0, norm_first=norm_first, final_norm=final_norm,
+        positions="halves", scale_embeddings=False, tie_embeddings=False, dtype=torch.float64,
     )  # fmt: skip
     randomise(model)
     src, tgt, y = torch.tensor([[4, 0, 2, 2, 1]]), torch.tensor([[1, 3, 3, 0]]), [3, 3, 0, 2]
@@ -221,15 +229,20 @@ def training_step() -> None:
     nn.functional.cross_entropy(logits, torch.tensor(y)).backward()
     places = rows(sinusoidal_encoding(10, WIDTH, arrangement="halves", dtype=torch.float64))
     expected = backward_transformer.transformer_loss_vjp(
-        Decimal.sqrt, EPS, scale(), places.__getitem__, keys(VISIBLE), causal(), keys(VISIBLE),
-        of_transformer(model), src[0].tolist(), tgt[0].tolist(), y, [Decimal(1) / LENGTH] * LENGTH,
+        Decimal.sqrt, EPS, scale(), norm_first, of_final_norms(model), places.__getitem__,
+        keys(VISIBLE), causal(), keys(VISIBLE), of_transformer(model), src[0].tolist(),
+        tgt[0].tolist(), y, [Decimal(1) / LENGTH] * LENGTH,
         s=MEMORY, t=LENGTH, s_vocab=VOCAB, t_vocab=VOCAB, num=NUM, **SIZES,
     )  # fmt: skip
-    check(of_transformer(gradients(model)), expected)
+    found = gradients(model)
+    assert len(list(numbers(expected[1]))) == (4 * WIDTH if final_norm else 0)
+    check([of_transformer(found), of_final_norms(found)], expected)
 
 
-def test_training() -> None:
-    training_step()
+@pytest.mark.parametrize("final_norm", [False, True], ids=["nothing last", "normalised last"])
+@pytest.mark.parametrize("norm_first", [True, False], ids=["before", "after"])
+def test_training(norm_first: bool, final_norm: bool) -> None:
+    training_step(norm_first, final_norm)
 
 
 def statistics_detached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +264,28 @@ def skip_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residual.Residual, "forward", forward)
 
 
+def skip_forgotten_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(self: residual.Residual, x: Tensor, sublayer: Any, drops: Any = None) -> Tensor:
+        return self._norm(x.detach() + sublayer(x))
+
+    monkeypatch.setattr(residual.Residual, "forward", forward)
+
+
+def final_norm_passed_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder's last normalisation passes the gradient by its rows on unchanged."""
+    encode = Encoder.forward
+
+    def forward(self: Encoder, x: Tensor, **options: Any) -> Tensor:
+        norm, self.norm = self.norm, None
+        memory = encode(self, x, **options)
+        self.norm = norm
+        assert norm is not None
+        normalised: Tensor = norm(memory.detach())
+        return normalised + (memory - memory.detach())
+
+    monkeypatch.setattr(Encoder, "forward", forward)
+
+
 def stored_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient of the first place of a token alone, where all should be summed."""
 
@@ -268,9 +303,18 @@ def stored_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
         (statistics_detached, normalisation),
         (straight_through, lambda: encoder_layer(True)),
         (skip_forgotten, lambda: encoder_layer(True)),
-        (stored_embedding, training_step),
+        (skip_forgotten_after, lambda: training_step(norm_first=False, final_norm=False)),
+        (final_norm_passed_by, lambda: training_step(norm_first=False, final_norm=True)),
+        (stored_embedding, lambda: training_step(norm_first=True, final_norm=False)),
     ],
-    ids=["statistics detached", "straight through", "skip forgotten", "stored embedding"],
+    ids=[
+        "statistics detached",
+        "straight through",
+        "skip forgotten",
+        "skip of a layer normalised after",
+        "last normalisation passed by",
+        "stored embedding",
+    ],
 )
 def test_wrong_gradients_are_seen(
     monkeypatch: pytest.MonkeyPatch,

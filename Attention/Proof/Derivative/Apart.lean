@@ -97,6 +97,7 @@ private theorem decoderLayer_line (L' : DecoderLayer (Dual R) d_model num_heads 
   have ⟨g, hg⟩ := layerNorm_line (ι := ι) L'.feedForwardNorm
   ⟨fun t => ⟨a t, b t, c t, e t, f t, g t⟩, ha, hb, hc, he, hf, hg⟩
 
+omit [OrderedField R] in
 private theorem layers_line {A A' : Type w} {P : (ι → R → A) → (ι → A') → Prop}
     (h : ∀ L', ∃ L : R → A, P (fun _ t => L t) fun _ => L') (layers' : List A') :
     ∃ layers : R → List A, LayersTangent P (fun _ t => layers t) fun _ => layers' := by
@@ -147,7 +148,7 @@ theorem feedForwardApart_of_bias {κ : R} (F : FeedForward R d d_ff)
     simp only [Linear.row, Fin.getElem_fin, Vec.getElem_ofFn]
     rw [show F.hidden.bias[j.val] = κ from hb j]
     refine congrArg (· + κ) (sumOver_eq_zero fun k _ => ?_)
-    rw [show F.hidden.weight[j.val][k.val] = 0 from hw j k]
+    rw [show F.hidden.weight[j.val][k] = 0 from hw j k]
     grind
   rw [e]
   grind

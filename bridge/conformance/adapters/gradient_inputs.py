@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.own_options import keywords
+from bridge.conformance.batch import fixed
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.kept import kept
@@ -47,7 +48,7 @@ def floats_of(vector: GradientVector) -> dict[str, Floats]:
     given["slopes"] = None if vector.alibi is None else vector.alibi.slopes
     exact = np.vectorize(_float, otypes=[np.float64])
     return {
-        name: exact(np.array(numbers, dtype=object))
+        name: fixed(exact(np.array(numbers, dtype=object)))
         for name, numbers in given.items()
         if numbers is not None
     }

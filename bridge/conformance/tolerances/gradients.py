@@ -19,11 +19,15 @@ from bridge.vectors.model.kept import kept
 NAMES = ("q", "k", "v", "bias")
 
 
-@kept
 def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
     what multiplies scores times ln 2. Beside `NAMES`, those of a vector that has more:
-    [num_heads]."""
+    [num_heads]. They are the caller's own."""
+    return {name: numbers.copy() for name, numbers in _expected(vector).items()}
+
+
+@kept
+def _expected(vector: GradientVector) -> dict[str, Floats]:
     by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))

@@ -16,16 +16,19 @@ from bridge.spec.core import Arithmetic, Value
 from bridge.spec.embedding import add_positions, embed
 from bridge.spec.feed_forward import feed_forward_rows
 from bridge.spec.heads import multi_head
-from bridge.spec.layer_norm import layer_norm_rows
+from bridge.spec.layer_norm import LayerNorm, layer_norm_rows
 from bridge.spec.linear import add_rows, linear_rows
 from bridge.spec.multi_head import MultiHead, concat_heads, multi_head_rows, split_heads
 from bridge.spec.slopes import score_slope_one
-from bridge.spec.transformer import Transformer, decode, encode, softmax_vec, transformer_logits
-from bridge.spec.transformer_layer import (
-    DecoderLayer,
-    EncoderLayer,
-    decoder_layer_pre_norm,
-    encoder_layer_pre_norm,
+from bridge.spec.transformer import Transformer, softmax_vec
+from bridge.spec.transformer_layer import DecoderLayer, EncoderLayer
+from bridge.spec.transformer_norms import (
+    FinalNorms,
+    decode_normed,
+    decoder_layer_rows,
+    encode_normed,
+    encoder_layer_rows,
+    transformer_logits_normed,
 )
 from bridge.spec.vector import vec_smul, vec_sum_over, vec_zero
 
@@ -605,11 +608,151 @@ def decoder_layer_post_norm_vjp(
     )
 
 
+def final_norm_vjp(
+    sqrt: Callable[[Value], Value],
+    eps: Value,
+    norm: LayerNorm | None,
+    X: list[list[Value]],
+    dY: list[list[Value]],
+    *,
+    n: int,
+    d: int,
+    num: Arithmetic,
+) -> tuple[LayerNorm | None, list[list[Value]]]:
+    """The backward pass of a normalisation that may be there or not.
+
+    Lean: `Attention.Spec.finalNormVjp`.
+    """
+    if norm is None:
+        return (None, dY)
+    g = layer_norm_rows_vjp(sqrt, eps, norm, X, dY, m=n, d=d, num=num)
+    return (g[0], g[1])
+
+
+def encoder_layer_rows_vjp(
+    sqrt: Callable[[Value], Value],
+    eps: Value,
+    scale: Value,
+    norm_first: bool,
+    mask: Mask,
+    L: EncoderLayer,
+    X: list[list[Value]],
+    dY: list[list[Value]],
+    *,
+    n: int,
+    d_model: int,
+    num_heads: int,
+    d: int,
+    d_ff: int,
+    num: Arithmetic,
+) -> tuple[EncoderLayer, list[list[Value]]]:
+    """The backward pass of an encoder layer, normalised before or, without `normFirst`, after.
+
+    Lean: `Attention.Spec.EncoderLayer.rowsVjp`.
+    """
+    if norm_first:
+        return encoder_layer_pre_norm_vjp(
+            sqrt,
+            eps,
+            scale,
+            mask,
+            L,
+            X,
+            dY,
+            n=n,
+            d_model=d_model,
+            num_heads=num_heads,
+            d=d,
+            d_ff=d_ff,
+            num=num,
+        )
+    return encoder_layer_post_norm_vjp(
+        sqrt,
+        eps,
+        scale,
+        mask,
+        L,
+        X,
+        dY,
+        n=n,
+        d_model=d_model,
+        num_heads=num_heads,
+        d=d,
+        d_ff=d_ff,
+        num=num,
+    )
+
+
+def decoder_layer_rows_vjp(
+    sqrt: Callable[[Value], Value],
+    eps: Value,
+    scale: Value,
+    norm_first: bool,
+    mask: Mask,
+    cross_mask: Mask,
+    L: DecoderLayer,
+    context: list[list[Value]],
+    X: list[list[Value]],
+    dY: list[list[Value]],
+    *,
+    s: int,
+    t: int,
+    d_model: int,
+    num_heads: int,
+    d: int,
+    d_ff: int,
+    num: Arithmetic,
+) -> DecoderGradients:
+    """The backward pass of a decoder layer, normalised before or, without `normFirst`, after.
+
+    Lean: `Attention.Spec.DecoderLayer.rowsVjp`.
+    """
+    if norm_first:
+        return decoder_layer_pre_norm_vjp(
+            sqrt,
+            eps,
+            scale,
+            mask,
+            cross_mask,
+            L,
+            context,
+            X,
+            dY,
+            s=s,
+            t=t,
+            d_model=d_model,
+            num_heads=num_heads,
+            d=d,
+            d_ff=d_ff,
+            num=num,
+        )
+    return decoder_layer_post_norm_vjp(
+        sqrt,
+        eps,
+        scale,
+        mask,
+        cross_mask,
+        L,
+        context,
+        X,
+        dY,
+        s=s,
+        t=t,
+        d_model=d_model,
+        num_heads=num_heads,
+        d=d,
+        d_ff=d_ff,
+        num=num,
+    )
+
+
 def encode_vjp(
     sqrt: Callable[[Value], Value],
     eps: Value,
     scale: Value,
+    norm_first: bool,
     mask: Mask,
+    norm: LayerNorm | None,
     layers: list[EncoderLayer],
     X: list[list[Value]],
     dY: list[list[Value]],
@@ -620,30 +763,35 @@ def encode_vjp(
     d: int,
     d_ff: int,
     num: Arithmetic,
-) -> tuple[list[EncoderLayer], list[list[Value]]]:
-    """The backward pass of the encoder: from the last layer to the first.
+) -> tuple[tuple[list[EncoderLayer], LayerNorm | None], list[list[Value]]]:
+    """The backward pass of the encoder: of the normalisation at its end, then from the last layer
+    to the first.
 
     Lean: `Attention.Spec.encodeVjp`.
     """
     if not layers:
-        return ([], dY)
+        last = final_norm_vjp(sqrt, eps, norm, X, dY, n=n, d=d_model, num=num)
+        return (([], last[0]), last[1])
     later = encode_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         mask,
+        norm,
         layers[1:],
-        encoder_layer_pre_norm(
+        encoder_layer_rows(
             sqrt,
             eps,
             scale,
+            norm_first,
             mask,
             layers[0],
             X,
             n=n,
+            d=d,
             d_model=d_model,
             num_heads=num_heads,
-            d=d,
             d_ff=d_ff,
             num=num,
         ),
@@ -655,10 +803,11 @@ def encode_vjp(
         d_ff=d_ff,
         num=num,
     )
-    first = encoder_layer_pre_norm_vjp(
+    first = encoder_layer_rows_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         mask,
         layers[0],
         X,
@@ -670,15 +819,17 @@ def encode_vjp(
         d_ff=d_ff,
         num=num,
     )
-    return ([first[0], *later[0]], first[1])
+    return (([first[0], *later[0][0]], later[0][1]), first[1])
 
 
 def decode_vjp(
     sqrt: Callable[[Value], Value],
     eps: Value,
     scale: Value,
+    norm_first: bool,
     mask: Mask,
     cross_mask: Mask,
+    norm: LayerNorm | None,
     context: list[list[Value]],
     layers: list[DecoderLayer],
     X: list[list[Value]],
@@ -692,29 +843,33 @@ def decode_vjp(
     d_ff: int,
     num: Arithmetic,
 ) -> DecoderGradients:
-    """The backward pass of the decoder: from the last layer to the first, the gradients by the
-    encoder's output summed.
+    """The backward pass of the decoder: of the normalisation at its end, then from the last layer
+    to the first, the gradients by the encoder's output summed.
 
     Lean: `Attention.Spec.decodeVjp`.
     """
     if not layers:
+        last = final_norm_vjp(sqrt, eps, norm, X, dY, n=t, d=d_model, num=num)
         return DecoderGradients(
-            parameters=[],
+            parameters=([], last[0]),
             dContext=[vec_zero(d=d_model, zero=num.value(0)) for _ in range(s)],
-            dX=dY,
+            dX=last[1],
         )
     later = decode_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         mask,
         cross_mask,
+        norm,
         context,
         layers[1:],
-        decoder_layer_pre_norm(
+        decoder_layer_rows(
             sqrt,
             eps,
             scale,
+            norm_first,
             mask,
             cross_mask,
             layers[0],
@@ -722,9 +877,9 @@ def decode_vjp(
             X,
             s=s,
             t=t,
+            d=d,
             d_model=d_model,
             num_heads=num_heads,
-            d=d,
             d_ff=d_ff,
             num=num,
         ),
@@ -737,10 +892,11 @@ def decode_vjp(
         d_ff=d_ff,
         num=num,
     )
-    first = decoder_layer_pre_norm_vjp(
+    first = decoder_layer_rows_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         mask,
         cross_mask,
         layers[0],
@@ -756,7 +912,7 @@ def decode_vjp(
         num=num,
     )
     return DecoderGradients(
-        parameters=[first.parameters, *later.parameters],
+        parameters=([first.parameters, *later.parameters[0]], later.parameters[1]),
         dContext=add_rows(first.dContext, later.dContext, m=s),
         dX=first.dX,
     )
@@ -766,6 +922,8 @@ def transformer_logits_vjp(
     sqrt: Callable[[Value], Value],
     eps: Value,
     scale: Value,
+    norm_first: bool,
+    norms: FinalNorms,
     position: Callable[[int], list[Value]],
     source_mask: Mask,
     target_mask: Mask,
@@ -784,41 +942,46 @@ def transformer_logits_vjp(
     d: int,
     d_ff: int,
     num: Arithmetic,
-) -> Transformer:
-    """The gradients of a loss by all parameters of a transformer, from those by its logits.
+) -> tuple[Transformer, FinalNorms]:
+    """The gradients of a loss by all parameters of a transformer, those of the normalisations at
+    the ends of encoder and decoder among them, from those by its logits.
 
     Lean: `Attention.Spec.Transformer.logitsVjp`.
     """
     X = add_positions(position, embed(T.source, source), n=s)
-    context = encode(
+    context = encode_normed(
         sqrt,
         eps,
         scale,
+        norm_first,
         source_mask,
         T.encoder,
+        norms.encoder,
         X,
         n=s,
+        d=d,
         d_model=d_model,
         num_heads=num_heads,
-        d=d,
         d_ff=d_ff,
         num=num,
     )
     Y = add_positions(position, embed(T.target, target), n=t)
-    D = decode(
+    D = decode_normed(
         sqrt,
         eps,
         scale,
+        norm_first,
         target_mask,
         cross_mask,
         T.decoder,
+        norms.decoder,
         context,
         Y,
         s=s,
         t=t,
+        d=d,
         d_model=d_model,
         num_heads=num_heads,
-        d=d,
         d_ff=d_ff,
         num=num,
     )
@@ -827,8 +990,10 @@ def transformer_logits_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         target_mask,
         cross_mask,
+        norms.decoder,
         context,
         T.decoder,
         Y,
@@ -845,7 +1010,9 @@ def transformer_logits_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
         source_mask,
+        norms.encoder,
         T.encoder,
         X,
         decoder.dContext,
@@ -856,12 +1023,15 @@ def transformer_logits_vjp(
         d_ff=d_ff,
         num=num,
     )
-    return Transformer(
-        source=embed_vjp(source, encoder[1], n=s, vocab=s_vocab, d=d_model, num=num),
-        target=embed_vjp(target, decoder.dX, n=t, vocab=t_vocab, d=d_model, num=num),
-        encoder=encoder[0],
-        decoder=decoder.parameters,
-        output=output[0],
+    return (
+        Transformer(
+            source=embed_vjp(source, encoder[1], n=s, vocab=s_vocab, d=d_model, num=num),
+            target=embed_vjp(target, decoder.dX, n=t, vocab=t_vocab, d=d_model, num=num),
+            encoder=encoder[0][0],
+            decoder=decoder.parameters[0],
+            output=output[0],
+        ),
+        FinalNorms(encoder=encoder[0][1], decoder=decoder.parameters[1]),
     )
 
 
@@ -869,6 +1039,8 @@ def transformer_loss_vjp(
     sqrt: Callable[[Value], Value],
     eps: Value,
     scale: Value,
+    norm_first: bool,
+    norms: FinalNorms,
     position: Callable[[int], list[Value]],
     source_mask: Mask,
     target_mask: Mask,
@@ -888,7 +1060,7 @@ def transformer_loss_vjp(
     d: int,
     d_ff: int,
     num: Arithmetic,
-) -> Transformer:
+) -> tuple[Transformer, FinalNorms]:
     """The gradient of training: of the cross-entropies of a transformer's logits with the tokens
     `y` that come next, weighted by `dLoss`, by all its parameters.
 
@@ -898,6 +1070,8 @@ def transformer_loss_vjp(
         sqrt,
         eps,
         scale,
+        norm_first,
+        norms,
         position,
         source_mask,
         target_mask,
@@ -906,10 +1080,12 @@ def transformer_loss_vjp(
         source,
         target,
         cross_entropy_vjp(
-            transformer_logits(
+            transformer_logits_normed(
                 sqrt,
                 eps,
                 scale,
+                norm_first,
+                norms,
                 position,
                 source_mask,
                 target_mask,
@@ -920,9 +1096,9 @@ def transformer_loss_vjp(
                 s=s,
                 t=t,
                 t_vocab=t_vocab,
+                d=d,
                 d_model=d_model,
                 num_heads=num_heads,
-                d=d,
                 d_ff=d_ff,
                 num=num,
             ),

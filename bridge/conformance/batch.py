@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
-from bridge.vectors.model.kept import kept
+from bridge.vectors.model.kept import keep
 from bridge.vectors.model.sampled import FloatMatrix, seen_by
 
 DTYPES: dict[str, torch.dtype] = {
@@ -206,48 +206,48 @@ def array(matrix: Matrix, columns: int | None = None) -> Array:
     return numbers if columns is None else numbers.reshape(len(matrix), columns)
 
 
-def fixed(numbers: NDArray[Any]) -> NDArray[Any]:
+def read_only(numbers: NDArray[Any]) -> NDArray[Any]:
     """The array, which nobody can write to any more."""
     numbers.flags.writeable = False
     return numbers
 
 
-@kept
+@keep
 def inputs_of(vector: AttentionVector) -> tuple[Array, Array, Array]:
     """q, k and v of a vector in float64, which nobody can write to."""
     q, k = array(vector.q, vector.head_dim), array(vector.k, vector.head_dim)
-    return fixed(q), fixed(k), fixed(array(vector.v, vector.value_dim))
+    return read_only(q), read_only(k), read_only(array(vector.v, vector.value_dim))
 
 
-@kept
+@keep
 def bias_of(vector: AttentionVector) -> Array:
     """The bias of a vector that has one, −∞ where it masks: [q_len, kv_len]."""
     rows = [[-np.inf if x is None else float(x) for x in row] for row in vector.bias or ()]
-    return fixed(np.array(rows))
+    return read_only(np.array(rows))
 
 
-@kept
+@keep
 def visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """Which key each query may attend to: [q_len, kv_len]."""
-    seen = _seen(vector)
+    seen = _visible(vector)
     if vector.bias is not None:
         known = np.array([[x is not None for x in row] for row in vector.bias], dtype=bool)
         seen = seen & known.reshape(seen.shape)
-    return fixed(seen)
+    return read_only(seen)
 
 
 def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor:
     """What the masks alone allow: [batch, 1, q_len, kv_len]."""
-    return torch.from_numpy(np.stack([_seen(v) for v in vectors])[:, None]).to(device)
+    return torch.from_numpy(np.stack([_visible(v) for v in vectors])[:, None]).to(device)
 
 
-def _seen(vector: AttentionVector) -> NDArray[np.bool_]:
+def _visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """What the mask alone allows: [q_len, kv_len], also without rows."""
     seen = seen_by(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
     return seen.reshape(vector.q_len, vector.kv_len)
 
 
-@kept
+@keep
 def score_additions(vector: AttentionVector) -> Array | None:
     """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
     None: nothing."""
@@ -260,7 +260,7 @@ def score_additions(vector: AttentionVector) -> Array | None:
         rows = np.arange(vector.q_len)[:, None] + vector.alibi.shift
         distances = np.abs(rows - np.arange(vector.kv_len)[None])
         numbers -= float(vector.alibi.slope) * distances
-    return fixed(numbers)
+    return read_only(numbers)
 
 
 def factors(vector: AttentionVector) -> Array | None:
@@ -272,7 +272,7 @@ def factors(vector: AttentionVector) -> Array | None:
     return np.array(numbers, dtype=np.float64)
 
 
-@kept
+@keep
 def exactly(vector: AttentionVector) -> Exactly:
     """The exact results of a vector."""
     rows = vector.expected
@@ -288,7 +288,7 @@ def exactly(vector: AttentionVector) -> Exactly:
     lse = np.array([float(x) for x in logs], dtype=np.float64)
     rest = [float(x - Decimal(float(x))) if x.is_finite() else 0.0 for x in logs]
     uncertainty = np.array([float(row.uncertainty) for row in rows], dtype=np.float64)
-    return Exactly(*map(fixed, (high, low, lse, np.array(rest, dtype=np.float64), uncertainty)))
+    return Exactly(*map(read_only, (high, low, lse, np.array(rest, dtype=np.float64), uncertainty)))
 
 
 def batches(

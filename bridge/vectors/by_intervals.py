@@ -223,7 +223,7 @@ class _Scores:
         self._exponentials: dict[tuple[int, int], Number] = {}
         self._of_added: dict[Fraction, Number] = {}
 
-    def changed(self, product: int) -> Number:
+    def change(self, product: int) -> Number:
         """scale·product, capped."""
         if product not in self._changed:
             score: Any = self.scale * _number(product)
@@ -241,14 +241,14 @@ class _Scores:
             difference = (
                 self.scale * _number(product - above)
                 if self.cap is None
-                else self.changed(product) - self.changed(above)
+                else self.change(product) - self.change(above)
             )
             self._exponentials[key] = _exp(difference)
         return _bounds_of_weight(self._exponentials[key], self._of(added))
 
     def weight_alone(self, score: Exact, above: int, added: Fraction) -> tuple[int, int]:
         """The same of exp (score − changed above + added)."""
-        return _bounds_of_weight(_exp(_number(score) - self.changed(above)), self._of(added))
+        return _bounds_of_weight(_exp(_number(score) - self.change(above)), self._of(added))
 
     def _of(self, added: Fraction) -> Number | None:
         if not added:
@@ -281,7 +281,7 @@ def _integer_row(
     counts = np.diff(np.append(first, len(products)))
     sums = np.add.reduceat(values[order], first, axis=0)
     # Any of the scores will do, as long as no weight is far above 1.
-    above, most = max(different, key=lambda pair: _about(scores.changed(pair[0])) + float(pair[1]))
+    above, most = max(different, key=lambda pair: _about(scores.change(pair[0])) + float(pair[1]))
     pairs = [scores.weight(product, above, more - most) for product, more in different]
     if sink is not None:
         pairs.append(scores.weight_alone(sink, above, -most))
@@ -302,7 +302,7 @@ def _integer_row(
     )
     found = [_quotient(lo, hi, totals) for lo, hi in zip(*rows, strict=True)]
     log = Number(intervals.interval_log(total.interval, p=_PRECISION))
-    lse = (log + scores.changed(above) + _number(most)).bounds
+    lse = (log + scores.change(above) + _number(most)).bounds
     return EnclosedRow(tuple(lo for lo, _ in found), tuple(hi for _, hi in found), lse)
 
 

@@ -194,8 +194,8 @@ def integer_gradients(
             )  # fmt: skip
             by_queries = scale * (terms[rows] @ k[c])
             below = [int(z) ** 2 for z in total]
-            found["q"].append(_divided(by_queries, [below[i] for i in rows]))
-            found["bias"].append(_divided(terms[rows][:, keys], [below[i] for i in rows]))
+            found["q"].append(_quotients(by_queries, [below[i] for i in rows]))
+            found["bias"].append(_quotients(terms[rows][:, keys], [below[i] for i in rows]))
             totals += map(int, total)
             weighed = weights[:, keys] * total[:, None]
             of_keys.append((terms[:, keys], q[h], weighed, by_output[h]))
@@ -206,12 +206,12 @@ def integer_gradients(
             np.concatenate(part) for part in zip(*of_keys, strict=True)
         )
         whole = [product] * len(keys)
-        found["k"].append(_divided(scale * ((terms * factors).T @ queries), whole))
-        found["v"].append(_divided((weighed * factors).T @ wanted, whole))
+        found["k"].append(_quotients(scale * ((terms * factors).T @ queries), whole))
+        found["v"].append(_quotients((weighed * factors).T @ wanted, whole))
     return Gradients(**{name: tuple(heads) for name, heads in found.items()})
 
 
-def _divided(numbers: NDArray[Any], below: Sequence[int]) -> Matrix:
+def _quotients(numbers: NDArray[Any], below: Sequence[int]) -> Matrix:
     """The rows of a matrix of integers, each over a number of its own."""
     return tuple(
         tuple(Fraction(int(x), z) for x in row) for row, z in zip(numbers, below, strict=True)

@@ -90,13 +90,13 @@ class Operator:
         methods = {"forward": staticmethod(forward), "backward": staticmethod(gradients)}
         function: Any = type(self._name.replace("::", "_"), (torch.autograd.Function,), methods)
 
-        def differentiated(keys: Any, *args: Any) -> Any:
+        def implementation(keys: Any, *args: Any) -> Any:
             if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
                 return function.apply(*args, keys)
             return below(keys, args)
 
         name = self._name.partition("::")[2]
-        self._library.impl(name, differentiated, "Autograd", with_keyset=True)
+        self._library.impl(name, implementation, "Autograd", with_keyset=True)
         self._differentiable = True
 
 

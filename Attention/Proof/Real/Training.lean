@@ -36,7 +36,8 @@ theorem transformer_gradient_real {ε : Real} (hε : 0 < ε) {position : Nat →
     (hT : TransformerTangent T T') {N : ι → Real → FinalNorms Real d_model}
     {N' : ι → FinalNorms (Dual Real) d_model} (hN : FinalNormsTangent N N') (normFirst : Bool)
     (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
-    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t) (dLoss : Vec Real t) {κ : Real} (hκ : 0 < κ)
+    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t) (dLoss : Vec Real t)
+    {κ : Real} (hκ : 0 < κ)
     (hapart : ∀ x, TransformerApart κ Real.sqrt ε scale normFirst (N x 0) position sourceMask
       targetMask crossMask (T x 0) source target) :
     let Z := fun x τ => (T x τ).logitsNormed Real.sqrt ε scale normFirst (N x τ) position sourceMask

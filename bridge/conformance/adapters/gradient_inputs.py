@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.own_options import keywords
-from bridge.conformance.batch import fixed
+from bridge.conformance.batch import read_only
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
-from bridge.vectors.model.kept import kept
+from bridge.vectors.model.kept import keep
 from bridge.vectors.model.sampled import seen_by
 from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
@@ -40,7 +40,7 @@ def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
     return np.stack(each).reshape(*outer, vector.q_len, vector.kv_len)
 
 
-@kept
+@keep
 def floats_of(vector: GradientVector) -> dict[str, Floats]:
     """The numbers of a vector by the names of its fields, of the given ones alone."""
     names = ("q", "k", "v", "grad_output", "grad_log_sum_exp", "bias", *PER_HEAD)
@@ -48,7 +48,7 @@ def floats_of(vector: GradientVector) -> dict[str, Floats]:
     given["slopes"] = None if vector.alibi is None else vector.alibi.slopes
     exact = np.vectorize(_float, otypes=[np.float64])
     return {
-        name: fixed(exact(np.array(numbers, dtype=object)))
+        name: read_only(exact(np.array(numbers, dtype=object)))
         for name, numbers in given.items()
         if numbers is not None
     }

@@ -13,7 +13,7 @@ from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
 from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import of_options
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.kept import kept
+from bridge.vectors.model.kept import keep
 
 # What every vector has a gradient by; those with options have more (`expected`).
 NAMES = ("q", "k", "v", "bias")
@@ -23,11 +23,11 @@ def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
     """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
     what multiplies scores times ln 2. Beside `NAMES`, those of a vector that has more:
     [num_heads]. They are the caller's own."""
-    return {name: numbers.copy() for name, numbers in _expected(vector).items()}
+    return {name: numbers.copy() for name, numbers in _expected_numbers(vector).items()}
 
 
-@kept
-def _expected(vector: GradientVector) -> dict[str, Floats]:
+@keep
+def _expected_numbers(vector: GradientVector) -> dict[str, Floats]:
     by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))

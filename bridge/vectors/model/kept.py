@@ -11,7 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def kept(function: Callable[[T], R]) -> Callable[[T], R]:
+def keep(function: Callable[[T], R]) -> Callable[[T], R]:
     """The function, whose results are kept as long as the object that they are of.
 
     An object is known by itself, not by its contents: to hash a vector is to read every number of

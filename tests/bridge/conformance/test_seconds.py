@@ -17,7 +17,7 @@ from bridge.conformance.subject import Subject
 from bridge.conformance.threads import one_thread
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask, MaskKind
-from bridge.vectors.model.kept import kept
+from bridge.vectors.model.kept import keep
 from bridge.vectors.model.sampled import seen_by
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
@@ -36,14 +36,14 @@ def test_a_second_dtype_makes_no_exact_number_again(monkeypatch: pytest.MonkeyPa
     each, threads = [], set()
     whole = run.run
 
-    def noted(*arguments: object, **options: object) -> run.Result:
+    def note(*arguments: object, **options: object) -> run.Result:
         threads.add(torch.get_num_threads())
         made.clear()
         result: run.Result = whole(*arguments, **options)  # type: ignore[arg-type]
         each.append(made["fractions"])
         return result
 
-    monkeypatch.setattr(outcome, "run", noted)
+    monkeypatch.setattr(outcome, "run", note)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -83,7 +83,7 @@ def test_results_are_kept_for_one_object_as_long_as_it_lives() -> None:
 
     calls: list[int] = []
 
-    @kept
+    @keep
     def number(one: Thing) -> int:
         calls.append(id(one))
         return len(calls)

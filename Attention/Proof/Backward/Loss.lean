@@ -106,7 +106,8 @@ theorem transformer_gradient {position : Nat → Vec R d_model} {scale : R}
     (hT : TransformerTangent T T') {N : ι → R → FinalNorms R d_model}
     {N' : ι → FinalNorms (Dual R) d_model} (hN : FinalNormsTangent N N') (normFirst : Bool)
     (sourceMask : Mask s s) (targetMask : Mask t t) (crossMask : Mask t s)
-    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t) (dLoss : Vec R t) {κ : R} (hκ : 0 < κ)
+    (source : Vector (Fin s_vocab) s) (target y : Vector (Fin t_vocab) t)
+    (dLoss : Vec R t) {κ : R} (hκ : 0 < κ)
     (hapart : ∀ x, TransformerApart κ sqrt ε scale normFirst (N x 0) position sourceMask targetMask
       crossMask (T x 0) source target)
     {L : ι → R → Fin t → R} (hL : ∀ x τ (i : Fin t), IsLogSumExp R (some (L x τ i))

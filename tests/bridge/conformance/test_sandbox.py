@@ -305,7 +305,9 @@ def call():
     ]
     # To open some is enough.
     tried += [("/proc/1/mem", b""), ("/proc/1/fd/1", b""), ("/proc/1/comm", b"x")]
-    tried += [("/proc/1/root/proc/sys/kernel/hostname", b""), ("/proc/net/arp", b"")]
+    # By the root of the first process, or its working folder.
+    tried += [(f"/proc/1/{way}/proc/sys/kernel/hostname", b"") for way in ("root", "cwd/..")]
+    tried += [("/proc/net/arp", b"")]
     found = [path for path, data in tried if works(path, data)]
     own = [works("/proc/self/mem", b""), works("/proc/self/comm", b"x")]
     os.write(1, json.dumps([os.getuid(), own, found]).encode() + b"\\n")

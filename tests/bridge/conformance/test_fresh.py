@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bridge.conform import conform
-from bridge.conformance import fresh
+from bridge.conformance import draw
 from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.adapters.emulated import FlashEmulated
@@ -88,7 +88,7 @@ def inputs(drawn: Fresh) -> dict[str, Any]:
 
 def test_every_kind_of_mask_is_drawn() -> None:
     drawn = [v for f in Fresh(1, 300, names=("fresh",)).families for v in f.vectors]
-    assert {v.mask.kind for v in drawn if isinstance(v, AttentionVector)} == set(fresh._KINDS)
+    assert {v.mask.kind for v in drawn if isinstance(v, AttentionVector)} == set(draw.KINDS)
 
 
 @pytest.mark.parametrize("name", ["pyimpl-reference", "sdpa-math", "flash-emulated"])
@@ -346,7 +346,7 @@ def test_options_and_gradients_past_tiles_are_drawn() -> None:
     drawn = past_tiles(range(40))
     forward = [v for v in drawn if isinstance(v, SampledVector)]
     assert all(v.k.shape[2] > 128 for v in forward)
-    assert {v.masks[0].kind for v in forward if v.model == "exact"} == set(fresh._KINDS)
+    assert {v.masks[0].kind for v in forward if v.model == "exact"} == set(draw.KINDS)
     assert any(v.grouped for v in forward)
     options = ("softcap", "alibi", "bias", "sinks")
     for option in options:
@@ -369,9 +369,9 @@ def test_real_sizes_with_options_and_gradients() -> None:
     names = ("fresh-large-tiles", "fresh-large-gradient")
     drawn = [v for f in Fresh(1, 12, True, names).families for v in f.vectors]
     assert {v.family for v in drawn} == set(names)
-    for batch, heads, q_len, kv_len, head_dim in fresh._LARGE_TILES:
+    for batch, heads, q_len, kv_len, head_dim in draw.LARGE_TILES:
         assert batch * heads * max(q_len, head_dim) * kv_len <= 1 << 19
-    for batch, heads, q_len, kv_len, _ in fresh._LARGE_GRADIENTS:
+    for batch, heads, q_len, kv_len, _ in draw.LARGE_GRADIENTS:
         assert batch * heads * q_len * kv_len <= 1 << 18
     # The reference has no grouped heads, which the first of these happens to have.
     result = run(builtin("pyimpl-reference"), Fresh(1, 12, True, names).families, "float32")
@@ -459,9 +459,9 @@ def test_the_command_says_how_to_repeat_them(tmp_path: Path) -> None:
 
 def test_large_vectors_need_no_matrix_of_all_pairs() -> None:
     """Their masks go by position, and their sizes stay within what a machine can hold."""
-    for batch, heads, q_len, kv_len, head_dim in fresh._LARGE:
+    for batch, heads, q_len, kv_len, head_dim in draw.LARGE:
         assert batch * heads * kv_len * head_dim <= 1 << 22
         assert batch * heads * q_len * kv_len <= 1 << 24
     assert {"key-length", "key-padding", "document", "boolean"}.isdisjoint(
-        fresh._KINDS[: fresh._POSITIONAL]
+        draw.KINDS[: draw.POSITIONAL]
     )

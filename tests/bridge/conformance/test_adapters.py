@@ -47,7 +47,7 @@ def test_batches_hold_every_vector_once(families: list[Family]) -> None:
                 keys = keys & batch.boolean[n, 0]
             if batch.bias is not None:
                 keys = keys & (batch.bias[n, 0] > -torch.inf)
-            assert torch.equal(keys, torch.from_numpy(visible(vector)))
+            assert torch.equal(keys, torch.tensor(visible(vector)))
             assert batch.query[n, 0].tolist() == [[float(x) for x in row] for row in vector.q]
             assert batch.scale == vector.natural_scale
         assert [b.vectors[0].id for b in batch.split()] == [v.id for v in batch.vectors]

@@ -48,7 +48,7 @@ from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 ARCHITECTURES = (80, 90, 100)
 # What a record depends on, below pyimpl: the kernels, and what they import.
-SOURCES = ("backends/kernels/**/*.py", "internal/*.py", "dropout.py")
+SOURCES = ("backends/kernels/**/*.py", "internal/*.py", "dropout.py", "part.py")
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 # Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to

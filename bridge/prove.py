@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ class Compiling(Command):
               help="Compare the gradients of the launcher's results too.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",
               help="A number in the kernel that stands for −∞, such as -1e6.")  # fmt: skip
+@click.option("--masked-loads", type=float, metavar="NUMBER",
+              help="What a masked load gives where the kernel does not say: 0.")  # fmt: skip
 @click.option("--arch", type=click.IntRange(80, 129), default=90, show_default=True,
               help="Compute capability that is compiled for.")  # fmt: skip
 @click.option("--configuration", type=click.IntRange(0), default=0, show_default=True,
@@ -53,6 +56,7 @@ def prove(
     causal_alignment: str,
     backward: bool,
     minus_infinity: tuple[float, ...],
+    masked_loads: float | None,
     arch: int,
     configuration: int,
     seconds: float,
@@ -77,11 +81,15 @@ def prove(
             raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")
     if published is not None:
         layout = published.layout
+        if masked_loads is None and backward:
+            masked_loads = published.masked_loads
         _refuse(published, backward)
     if keep and not (ROOT / "docs").is_dir():
         raise Problem(f"--keep: is for a checkout of the project; {ROOT} has no docs")
     if keep and published is None:
         raise Problem(f"--keep: is for {', '.join(PUBLISHED)}; {kernel} is given")
+    if masked_loads is not None and not math.isfinite(masked_loads):
+        raise Problem(f"--masked-loads: {masked_loads} is given, and a finite number is accepted")
     if not 0 < seconds < 1e6:
         raise Problem(f"--seconds: {seconds:g} is not a number of seconds above 0")
     check_files({"--json": json_to})
@@ -94,7 +102,7 @@ def prove(
     else:
         options: dict[str, Any] = {
             "dtype": dtype, "layout": layout, "arch": arch, "configuration": configuration,
-            "minus_infinity": minus_infinity, "backward": backward,
+            "minus_infinity": minus_infinity, "masked_loads": masked_loads, "backward": backward,
         }  # fmt: skip
         launcher = kernel if published is None else published.launcher
         verdict = _foreign(kernel, launcher, causal_alignment, seconds, options)
@@ -118,11 +126,11 @@ def _own(name: str, seconds: float) -> Any:
 
 def _refuse(published: Published, backward: bool) -> None:
     """Raise Problem for what cannot be asked of a published kernel."""
+    if backward and not published.gradients:
+        raise Problem(f"--backward: {published.name} has no launcher with a backward pass")
     if published.version is None:
         install = f"{sys.executable} -m pip install --no-deps {' '.join(published.packages)}"
         raise Problem(f"KERNEL: {published.name} needs packages that are not installed: {install}")
-    if backward and not published.gradients:
-        raise Problem(f"--backward: {published.name} has no launcher with a backward pass")
 
 
 def _foreign(

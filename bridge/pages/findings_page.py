@@ -76,11 +76,13 @@ def verdict_levels(entry: Mapping[str, Any]) -> str:
 
 def verdict_subject(entry: Mapping[str, Any]) -> str:
     """What a verdict is about."""
-    what = PUBLISHED[entry["name"]].what
+    published = PUBLISHED[entry["name"]]
     more = [", output and gradients"] if entry["backward"] else []
+    if entry["backward"] and published.masked_loads is not None:
+        more.append(f", a masked load taken to give {published.masked_loads:g} where it says none")
     if entry["alignment"] != "top-left":
         more.append(f", a causal mask taken to be {entry['alignment']}")
-    return what + "".join(more)
+    return published.what + "".join(more)
 
 
 def page(

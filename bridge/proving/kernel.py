@@ -34,7 +34,8 @@ _WHOLE_BACKWARD = ((1, 1), (5, 8), (20, 20), (48, 48))
 class Kernel:
     """A kernel in a process of its own. See `procedure.Subject`.
 
-    minus_infinity: literals of the kernel's text that stand for −∞; alignment: of causal masks;
+    minus_infinity: literals of the kernel's text that stand for −∞; masked_loads: what a masked
+    load gives where the kernel does not say; alignment: of causal masks;
     layout: "bhnd" or "bnhd"; backward: whether gradients are compared too, on fewer shapes.
     """
 
@@ -46,12 +47,17 @@ class Kernel:
     configuration: int = 0
     alignment: Alignment = Alignment.TOP_LEFT
     minus_infinity: Sequence[float] = ()
+    masked_loads: float | None = None
     backward: bool = False
     notes: list[str] = field(default_factory=list)
     _recorded: dict[Shape, Recorded] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.notes += [f"Declared: {x:g} stands for −∞" for x in self.minus_infinity]
+        if self.masked_loads is not None:
+            self.notes.append(
+                f"Declared: a masked load gives {self.masked_loads:g} where the kernel does not say"
+            )
         if self.backward:
             self.notes.append(_NO_BOUND)
 
@@ -91,7 +97,8 @@ class Kernel:
         return replay.compare_launches(
             self._record(shape), shape, level, seed,
             scale=SCALE if takes_scale else shape.head_dim**-0.5, layout=self.layout,
-            minus_infinity=self.minus_infinity, found=Compared(only=only),
+            minus_infinity=self.minus_infinity, masked_loads=self.masked_loads,
+            found=Compared(only=only),
         )  # fmt: skip
 
     def program(self, shape: Shape, number: int, output: str) -> tuple[int, ...]:

@@ -17,7 +17,8 @@ _LAUNCHERS = Path(__file__).parent / "launchers"
 class Published:
     """name: what `prove` calls it; file, function: of its launcher; what: in a few words; packages:
     the distributions that it needs, the first of which it is of; layout: as `--layout`; gradients:
-    whether it has a backward pass that is Triton's too."""
+    whether it has a backward pass that is Triton's too; masked_loads: as `--masked-loads` of that
+    pass, None: it leaves no number open."""
 
     name: str
     file: str
@@ -26,6 +27,7 @@ class Published:
     packages: tuple[str, ...]
     layout: str = "bhnd"
     gradients: bool = False
+    masked_loads: float | None = None
 
     @property
     def launcher(self) -> str:
@@ -47,7 +49,7 @@ PUBLISHED = {
         Published(
             "flex_attention", "of_torch.py", "flex_attention",
             "FlexAttention as PyTorch's compiler writes it for an H100, with and without "
-            "a causal block mask", ("torch",),
+            "a causal block mask", ("torch",), gradients=True, masked_loads=0.0,
         ),
         Published(
             "fla-parallel-attn", "of_fla.py", "parallel_attn",

@@ -33,17 +33,21 @@ def compare_launches(
     scale: float,
     layout: str = "bhnd",
     minus_infinity: Sequence[float] = (),
+    masked_loads: float | None = None,
     found: Compared | None = None,
 ) -> Compared:
     """The launches of a launcher that was called with this shape and scale, and its outputs against
     attention; with gradients, if it was asked for them, against attention's.
 
     layout: "bhnd" or "bnhd", of all tensors `[batch, heads, length, dim]`. minus_infinity: literals
-    of the kernels' text that stand for −∞. Raises NotKnown, and as `machine.Machine.run` does.
+    of the kernels' text that stand for −∞. masked_loads: what a masked load gives where the
+    kernel does not say; None: nobody knows. Raises NotKnown, and as `machine.Machine.run` does.
     """
     case = Case(shape, level, seed, scale)
     for x in minus_infinity:
         case.domain.literals[float(np.float32(x))] = case.domain.constant(-math.inf)
+    if masked_loads is not None:
+        case.domain.left_open = case.domain.constant(masked_loads)
     replay = _Replay(case, recorded, layout)
     found = found or Compared()
     if not recorded.launches:

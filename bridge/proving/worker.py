@@ -208,7 +208,11 @@ def _call(launcher: Callable[..., Any], request: Request, recording: Recording) 
             "computes is accepted"
         )
     grad_out = recording.make_argument("grad_output", out.shape, _dense(out.shape), out.dtype)
-    gradients = torch.autograd.grad(out, [q, k, v], grad_out)
+    # `torch.autograd.grad` would call the code's backward pass where `Recording`'s modes are not.
+    engine = torch.autograd.Variable._execution_engine
+    gradients = engine.run_backward(
+        (out,), (grad_out,), False, False, (q, k, v), False, accumulate_grad=False
+    )
     return _Called(outputs, steps, gradients)
 
 

@@ -70,7 +70,9 @@ def gathered_at(
         check_unshared(machine, operation, region, touched, mask, shape)
     left_open = mask is not None and other is None and not mask.all()
     if left_open and buffer.is_float:
-        raise Undecided("a masked load without a value for the other elements")
+        other = machine.domain.left_open
+        if other is None:
+            raise Undecided("a masked load without a value for the other elements")
     is_bool = element_of(type) == Scalar("i1")
 
     def gather(values: Array, fill: Array | None = None) -> Array:

@@ -28,10 +28,12 @@ class Domain(ABC):
 
     # Numbers that the launch was given, and what they stand for: a launcher's argument that is such
     # a number times one of `UNITS` stands for the product.
-    # literals: float32 numbers in a kernel's text that stand for others.
+    # literals: float32 numbers in a kernel's text that stand for others. left_open: what a
+    # masked load gives where the kernel does not say; None: nobody knows.
     def __init__(self) -> None:
         self.known: list[tuple[float, Numbers]] = []
         self.literals: dict[float, Numbers] = {}
+        self.left_open: Numbers | None = None
 
     def literal(self, x: float) -> Numbers:
         """What a float literal in a kernel's text stands for."""

@@ -59,12 +59,19 @@ class Violation(_Stopped):
 
 
 @dataclass(frozen=True, eq=False)
-class Unchosen:
-    """Elements of a value, where `off`, that no operation may use but one that chooses others: else
-    it is this violation."""
+class Overflowing:
+    """The elements of a value that may overflow, where `off`; stored, they are this violation."""
 
     wrong: Violation
     off: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Overflowed:
+    """A result some of whose elements may overflow."""
+
+    value: Any
+    overflowing: Overflowing
 
 
 class CannotTell(_Stopped):

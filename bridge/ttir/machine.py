@@ -28,10 +28,19 @@ from torch import Tensor
 from bridge.ttir import integers
 from bridge.ttir.descriptors import Described
 from bridge.ttir.domain import Array
-from bridge.ttir.faults import CannotTell, Kind, Program, Unchosen, Undecided, Violation
+from bridge.ttir.faults import (
+    CannotTell,
+    Kind,
+    Overflowed,
+    Overflowing,
+    Program,
+    Undecided,
+    Violation,
+)
 from bridge.ttir.integers import Mark, Marked
 from bridge.ttir.memory import Memory, Pointers
 from bridge.ttir.operations import COMPUTE
+from bridge.ttir.overflowing import follow
 from bridge.ttir.syntax import (
     Block,
     Descriptor,
@@ -50,9 +59,9 @@ class Machine:
     """One launch of a kernel.
 
     arguments: for each argument of `kernel` a tensor of `memory`, an integer, or a float
-    (`Domain.scalar`). masked_after: an argument of exp2 may be positive where `arith.select`
-    chooses another number than what comes of it, at once. roundings: the types to which floats were
-    converted, and the precisions of products; what they lose is not seen here.
+    (`Domain.scalar`). masked_after: an argument of exp2 may be positive where nothing is stored of
+    what comes of it. roundings: the types to which floats were converted, and the precisions of
+    products; what they lose is not seen here.
     """
 
     def __init__(
@@ -71,7 +80,7 @@ class Machine:
         self.grid: Program = ()
         self.values: list[Any] = [None] * kernel.values
         self.marks: dict[int, Mark] = {}
-        self.unchosen: dict[int, Unchosen] = {}
+        self.overflowing: dict[int, Overflowing] = {}
         self.used = {v.number for operation in kernel.operations() for v in operation.operands}
         if len(arguments) != len(kernel.arguments):
             raise ValueError(
@@ -109,6 +118,7 @@ class Machine:
         x, y, z = (range(size) for size in self.grid)
         for self.number, place in enumerate(itertools.product(z, y, x)):
             self.program = place[::-1]
+            self.overflowing.clear()
             # ∞ − ∞ is NaN, which a kernel may choose to leave out.
             with np.errstate(invalid="ignore"):
                 self._run(self.kernel.blocks)
@@ -124,7 +134,7 @@ class Machine:
                 return last
             way = 0
             if last.name == "cf.cond_br":
-                way = 0 if bool(self._of(last.operands[0])) else 1
+                way = 0 if bool(self.value_of(last.operands[0])) else 1
             successor = last.successors[way]
             self._assign(successor.block.arguments, successor.operands)
             block = successor.block
@@ -144,20 +154,30 @@ class Machine:
             raise self._cannot_tell(block.operations[-1], "the block does not end")
         raise TtirError("a block of the kernel is empty")
 
-    def _of(self, value: Value) -> Any:
+    def value_of(self, value: Value) -> Any:
         return self.values[value.number]
 
     def _assign(self, to: Sequence[Value], given: Sequence[Value]) -> None:
         """Assign values to others, all at once."""
-        for value in given:
-            if value.number in self.unchosen:
-                raise self.unchosen[value.number].wrong
-        found = [(self._of(value), self.marks.get(value.number)) for value in given]
-        for value, (what, mark) in zip(to, found, strict=True):
-            self._set(value, what, mark)
+        found = [
+            (self.value_of(x), self.marks.get(x.number), self.overflowing.get(x.number))
+            for x in given
+        ]
+        for value, (what, mark, overflowing) in zip(to, found, strict=True):
+            self._set(value, what, mark, overflowing)
 
-    def _set(self, value: Value, what: Any, mark: Mark | None = None) -> None:
+    def _set(
+        self,
+        value: Value,
+        what: Any,
+        mark: Mark | None = None,
+        overflowing: Overflowing | None = None,
+    ) -> None:
         self.values[value.number] = what
+        if overflowing is not None:
+            self.overflowing[value.number] = overflowing
+        elif self.overflowing:
+            self.overflowing.pop(value.number, None)
         if mark is not None:
             self.marks[value.number] = mark
         elif self.marks:
@@ -169,16 +189,14 @@ class Machine:
         if handler is not None:
             handler(self, operation)
             return
-        compute = COMPUTE.get(name)
-        if compute is None:
-            raise Undecided("the operation has no meaning here")
         mark = self._mark(operation) if self.marks else None
-        if self.unchosen:
-            self._choose(operation)
-        found = compute(self, operation, *[self.values[v.number] for v in operation.operands])
+        overflowing = follow(self, operation) if self.overflowing else None
+        found = self.compute(operation, *[self.values[v.number] for v in operation.operands])
         if isinstance(found, Marked):
             mark = found.mark
             found = found.value
+        if isinstance(found, Overflowed):
+            overflowing, found = found.overflowing, found.value
         if not operation.results:
             return
         if isinstance(found, np.generic):
@@ -188,7 +206,14 @@ class Machine:
             for value, part in zip(operation.results, found, strict=True):
                 self._set(value, part, mark)
         else:
-            self._set(operation.results[0], found, mark)
+            self._set(operation.results[0], found, mark, overflowing)
+
+    def compute(self, operation: Operation, *operands: Any) -> Any:
+        """What an operation makes of operands."""
+        function = COMPUTE.get(operation.name)
+        if function is None:
+            raise Undecided("the operation has no meaning here")
+        return function(self, operation, *operands)
 
     def _mark(self, operation: Operation) -> Mark | None:
         """The mark of the results of an operation that takes bits; raises Violation for one that
@@ -210,7 +235,7 @@ class Machine:
     def _has_zero(self, operation: Operation) -> bool:
         """Whether an operand is 0 and known: times it any number is 0."""
         return any(
-            value.number not in self.marks and not np.any(self._of(value))
+            value.number not in self.marks and not np.any(self.value_of(value))
             for value in operation.operands
         )
 
@@ -221,27 +246,12 @@ class Machine:
         detail = f"its result is used as a number at {operation.location}"
         return Violation("overflow", detail, mark.operation, mark.program, mark.element)
 
-    def _choose(self, operation: Operation) -> None:
-        """Raise the violation of an operand's elements that had to be left out and are not."""
-        for place, value in enumerate(operation.operands):
-            found = self.unchosen.get(value.number)
-            if found is None:
-                continue
-            used = found.off
-            if operation.name == "arith.select" and place > 0:
-                condition = self._of(operation.operands[0])
-                used = used & (condition if place == 1 else ~condition)
-            if used.any():
-                raise found.wrong
-        for value in operation.results:
-            self.unchosen.pop(value.number, None)
-
     def _bound(self, value: Value, operation: Operation) -> int:
         """An integer that a loop or branch goes by."""
         mark = self.marks.get(value.number)
         if mark is not None:
             raise self._error_of_use(mark, operation)
-        return int(self._of(value))
+        return int(self.value_of(value))
 
     def _for(self, operation: Operation) -> None:
         first, stop, step = (self._bound(value, operation) for value in operation.operands[:3])
@@ -261,14 +271,14 @@ class Machine:
         while True:
             self._assign(before[0].arguments, given)
             condition, *given = self._run(before).operands
-            if not bool(self._of(condition)):
+            if not bool(self.value_of(condition)):
                 break
             self._assign(after[0].arguments, given)
             given = self._run(after).operands
         self._assign(operation.results, given)
 
     def _if(self, operation: Operation) -> None:
-        way = 0 if bool(self._of(operation.operands[0])) else 1
+        way = 0 if bool(self.value_of(operation.operands[0])) else 1
         if way < len(operation.regions):
             last = self._run(operation.regions[way])
             self._assign(operation.results, last.operands)

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.ttir import descriptors, integers
 from bridge.ttir.access import atomic, load, store
 from bridge.ttir.domain import LOG2E, Array, Numbers
-from bridge.ttir.faults import Unchosen, Undecided
+from bridge.ttir.faults import Overflowed, Overflowing, Undecided
 from bridge.ttir.integers import Mark, Marked, bits_of, bytes_of
 from bridge.ttir.memory import Pointers
 from bridge.ttir.syntax import Operation, Pointer, Scalar, element_of, shape_of
@@ -36,9 +36,11 @@ def nonzero(machine: Machine, operation: Operation, b: Array) -> None:
         raise machine.violation("division by zero", "an integer's", operation, b == 0)
 
 
-def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None = None) -> Numbers:
-    """2^(unit·x), unit > 0, of which x has to be ≤ 0 or, with `Machine.masked_after`, what comes of
-    it not to be chosen."""
+def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None = None) -> Any:
+    """2^(unit·x), unit > 0, of which x has to be ≤ 0 or, with `Machine.masked_after`, nothing that
+    comes of it to be stored."""
+    domain = machine.domain
+    found = domain.exp2(x if unit is None else domain.multiply(x, domain.constant(unit)))
     within = machine.domain.at_most_zero(x)
     if within is not None and not within.all():
         off = ~within
@@ -48,9 +50,8 @@ def exp2(machine: Machine, operation: Operation, x: Numbers, unit: float | None 
         wrong = machine.violation("exp2 of a positive number", detail, operation, off)
         if not machine.masked_after:
             raise wrong
-        machine.unchosen[operation.result.number] = Unchosen(wrong, off)
-    domain = machine.domain
-    return domain.exp2(x if unit is None else domain.multiply(x, domain.constant(unit)))
+        return Overflowed(found, Overflowing(wrong, off))
+    return found
 
 
 def reduce(machine: Machine, operation: Operation, *tiles: Any) -> Any:

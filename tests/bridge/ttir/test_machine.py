@@ -175,7 +175,10 @@ _EXP2 = """
     %none = arith.constant dense<0.0> : tensor<2xf32>
     %first = arith.cmpi eq, %r, %zero : tensor<2xi32>
     %w = arith.select CHOICE : tensor<2xi1>, tensor<2xf32>
-    %s = arith.addf %w, %none : tensor<2xf32>"""
+    %s = arith.addf %w, %none : tensor<2xf32>
+    %t = tt.splat %to : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>
+    %u = tt.addptr %t, %r : tensor<2x!tt.ptr<f32>>, tensor<2xi32>
+    tt.store %u, %s : tensor<2x!tt.ptr<f32>>"""
 
 
 @pytest.mark.parametrize(
@@ -191,16 +194,102 @@ def test_exp2_of_what_is_used(
     numbers: tuple[int, int], choice: str, wrong: tuple[int, ...] | None
 ) -> None:
     memory, given = _memory(*numbers)
-    text = kernel("%p: !tt.ptr<f32>", _EXP2.replace("CHOICE", choice))
+    to = memory.empty((2,))
+    text = kernel("%p: !tt.ptr<f32>, %to: !tt.ptr<f32>", _EXP2.replace("CHOICE", choice))
     if wrong is None:
-        run(text, memory, given, masked_after=True)
+        run(text, memory, given, to, masked_after=True)
     else:
         with pytest.raises(Violation) as caught:
-            run(text, memory, given, masked_after=True)
+            run(text, memory, given, to, masked_after=True)
         assert (caught.value.kind, caught.value.element) == ("exp2 of a positive number", wrong)
     if max(numbers) > 0:
         with pytest.raises(Violation, match="exp2 of a positive number"):
-            run(text, memory, given)
+            run(text, memory, given, to)
+
+
+# Of a matrix of weights the first column's may overflow; DONE is what becomes of them.
+_OVERFLOWING = """
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %r = tt.make_range {end = 2 : i32, start = 0 : i32} : tensor<2xi32>
+    %x = tt.splat %p : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>
+    %y = tt.addptr %x, %r : tensor<2x!tt.ptr<f32>>, tensor<2xi32>
+    %v = tt.load %y : tensor<2x!tt.ptr<f32>>
+    %e = math.exp2 %v : tensor<2xf32>
+    %h = arith.truncf %e : tensor<2xf32> to tensor<2xf16>
+    %i = tt.expand_dims %h {axis = 0 : i32} : tensor<2xf16> -> tensor<1x2xf16>
+    %w = tt.broadcast %i : tensor<1x2xf16> -> tensor<2x2xf16>
+    %wt = tt.trans %w {order = array<i32: 1, 0>} : tensor<2x2xf16> -> tensor<2x2xf16>
+    %one = arith.constant dense<1.0> : tensor<2x2xf16>
+    %none = arith.constant dense<0.0> : tensor<2x2xf32>
+    %none2 = arith.constant dense<0.0> : tensor<2xf32>
+    %t = tt.splat %to : !tt.ptr<f32> -> tensor<2x!tt.ptr<f32>>
+    %u = tt.addptr %t, %r : tensor<2x!tt.ptr<f32>>, tensor<2xi32>
+    %rows = tt.splat %row : i32 -> tensor<2xi32>
+    %kept = arith.cmpi eq, %r, %rows : tensor<2xi32>
+    DONE
+    tt.store %u, %z, %kept : tensor<2x!tt.ptr<f32>>"""
+_LOOP = """%a = scf.for %k = %c0 to %c2 step %c1 iter_args(%b = %none) -> (tensor<2x2xf32>)  : i32 {
+      %d = tt.dot FACTORS, %b : tensor<2x2xf16> * tensor<2x2xf16> -> tensor<2x2xf32>
+      scf.yield %d : tensor<2x2xf32>
+    }
+    %z = "tt.reduce"(%a) <{axis = 1 : i32}> ({
+    ^bb0(%f: f32, %g: f32):
+      %q = arith.addf %f, %g : f32
+      tt.reduce.return %q : f32
+    }) : (tensor<2x2xf32>) -> tensor<2xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("done", "row", "wrong"),
+    [
+        # A row of a product is of the same row of the left factor.
+        (_LOOP.replace("FACTORS", "%wt, %one"), 0, True),
+        (_LOOP.replace("FACTORS", "%wt, %one"), 1, False),
+        # A column of the right factor reaches the sum over all columns.
+        (_LOOP.replace("FACTORS", "%one, %w"), 1, True),
+        # A sum over the keys, of which one may be ∞.
+        (_LOOP.replace("FACTORS", "%w, %one"), 1, True),
+        ("%z = arith.addf %e, %none2 : tensor<2xf32>", 0, True),
+        ("%z = arith.addf %e, %none2 : tensor<2xf32>", 1, False),
+        # A maximum would lose it, and a comparison say anything.
+        ("%z = arith.maxnumf %e, %none2 : tensor<2xf32>", 1, True),
+        ("""%c = arith.cmpf ogt, %e, %none2 : tensor<2xf32>
+    %z = arith.select %c, %none2, %none2 : tensor<2xi1>, tensor<2xf32>""", 1, True),
+    ],
+)  # fmt: skip
+def test_what_may_overflow_may_be_left_out_where_it_is_stored(
+    done: str, row: int, *, wrong: bool
+) -> None:
+    memory, given = _memory(1, -1)
+    to = memory.empty((2,))
+    arguments = "%p: !tt.ptr<f32>, %to: !tt.ptr<f32>, %row: i32"
+    text = kernel(arguments, _OVERFLOWING.replace("DONE", done))
+    if wrong:
+        with pytest.raises(Violation, match="exp2 of a positive number"):
+            run(text, memory, given, to, row, masked_after=True)
+    else:
+        run(text, memory, given, to, row, masked_after=True)
+        # No NaN is stored.
+        assert memory.domain.equal(memory.read(to)[[row]], memory.read(to)[[row]]).all()
+
+
+def test_a_masked_load_of_floats_gives_what_is_declared() -> None:
+    memory, given = _memory(5)
+    to = memory.empty(())
+    body = """
+    %c0 = arith.constant 0 : i32
+    %there = arith.cmpi ne, %n, %c0 : i32
+    %v = tt.load %p, %there : !tt.ptr<f32>
+    tt.store %to, %v : !tt.ptr<f32>"""
+    text = kernel("%p: !tt.ptr<f32>, %to: !tt.ptr<f32>, %n: i32", body)
+    with pytest.raises(CannotTell, match="a masked load without a value"):
+        run(text, memory, given, to, 0)
+    memory.domain.left_open = memory.domain.constant(3.0)
+    for n, wanted in ((0, 3.0), (1, 5.0)):
+        run(text, memory, given, to, n)
+        assert memory.domain.equal(memory.read(to), memory.domain.constant(wanted)).all()
 
 
 _MAXIMUM = """

@@ -141,9 +141,10 @@ def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     file.write_text(_BY_PYTORCH.format(module="inner"), "utf-8")
     with Foreign(f"{file}:attention") as process:
         shape = square(5, heads=4, kv_heads=2, window=_CAUSAL)
-        found = verdict(process, (shape,), (square(3, heads=2),), backward=True)
+        small = (square(3, heads=2),)
+        found = verdict(process, (shape,), small, small, backward=True)
         assert found.word == "EQUAL", found.text()
-        assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+        assert [level.word for level in found.levels] == ["EQUAL"] * 3
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,8 @@ def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
     [
         (["forward", "--backward"], "--backward: is for file.py:kernel; forward is given"),
         (["forward", "--keep"], "--keep: is for flex_attention, "),
-        (["flex_attention", "--backward"], "flex_attention has no launcher with a backward pass"),
+        (["conch-varlen-attention", "--backward"], "no launcher with a backward pass"),
+        (["flex_attention", "--masked-loads", "inf"], "inf is given, and a finite number"),
     ],
 )
 def test_misuse(arguments: list[str], sentence: str) -> None:
@@ -167,9 +169,11 @@ def test_flex_attention() -> None:
     shapes = (square(128), square(200, heads=4, kv_heads=2, window=_CAUSAL, head_dim=64,
                                   value_dim=64))  # fmt: skip
     with Foreign(published.launcher) as process:
-        found = verdict(process, shapes, (square(3, window=_CAUSAL), square(3)))
+        found = verdict(
+            process, shapes, (square(3, window=_CAUSAL), square(3)), (square(130, window=_CAUSAL),)
+        )
     assert found.word == "EQUAL", found.text()
-    assert [level.word for level in found.levels] == ["EQUAL", "EQUAL"]
+    assert [level.word for level in found.levels] == ["EQUAL"] * 3
     # Log-sum-exps too.
     assert found.levels[0].elements == 128 * 17 + 4 * 200 * 65
 
@@ -183,6 +187,48 @@ def test_flex_attention_is_wrong_where_its_mask_is(tmp_path: Path) -> None:
     with Foreign(f"{file}:flex_attention") as process:
         found = verdict(process, (square(16, window=_CAUSAL),))
     assert found.word == "WRONG"
+
+
+@pytest.mark.thorough
+def test_flex_attentions_backward_pass() -> None:
+    published = PUBLISHED["flex_attention"]
+    shapes = (square(20), square(130, heads=4, kv_heads=2, window=_CAUSAL))
+    small = (square(3), square(5, window=_CAUSAL))
+    with Foreign(published.launcher) as process:
+        found = verdict(
+            process, shapes, small, small, backward=True, masked_loads=published.masked_loads
+        )
+        # Rows past the last load what nobody says; what is computed of them is not stored.
+        open_ = verdict(process, shapes[:1], backward=True)
+    assert found.word == "EQUAL", found.text()
+    assert [level.word for level in found.levels] == ["EQUAL"] * 3
+    assert "Declared: a masked load gives 0" in found.text()
+    assert open_.word == "CANNOT TELL"
+
+
+@pytest.mark.thorough
+def test_flex_attentions_backward_pass_is_wrong_where_its_scale_is(tmp_path: Path) -> None:
+    text = Path(PUBLISHED["flex_attention"].launcher.rpartition(":")[0]).read_text("utf-8")
+    assert text.count("(graph, joint, mask, scale, ") == 1
+    file = tmp_path / "flex.py"
+    edited = text.replace("(graph, joint, mask, scale, ", "(graph, joint, mask, 2 * scale, ")
+    file.write_text(edited, "utf-8")
+    with Foreign(f"{file}:flex_attention") as process:
+        found = verdict(process, (square(16),), backward=True, masked_loads=0.0)
+    assert found.word == "WRONG"
+    assert found.finding is not None
+    assert found.finding.output in ("dQ", "dK", "dV")
+
+
+@pytest.mark.parametrize("named", ['"cuda"', "query.device"])
+def test_a_backward_pass_makes_tensors_where_a_forward_pass_does(
+    tmp_path: Path, named: str
+) -> None:
+    """The device that tensors are made on may be named in a backward pass too."""
+    old = "delta = torch.empty_like(lse)"
+    new = f"delta = torch.empty(lse.shape, dtype=lse.dtype, device={named})"
+    with Foreign(edit(tmp_path, old, new, file=FILE, kernel="Attention")) as process:
+        assert verdict(process, (square(3),), backward=True).word == "EQUAL"
 
 
 @pytest.mark.thorough

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from torch import Tensor
 
-from bridge import interpreting
+from bridge import garbage, interpreting
 from bridge.conformance.adapters.callables import is_callable_name
 from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.flashinfer.bench import traces
@@ -23,7 +23,7 @@ from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Asked, Misuse, Request, choose_committed
 from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
-from bridge.report import junit, page, tables
+from bridge.report import junit, tables
 from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.decode import decoded_families
@@ -32,6 +32,7 @@ from bridge.vectors.model.decode import decoded_families
 _WIDTH = 100
 
 
+@garbage.rare_searches()
 def check(
     function: str | Callable[..., Tensor | tuple[Tensor, ...]],
     *,
@@ -285,6 +286,9 @@ class Verdict:
 
     def html(self) -> str:
         """One page that shows each failure."""
+        # It imports what makes pages.
+        from bridge.report import page
+
         return page.page(self.outcomes, self._run(self.outcomes))
 
     def show(self, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from bridge import interpreting, interrupt
+from bridge import garbage, interpreting, interrupt
 from bridge.errors import MendableError
 from bridge.files import write_whole
 
@@ -27,8 +28,11 @@ class Command(click.Command):
     interprets: bool | None = None
 
     def invoke(self, ctx: click.Context) -> Any:
+        atexit.register(garbage.end_without_search)
         try:
-            interpreting.settle(self.interprets)
+            # It imports PyTorch.
+            with garbage.no_search():
+                interpreting.settle(self.interprets)
             return super().invoke(ctx)
         except MendableError as error:
             raise Problem(str(error)) from error

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from bridge import garbage
 from bridge.command import Command, Problem, write
 from bridge.files import why_not_writable
 
@@ -137,6 +138,7 @@ class Conform(Command):
 )
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, for continuous integration.")
 @click.option("--html", metavar="FILE", help="Write an HTML page that shows each failure.")
+@garbage.rare_searches()
 def conform(
     implementation: tuple[str, ...],
     json_to: str | None,
@@ -153,11 +155,12 @@ def conform(
     Exit status 0 if every supported vector passes and all that is required is taken, 1 if not, 2
     for misuse.
     """
-    from bridge.conformance.adapters import builtin as adapters
-    from bridge.conformance.features import CallableError
-    from bridge.conformance.request import Misuse, Request
-    from bridge.conformance.sandbox.session import NoSandboxError
-    from bridge.verdict import judge
+    with garbage.no_search():
+        from bridge.conformance.adapters import builtin as adapters
+        from bridge.conformance.features import CallableError
+        from bridge.conformance.request import Misuse, Request
+        from bridge.conformance.sandbox.session import NoSandboxError
+        from bridge.verdict import judge
 
     if json_to not in (None, "-") and not str(json_to).endswith(".json"):
         raise Problem(f"--json: {json_to!r} does not end with .json; FILE.json or - is accepted")

@@ -13,17 +13,17 @@ from typing import Any
 from rich.console import Console
 from torch import Tensor
 
-from bridge import interpreting
+from bridge import garbage, interpreting
 from bridge.conformance.adapters.callables import is_callable_name
 from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.flashinfer.bench import traces
 from bridge.conformance.likely import with_likely
-from bridge.conformance.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.outcome import Conditions, NotJudged, Outcome, outcomes
 from bridge.conformance.parallel import Workers
 from bridge.conformance.request import Asked, Misuse, Request, choose_committed
 from bridge.conformance.run import Buffers
 from bridge.conformance.subject import Subject
-from bridge.report import junit, page, tables
+from bridge.report import junit, tables
 from bridge.terminal import tell
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.decode import decoded_families
@@ -32,6 +32,7 @@ from bridge.vectors.model.decode import decoded_families
 _WIDTH = 100
 
 
+@garbage.rare_searches()
 def check(
     function: str | Callable[..., Tensor | tuple[Tensor, ...]],
     *,
@@ -155,7 +156,8 @@ def judge(request: Request, announce: Callable[[str], None] = lambda text: None)
         for subject in subjects:
             verdict.add(subject, announce)
     if not verdict.outcomes and (len(subjects) == 1 or not verdict.refused):
-        raise Misuse("dtypes", "; ".join([*verdict.skipped, *verdict.refused]))
+        none = (f"{one.name} {one.reason}" for one in verdict.refused)
+        raise Misuse("dtypes", "; ".join([*verdict.skipped, *none]))
     return verdict
 
 
@@ -189,7 +191,7 @@ def _judge_one(
     try:
         verdict.add(subject)
     except CallableError as error:
-        verdict.refused.append(str(error))
+        verdict.refused.append(NotJudged(subject.name, str(error.__cause__)))
     # The process that asked has them.
     verdict.families = ()
     return subject, verdict
@@ -205,9 +207,8 @@ class Verdict:
         self.dtypes, self.families, self.conditions = dtypes, families, conditions
         self.outcomes: list[Outcome] = []
         self.skipped: list[str] = []
-        # Of several functions those that cannot be called, or take none of the dtypes asked for,
-        # each with its sentence.
-        self.refused: list[str] = []
+        # Of several functions those that cannot be called, or take none of the dtypes asked for.
+        self.refused: list[NotJudged] = []
 
     @property
     def ok(self) -> bool:
@@ -237,7 +238,8 @@ class Verdict:
             found = with_likely(found, self._run(found))
         if not found and is_callable_name(subject.name):
             # It does not pass: nothing of it was judged.
-            self.refused.append(self.skipped.pop())
+            reason = self.skipped.pop().removeprefix(subject.name).lstrip()
+            self.refused.append(NotJudged(subject.name, reason))
         self.outcomes += found
 
     def add_each(
@@ -269,8 +271,10 @@ class Verdict:
         return [*self.families, *(() if fresh is None else fresh.families)]
 
     def json(self) -> str:
-        """A list with an object for each implementation and dtype."""
-        return json.dumps([one.to_json() for one in self.outcomes], allow_nan=False)
+        """A list with an object for each implementation and dtype, and for each function that was
+        not judged."""
+        entries = [one.to_json() for one in (*self.outcomes, *self.refused)]
+        return json.dumps(entries, allow_nan=False)
 
     def junit(self) -> str:
         """JUnit XML, for continuous integration."""
@@ -285,12 +289,17 @@ class Verdict:
 
     def html(self) -> str:
         """One page that shows each failure."""
-        return page.page(self.outcomes, self._run(self.outcomes))
+        # It imports what makes pages.
+        from bridge.report import page
+
+        return page.page(self.outcomes, self._run(self.outcomes), refused=self.refused)
 
     def show(self, console: Console) -> None:
         """Tables: by family for one implementation, else a line for each."""
         results = [outcome.to_json() for outcome in self.outcomes]
-        tables.implementations(console, {"device": self.conditions.device, "results": results})
+        refused = [one.to_json() for one in self.refused]
+        section = {"device": self.conditions.device, "results": results, "not_judged": refused}
+        tables.implementations(console, section)
         if len({outcome.subject.name for outcome in self.outcomes}) == 1:
             tables.by_family(console, results)
         for stated in sorted(

@@ -104,6 +104,22 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class NotJudged:
+    """A function of which nothing was run: its process cannot import it, or it takes none of the
+    dtypes asked for. reason: half a sentence about it."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its entry in the place of those that `Outcome.to_json` gives."""
+        return {"adapter": self.name, "ok": False, "not_judged": self.reason}
+
+
+@dataclass(frozen=True)
 class Conditions:
     """How functions are run. device: as PyTorch names it; limit, also, required: as of `Session`.
     seed: of the order in which the vectors come, and of the calls that are made twice.

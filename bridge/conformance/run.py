@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -125,37 +125,19 @@ def run(
     dtype: one of the adapter's; device: as PyTorch names it; details: keep what was returned for
     the vectors that fail; order: run them in an order that is drawn from it, and some a second
     time: one that fails then fails; until_failure: begin with the vectors of these families, in
-    this order, and run no more once one has failed; buffers: in an order that is drawn, which calls
-    of a function come again with query, key and value in larger buffers: a share, all or none; a
-    call that raises an error then is left out. Raises ValueError for another dtype. What the
+    this order, and once one has failed run no more, and do not ask which are unsupported; buffers:
+    in an order that is drawn, which calls of a function come again with query, key and value in
+    larger buffers: a share, all or none; a call that raises an error then is left out. Raises
+    ValueError for another dtype. What the
     function does wrong, exceptions included, becomes a failed vector.
     """
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
     vectors = [vector for family in families for vector in family.vectors]
-    reasons = why_unsupported(adapter, vectors, dtype, device)
     rounding = adapter.rounding(dtype, device)
-    results = {
-        vector.id: result_of(vector, "unsupported", reason=reasons[vector.id])
-        for vector in vectors
-        if vector.id in reasons
-    }
-    jobs = jobs_of(vector for vector in vectors if vector.id not in reasons)
-    calls: list[tuple[Job, Way]] = [(job, "plain") for job in jobs]
-    if order is not None:
-        calls += order.sample(calls, len(jobs) // _TWICE)
-        order.shuffle(calls)
-        if isinstance(adapter, CallableAdapter) and buffers != "none":
-            # Last, so that what hangs or ends its process in any case is told without them.
-            count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
-            calls += [(job, "buffers") for job in order.sample(jobs, count)]
-    if isinstance(adapter, CallableAdapter) and "documents" in adapter.features.supported:
-        calls += [(job, "documents") for job in jobs if can_be_among(job)]
-    if until_failure is not None:
-        rank = {name: n for n, name in enumerate(until_failure)}
-        calls.sort(key=lambda call: min(rank.get(vector.family, len(rank)) for vector in call[0]))
+    results: dict[str, VectorResult] = {}
     others: dict[str, VectorResult] = {}
-    for job, way in calls:
+    for job, way in _calls(adapter, vectors, dtype, device, order, until_failure, buffers, results):
         for answer in _answers(adapter, job, dtype, device, way):
             for result in judge_answer(rounding, answer, details=details):
                 if way != "plain":
@@ -178,6 +160,40 @@ def run(
         for vector in vectors
     )
     return Result(adapter.name, dtype, device, rounding.name, each)
+
+
+def _calls(
+    adapter: Adapter,
+    vectors: Sequence[Vector],
+    dtype: str,
+    device: str,
+    order: random.Random | None,
+    until_failure: Sequence[str] | None,
+    buffers: Buffers,
+    results: dict[str, VectorResult],
+) -> Iterator[tuple[Job, Way]]:
+    """What is called, in order. Unsupported vectors are entered in `results` before: those of the
+    families in `until_failure` first, and the others once all calls of these are made."""
+    rank = {name: n for n, name in enumerate(until_failure or ())}
+    first = [vector for vector in vectors if vector.family in rank]
+    for stage in (first, [vector for vector in vectors if vector.family not in rank]):
+        reasons = why_unsupported(adapter, stage, dtype, device)
+        for vector in stage:
+            if (reason := reasons.get(vector.id)) is not None:
+                results[vector.id] = result_of(vector, "unsupported", reason=reason)
+        jobs = jobs_of(vector for vector in stage if vector.id not in reasons)
+        calls: list[tuple[Job, Way]] = [(job, "plain") for job in jobs]
+        if order is not None:
+            calls += order.sample(calls, len(jobs) // _TWICE)
+            order.shuffle(calls)
+            if isinstance(adapter, CallableAdapter) and buffers != "none":
+                # Last, so that what hangs or ends its process in any case is told without them.
+                count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
+                calls += [(job, "buffers") for job in order.sample(jobs, count)]
+        if isinstance(adapter, CallableAdapter) and "documents" in adapter.features.supported:
+            calls += [(job, "documents") for job in jobs if can_be_among(job)]
+        calls.sort(key=lambda call: min(rank.get(v.family, len(rank)) for v in call[0]))
+        yield from calls
 
 
 def can_be_among(job: Job) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from xml.etree import ElementTree
 
 from bridge.conformance.judge import describe_failure, plain
-from bridge.conformance.outcome import Outcome
+from bridge.conformance.outcome import NotJudged, Outcome
 
 # XML has no way to write these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -21,10 +21,10 @@ def _text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
-def junit(outcomes: Sequence[Outcome], refused: Sequence[str] = ()) -> str:
+def junit(outcomes: Sequence[Outcome], refused: Sequence[NotJudged] = ()) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
     is its family, and for each feature that is required and lacking. What is unsupported is
-    skipped. refused: sentences about functions that were not judged, each an error."""
+    skipped. refused: functions that were not judged, each an error."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:
         result = outcome.result
@@ -65,11 +65,11 @@ def junit(outcomes: Sequence[Outcome], refused: Sequence[str] = ()) -> str:
         counts = dict.fromkeys(("tests", "errors"), str(len(refused)))
         counts |= {"failures": "0", "skipped": "0"}
         suite = ElementTree.SubElement(root, "testsuite", {"name": "not judged", **counts})
-        for sentence in map(_text, refused):
+        for one in refused:
             case = ElementTree.SubElement(
-                suite, "testcase", classname="not judged", name=sentence, time="0"
+                suite, "testcase", classname="not judged", name=_text(one.name), time="0"
             )
-            ElementTree.SubElement(case, "error", message=sentence, type="not judged")
+            ElementTree.SubElement(case, "error", message=_text(str(one)), type="not judged")
     for attribute in ("tests", "failures", "errors", "skipped"):
         root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
     ElementTree.indent(root)

@@ -15,7 +15,7 @@ import numpy as np
 from bridge.audit.theorems import theorem_list
 from bridge.conformance.batch import exactly, visible
 from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
-from bridge.conformance.outcome import Outcome
+from bridge.conformance.outcome import NotJudged, Outcome
 from bridge.conformance.tolerances import gradients, tangents
 from bridge.report import plots
 from bridge.report.tables import alignment_of_is_causal, no_sandbox
@@ -83,10 +83,14 @@ class Failure:
 
 
 def page(
-    outcomes: Sequence[Outcome], families: Sequence[Family], theorems: Path | None = None
+    outcomes: Sequence[Outcome],
+    families: Sequence[Family],
+    theorems: Path | None = None,
+    refused: Sequence[NotJudged] = (),
 ) -> str:
     """The page. families: the vectors that were run; theorems: the list of listed theorems,
-    default `theorem_list()`, whose sentences are left out where there is none."""
+    default `theorem_list()`, whose sentences are left out where there is none; refused: functions
+    that were not judged."""
     sentences = theorem_sentences(theorems or theorem_list())
     vectors = {vector.id: vector for family in families for vector in family.vectors}
     sections = []
@@ -108,6 +112,7 @@ def page(
         )
     return template("bridge.report", "conform.html.jinja").render(
         sections=sections,
+        refused=refused,
         number=_number,
         plots=plots,
         alignment=alignment_of_is_causal,

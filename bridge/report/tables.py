@@ -84,6 +84,8 @@ def implementations(console: Console, section: Section) -> None:
         states = [v["status"] for v in r["vectors"]]
         counts = [str(states.count(s)) for s in ("passed", "failed", "unsupported")]
         table.add_row(_mark(r["ok"]), r["adapter"], r["dtype"], *counts, _ratio(r["ratio"]))
+    for r in section.get("not_judged", ()):
+        table.add_row(_mark(False), r["adapter"], "not judged", *"–––", "–")
     console.print(table)
     for r in section["results"]:
         failed = [v for v in r["vectors"] if v["status"] == "failed"]

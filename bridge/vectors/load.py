@@ -5,14 +5,13 @@ Every complaint is one sentence that names the file, the vector and the field.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bridge import garbage
 from bridge.files import write_whole
 from bridge.vectors.format import files, index
 from bridge.vectors.format.fields import Entry, VectorError
@@ -41,21 +40,8 @@ def load(directory: Path | None = None, names: Iterable[str] | None = None) -> l
     entries = {listed["family"]: listed for listed in index.entries_of(folder)}
     wanted = sorted(entries if names is None else set(names))
     found = [index.entry_named(entries, name) for name in wanted]
-    with _without_collection():
+    with garbage.no_search():
         return [listed_family(files.read_bytes(folder / one["file"]), one) for one in found]
-
-
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """No search for garbage meanwhile: nothing of what is read is, and to look through all of it
-    again and again takes longer than to read it."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def listed_family(content: bytes, listed: index.Entry) -> Family:

@@ -22,15 +22,20 @@ from bridge.conformance.inside.shards import Shards
 from bridge.conformance.inside.walls import KEPT, View
 from bridge.interrupt import unseen_by_children
 
-# The package of `inside`, without that of which it is a part.
+# The package of `inside`, without that of which it is a part. What is imported is no garbage, and
+# counts as old for the functions (`bridge.garbage`).
 _START = """
-import importlib.util, sys
+import gc, importlib.util, sys
+gc.disable()
 number, folder = int(sys.argv[1]), sys.argv[2]
 spec = importlib.util.spec_from_file_location(
     "inside", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["inside"] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 from inside import zygote
+gc.freeze()
+gc.unfreeze()
+gc.enable()
 zygote.main(number)
 """
 

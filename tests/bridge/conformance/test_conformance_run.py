@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 import torch
 
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance import run as running
+from bridge.conformance.adapters.adapter import Adapter, Part
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMathReduced
+from bridge.conformance.answers import why_unsupported
 from bridge.conformance.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
-from bridge.vectors.model.attention import AttentionVector, Family
+from bridge.vectors.model.attention import AttentionVector, Family, Vector
 
 
 class Spoiled(PyimplTiled):
@@ -302,3 +304,21 @@ def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not(
     assert others == {"was not run, since another failed first"}
     whole = run(PyimplTiled(), chosen, "float32", until_failure=order)
     assert {v.status for v in whole.vectors} == {"passed"}
+
+
+def test_after_a_failure_nobody_asks_which_of_the_rest_are_unsupported(
+    families: list[Family], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To ask means to turn all their numbers into floats."""
+    chosen = [f for f in families if f.name in ("causal", "masked-holes", "small-random")]
+    asked: set[str] = set()
+
+    def note(adapter: Adapter, vectors: Sequence[Vector], *rest: str) -> dict[str, str]:
+        asked.update(vector.family for vector in vectors)
+        return why_unsupported(adapter, vectors, *rest)
+
+    monkeypatch.setattr(running, "why_unsupported", note)
+    run(Spoiled(spoil_first(7.0)), chosen, "float32", until_failure=("masked-holes",))
+    assert asked == {"masked-holes"}
+    run(PyimplTiled(), chosen, "float32", until_failure=("masked-holes",))
+    assert asked == {family.name for family in chosen}

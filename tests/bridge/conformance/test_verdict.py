@@ -23,6 +23,7 @@ from bridge.conformance.features import CallableError
 from bridge.verdict import Verdict, check, name_of
 
 HERE = Path(judged_here.__file__)
+SCHEMA = json.loads((Path(bridge.__file__).parent / "report/conform.schema.json").read_text())
 QUICK: dict[str, Any] = {"dtypes": ["float32"], "families": ["small-random"]}
 
 
@@ -172,11 +173,45 @@ def test_a_function_of_which_nothing_was_judged_does_not_pass(folder: Path) -> N
     verdict = check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])
     assert not verdict
     assert [outcome.ok for outcome in verdict.outcomes] == [True]
-    sentence = f"{folder}/wrong.py:f does not take float32, but float64"
+    sentence = f"{folder}/wrong.py:f: does not take float32, but float64"
     assert f"Not judged: {sentence}" in " ".join(str(verdict).split("\n"))
     suites = ElementTree.fromstring(verdict.junit())
     assert suites.get("errors") == "2"
     assert sentence in {error.get("message") for error in suites.iter("error")}
+    assert {case.get("name") for case in suites.iter("testcase")} >= {
+        f"{folder}/wrong.py:f", f"{folder}/without.py:f"
+    }  # fmt: skip
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    entries = json.loads(verdict.json())
+    validator.validate(entries)
+    assert len(entries) == 3
+    assert entries[1:] == [
+        {"adapter": f"{folder}/{name}.py:f", "ok": False, "not_judged": why}
+        for name, why in {
+            "without": f"{folder}/without.py has no 'f'",
+            "wrong": "does not take float32, but float64",
+        }.items()
+    ]
+    for broken in ({"ok": True}, {"vectors": []}, {"not_judged": None}):
+        assert not validator.is_valid([{**entries[1], **broken}])
+    assert "not judged: does not take float32, but float64" in verdict.html()
+    row = next(line for line in str(verdict).split("\n") if "not judged" in line)
+    assert "✘" in row
+
+
+def test_functions_of_which_none_was_judged_have_entries(folder: Path) -> None:
+    (folder / "right.py").unlink()
+    (folder / "wrong.py").write_text("raise ImportError('<none> of it')\n")
+    verdict = check(f"{folder}/:f", dtypes=["float32"], families=["default-scale"])
+    assert not verdict
+    assert not verdict.outcomes
+    entries = json.loads(verdict.json())
+    jsonschema.Draft202012Validator(SCHEMA).validate(entries)
+    assert [entry["adapter"] for entry in entries] == [
+        f"{folder}/{name}.py:f" for name in ("without", "wrong")
+    ]
+    assert "<none> of it" in entries[1]["not_judged"]
+    assert "&lt;none&gt; of it" in verdict.html()
 
 
 @pytest.mark.parametrize("name", ["\x1b[2Jx.py", "x\nall pass.py", "x\udcff.py"])
@@ -208,9 +243,8 @@ def test_a_folder_without_files_is_misuse(tmp_path: Path) -> None:
 def test_the_json_is_of_its_schema(passed: Verdict, lacks: Verdict, tmp_path: Path) -> None:
     """Passing, lacking, failing with a cause, and with numbers that JSON lacks; nothing beside what
     the schema has."""
-    schema = json.loads((Path(bridge.__file__).parent / "report/conform.schema.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
     file = tmp_path / "endless.py"
     file.write_text("def f(q, k, v): return q.new_full((*q.shape[:-1], v.shape[-1]), float('nan'))")
     wrong = check(judged_here.unscaled, dtypes=["float32"], families=["default-scale"])

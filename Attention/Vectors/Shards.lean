@@ -83,9 +83,9 @@ structure DeviceResult where
   /-- The results of its queries over all keys. -/
   merged : List RowResult
 
-/-- The result of a query from its state. -/
-def RowResult.ofState {d : Nat} (s : State Int Rat d) : RowResult :=
-  { max := s.m, denominator := s.l, output := (finish s).toList }
+/-- The result of a query from its state, with an output that was computed. -/
+def RowResult.ofState {d : Nat} (s : State Int Rat d) (output : Vec Rat d) : RowResult :=
+  { max := s.m, denominator := s.l, output := output.toList }
 
 /-- A mask as the bounds of a window. -/
 def MaskKind.toWindow : MaskKind → Except String (Alignment × Option Nat × Option Nat)
@@ -148,8 +148,9 @@ def run (c : ShardsCase) : Except String (List DeviceResult) := do
       { queries := (rows i).map (·.val), keys := (cols i).map (·.val)
         arrivals := sources.map (·.val)
         partials := sources.map fun j =>
-          (take i j ((rows i).map fun _ => empty) (shard K V (cols j))).map RowResult.ofState
-        merged := net.nodes[i].result.map RowResult.ofState }
+          (take i j ((rows i).map fun _ => empty) (shard K V (cols j))).map fun s =>
+            .ofState s (finish s)
+        merged := List.zipWith .ofState net.nodes[i].result (net.outputs.getD i.val []) }
   else throw "there is no device"
 
 end ShardsCase

@@ -23,6 +23,7 @@ from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
 from bridge.vectors.model.sampled import SampledGradientVector
+from bridge.vectors.model.shards import ShardsVector
 from bridge.vectors.model.tangents import TangentVector
 from pyimpl import attention
 from pyimpl.backends import reference_backward, tiled_backward
@@ -80,11 +81,12 @@ class _Forwards:
         return own_tangents(vector, dtype, device, self.backend)
 
 
-class PyimplReference(_Forwards, _Differentiable, Builtin):
+class PyimplReference(_Public, _Forwards, _Differentiable, Builtin):
     """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     backend: Backend = "reference"
+    operations = frozenset({ShardsVector.operation})
     takes = _EVERY_OPTION
     source = "pyimpl.backends.reference"
     rests_on = (

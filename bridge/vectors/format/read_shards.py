@@ -29,9 +29,7 @@ def shards(entry: Entry) -> ShardsVector:
         if len(set(arrivals.data)) != len(arrivals):
             raise arrivals.fail("has a device twice")
     # Each query meets its keys in arrivals, and once more in the whole.
-    entry.affordable(
-        2 * data["q_len"] * data["kv_len"], data["head_dim"] + data["value_dim"]
-    )
+    entry.affordable(2 * data["q_len"] * data["kv_len"], data["head_dim"] + data["value_dim"])
     given = tuple(
         Device(*(tuple(device[name]) for name in ("queries", "keys", "arrivals")))
         for device in data["devices"]

@@ -116,7 +116,7 @@ class Shards(Sized):
     k: Matrix
     v: Matrix
     layout: Literal["contiguous", "zigzag", "striped", "places"]
-    devices: Annotated[list[Device], HEADS, SOME]
+    devices: Annotated[list[Device], Meta(min_length=1, max_length=64)]
     expected: Annotated[list[DeviceRows], HEADS]
 
 

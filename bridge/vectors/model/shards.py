@@ -61,11 +61,20 @@ class ShardsVector(LaidOutVector):
         found: list[AttentionVector] = []
         for device, rows in zip(self.devices, self.expected, strict=True):
             shards = [self.devices[source].keys for source in device.arrivals]
-            for keys, expected in zip(
-                (*shards, every), (*rows.partials, rows.merged), strict=True
-            ):
+            for keys, expected in zip((*shards, every), (*rows.partials, rows.merged), strict=True):
                 found.append(self._part(len(found), device.queries, keys, expected))
         return tuple(found)
+
+    def problems(self) -> tuple[AttentionVector, ...]:
+        """The whole, as if one device had it."""
+        pairs = zip(self.devices, self.expected, strict=True)
+        rows = {
+            place: row
+            for device, found in pairs
+            for place, row in zip(device.queries, found.merged, strict=True)
+        }
+        expected = [rows[i] for i in range(self.q_len)]
+        return (self._attention(0, self.q, self.k, self.v, self.mask, expected),)
 
     def _part(
         self, number: int, queries: Sequence[int], keys: Sequence[int], expected: Sequence[Row]

@@ -105,6 +105,11 @@ class PyimplReference(_Public, _Forwards, _Differentiable, Builtin):
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.widened(dtype, accumulator="float64")
 
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """In float64 too, which the public functions are for inputs of that dtype alone."""
+        found = super().run_vector(vector, "float64", device)
+        return [Outputs(x.out.to(DTYPES[dtype]), x.lse) for x in found]
+
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         out, lse = self.module.attention(query, key, value, options)
         return Outputs(out.to(query.dtype), lse)

@@ -397,6 +397,8 @@ public import Attention.Vectors.SampledGradient
 public import Attention.Vectors.SampledJson
 public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound
+public import Attention.Vectors.Shards
+public import Attention.Vectors.ShardsFamilies
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.Tangent

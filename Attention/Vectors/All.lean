@@ -12,6 +12,7 @@ public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
+public import Attention.Vectors.ShardsFamilies
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TransformerFamilies
@@ -105,6 +106,10 @@ def sampledCaseFamilies : List (Family SampledCase) :=
 def sampledGradientCaseFamilies : List (Family SampledGradientCase) :=
   [gradientsPastTilesDropped, gradientsPastTilesTemperature, gradientsPastTilesPacked,
    gradientsPastTiles, gradientsPastTilesMasks]
+
+/-- All families of `ShardsCase`. -/
+def shardsCaseFamilies : List (Family ShardsCase) :=
+  [shardsContiguous, shardsZigzag, shardsStriped, shardsUneven]
 
 /-- All families of `TangentCase`. -/
 def tangentCaseFamilies : List (Family TangentCase) :=

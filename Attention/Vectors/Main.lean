@@ -83,6 +83,8 @@ def writeAll (folder : Folder) : IO Unit := do
       pagedCaseFamilies
     write folder "cascade" "exact" (fun id th c => return Json.cascade id th c (← c.run))
       cascadeCaseFamilies
+    write folder "shards" "exact" (fun id th c => return Json.shards id th c (← c.run))
+      shardsCaseFamilies
     write folder "merge" "exact" (fun id th c => return Json.merge id th c (← c.run))
       mergeCaseFamilies
     write folder "cache" "exact" (fun id th c => return Json.cache id th c (← c.run))

@@ -8,6 +8,7 @@ public import Attention.Vectors.Heads
 public import Attention.Vectors.Json
 public import Attention.Vectors.NaturalGradient
 public import Attention.Vectors.Paged
+public import Attention.Vectors.Shards
 public import Attention.Vectors.States
 public import Attention.Vectors.TileBounds
 
@@ -148,6 +149,20 @@ def cascade (id theoremId : String) (c : CascadeCase) (rows : List RowResult) : 
     ("q", matrix (rats c.q)), ("prefix_k", matrix (rats c.prefix_k)),
     ("prefix_v", matrix c.prefix_v), ("suffix_k", matrices (c.suffixes.map (rats ·.1))),
     ("suffix_v", matrices (c.suffixes.map (·.2))), ("expected", lines 5 (rows.map rowResult))]
+
+/-- A case of a sequence in shards. -/
+def shards (id theoremId : String) (c : ShardsCase) (found : List DeviceResult) : String :=
+  let rows (results : List RowResult) : String := lines 7 (results.map rowResult)
+  vector id "Attention.Spec.RingNet.outputs" theoremId c.reason [
+    ("q_len", toString c.q.length), ("kv_len", toString c.k.length),
+    ("head_dim", toString c.head_dim), ("value_dim", toString c.value_dim), ("scale", rat c.scale),
+    ("q", matrix (rats c.q)), ("k", matrix (rats c.k)), ("v", matrix c.v), ("mask", mask c.mask),
+    ("layout", str c.layout.name),
+    ("devices", lines 5 (found.map fun device => object [
+      ("queries", nats device.queries), ("keys", nats device.keys),
+      ("arrivals", nats device.arrivals)])),
+    ("expected", lines 5 (found.map fun device => object [
+      ("partials", lines 6 (device.partials.map rows)), ("merged", rows device.merged)]))]
 
 /-- A state. -/
 def state (s : StateResult) : String :=

@@ -76,6 +76,7 @@ _OPERATIONS = {
     "paged": "a cache in pages",
     "cascade": "a shared prefix",
     "combine": "results of splits that are merged",
+    "shards": "a sequence on several devices",
     "decode": "decoding step by step",
     "sampled": "several heads or batches in one call",
 }

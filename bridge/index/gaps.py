@@ -38,17 +38,11 @@ WITHOUT_VECTORS = {
     "above",
     "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
     "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
-    "Attention.Spec.RingNet": "every run of it ends in attention of all keys (ring-net); so do "
-    "drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
-    "Attention.Spec.Shards": "compared with the shards of pyimpl.distributed in "
-    "tests/pyimpl/distributed/test_shards.py",
-    "Attention.Spec.ShardBounds": "compared with what pyimpl.distributed leaves out, and with "
-    "every pair of query and key, in tests/pyimpl/distributed/test_skipped_shards.py",
-    "Attention.Spec.RingSkip": "every run of it ends in attention and in the gradients "
-    "(ring-net-skips, ring-net-backward-skips); so do drawn runs, exactly, in "
-    "tests/bridge/translation/test_ring_net.py",
+    "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
+    "(ring-net-backward-skips); so do drawn runs, exactly, in "
+    "tests/bridge/translation/test_ring_net.py; forwards it makes vectors",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
     "Attention.Spec.BackwardLayers": "gradients of layers; those of PyTorch's autograd through "

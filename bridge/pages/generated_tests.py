@@ -108,6 +108,13 @@ CALLS: Mapping[str, Call] = {
         "split", "`pyimpl.attention` and `pyimpl.merge_states`", (*_ATTENTION, "visible")
     ),
     "ring": Call("ring", "`pyimpl.simulate_ring`", _ATTENTION, torch=(_TENSOR,)),
+    "RingNet.outputs": Call(
+        "shards",
+        "`pyimpl.attention` with `part`, and `pyimpl.merge_states`",
+        _ATTENTION,
+        own=("import pyimpl", "from bridge.vectors.model.shards import ShardsVector"),
+        torch=(_TENSOR,),
+    ),
     "onlineSink": SINK,
     "multiHead": GROUPED,
     "groupedQuery": GROUPED,

@@ -34,6 +34,7 @@ RUN_BY = {
     "varlen": ("varlen",),
     "paged": ("paged",),
     "combine": (),
+    "shards": ("forward",),
     "gradient": ("forward", *_BACKWARD),
 }
 # Those that it runs exactly: what PyTorch combines there, the combining kernel does here.

@@ -117,7 +117,7 @@ def _options_and_lengths(vector: Vector) -> Iterator[tuple[set[str], int, int]]:
                 names.add(PACKED)
             if isinstance(vector, PagedVector):
                 names.add(PAGES)
-            for one in vector.attentions():
+            for one in vector.problems():
                 dropped = {"dropout"} if one.dropout is not None else set()
                 yield names | _options(dropped) | _masks([one.mask]), one.q_len, one.kv_len
 

@@ -34,6 +34,7 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.shards import ShardsVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 from pyimpl.backends.kernels.parts.sequences import Sequences
 from pyimpl.internal.scores import ScoreOptions
@@ -52,6 +53,8 @@ def not_run(vector: Vector) -> str | None:
         return "a layer: PyTorch computes it, and calls kernels for its attention alone"
     if isinstance(vector, SampledVector):
         return "some rows of several heads: all would take hours number by number"
+    if isinstance(vector, ShardsVector):
+        return "shards of a sequence: each is attention, whose kernels plain vectors run"
     if vector.model != "exact":
         return "its numbers are known between bounds: e^x of a rational number is irrational"
     if not isinstance(vector, _TAKEN):

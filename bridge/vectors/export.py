@@ -35,6 +35,7 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.shards import DeviceRows, ShardsVector
 from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
@@ -197,6 +198,13 @@ def _enclose(part: Enclosed) -> Array:
     return {"result": numbers, "uncertainty": _uncertainty(part.uncertainty)}
 
 
+def _device(found: DeviceRows, value_dim: int) -> dict[str, Any]:
+    return {
+        "partials": [_rows(rows, [len(rows)], value_dim) for rows in found.partials],
+        "merged": _rows(found.merged, [len(found.merged)], value_dim),
+    }
+
+
 def _flat(part: Any) -> Iterator[Exact]:
     if isinstance(part, tuple):
         for some in part:
@@ -221,6 +229,8 @@ def _export_expected(vector: Vector) -> Any:
             results_of = [result for head in vector.given or () for result in head]
             shape = [*vector.q.shape[:2], len(vector.rows)]
             return _rows(results_of, shape, vector.v.shape[3])
+        case ShardsVector():
+            return [_device(found, vector.value_dim) for found in vector.expected]
         case VarlenVector() | PagedVector() | CascadeVector():
             return _rows(vector.expected, [len(vector.expected)], vector.value_dim)
         case CombineVector():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.forward_mode import Tangents
@@ -142,6 +142,7 @@ class OutputOnly:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.name, self.dtypes, self.takes = adapter.name, adapter.dtypes, adapter.takes
+        self.operations = getattr(adapter, "operations", frozenset[str]())
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part
@@ -153,3 +154,7 @@ class OutputOnly:
 
     def run(self, batch: Batch) -> Outputs:
         return Outputs(self.adapter.run(batch).out)
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        adapter = cast("LayoutsAdapter", self.adapter)
+        return [Outputs(found.out) for found in adapter.run_vector(vector, dtype, device)]

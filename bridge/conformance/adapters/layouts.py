@@ -1,5 +1,5 @@
-"""The vectors of heads, packed sequences, pages, prefixes and splits, through the public functions
-of `pyimpl`.
+"""The vectors of heads, packed sequences, pages, prefixes, splits and shards, through the public
+functions of `pyimpl`; those of shards through the part of ring attention that sends no messages.
 
 Each function returns what belongs to the plain problems that the vector comes to
 (`ComesToAttention.attentions`), in their order: out [1, 1, q_len, value_dim] and lse [1, 1, q_len].
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 import pyimpl
-from bridge.conformance.adapters import packed
+from bridge.conformance.adapters import packed, shards
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
 from bridge.conformance.batch import Batch, Outputs, array
 from bridge.vectors.model.attention import Mask, Matrix
@@ -33,6 +33,7 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import SampledVector
+from bridge.vectors.model.shards import ShardsVector
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.arguments import compute_dtype
 
@@ -42,6 +43,7 @@ TAKEN = frozenset(
         *(GroupedQueryVector, VarlenVector, PagedVector, CascadeVector, CombineVector),
         DropoutVector,
         SampledVector,
+        ShardsVector,
     )
 )
 
@@ -71,6 +73,8 @@ class Layouts:
                 return self.combine(vector)
             case SampledVector():
                 return self.sampled_attention(vector)
+            case ShardsVector():
+                return shards.attend(vector, self.backend, self.dtype, self.device)
         raise TypeError(f"there is no public function for {vector.operation}")
 
     def grouped_query(self, vector: GroupedQueryVector) -> list[Outputs]:

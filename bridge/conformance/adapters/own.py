@@ -23,6 +23,7 @@ from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree
 from bridge.vectors.model.sampled import SampledGradientVector
+from bridge.vectors.model.shards import ShardsVector
 from bridge.vectors.model.tangents import TangentVector
 from pyimpl import attention
 from pyimpl.backends import reference_backward, tiled_backward
@@ -80,11 +81,12 @@ class _Forwards:
         return own_tangents(vector, dtype, device, self.backend)
 
 
-class PyimplReference(_Forwards, _Differentiable, Builtin):
+class PyimplReference(_Public, _Forwards, _Differentiable, Builtin):
     """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     backend: Backend = "reference"
+    operations = frozenset({ShardsVector.operation})
     takes = _EVERY_OPTION
     source = "pyimpl.backends.reference"
     rests_on = (
@@ -102,6 +104,11 @@ class PyimplReference(_Forwards, _Differentiable, Builtin):
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.widened(dtype, accumulator="float64")
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        """In float64 too, which the public functions are for inputs of that dtype alone."""
+        found = super().run_vector(vector, "float64", device)
+        return [Outputs(x.out.to(DTYPES[dtype]), x.lse) for x in found]
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         out, lse = self.module.attention(query, key, value, options)

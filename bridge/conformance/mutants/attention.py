@@ -11,6 +11,7 @@ from collections import Counter
 from bridge.conformance.mutants.gradients import GRADIENT_MUTANTS
 from bridge.conformance.mutants.options import OPTION_MUTANTS
 from bridge.conformance.mutants.planting import Mutant, mutants_of
+from bridge.conformance.mutants.shards import SHARD_MUTANTS
 
 _KERNEL = "backends/kernels/forward.py"
 _LSE = "m * LN2 + tl.log(tl.where(l == 0.0, 1.0, l))"
@@ -199,7 +200,12 @@ FORWARD_OPTION_MUTANTS = tuple(
 )
 
 MUTANTS: tuple[Mutant, ...] = (
-    KERNEL_MUTANTS + FORWARD_OPTION_MUTANTS + STATE_MUTANTS + TILED_MUTANTS + GRADIENT_MUTANTS
+    KERNEL_MUTANTS
+    + FORWARD_OPTION_MUTANTS
+    + STATE_MUTANTS
+    + TILED_MUTANTS
+    + GRADIENT_MUTANTS
+    + SHARD_MUTANTS
 )
 
 # A maximum that is too large by one for each block cancels in o / l and in m + ln l, as long as

@@ -19,15 +19,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bridge.conformance.adapters import own
+import torch
+
+from bridge.conformance.adapters import own, shards
 from bridge.conformance.adapters.adapter import Adapter, OutputOnly
 from bridge.conformance.adapters.builtin import adapters_of
 from bridge.conformance.adapters.own import PyimplTiled, PyimplTriton
+from bridge.conformance.batch import DTYPES, Outputs
 from bridge.conformance.judge import Element, VectorResult, plain
 from bridge.conformance.mutants.planted_package import copy_package
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
+from bridge.vectors.model.operations import ComesToAttention
+from bridge.vectors.model.shards import ShardsVector
 from pyimpl.internal.implements import forget
 
 _numbers = itertools.count(1)
@@ -36,12 +41,29 @@ _numbers = itertools.count(1)
 # mutants each of them catches: all implementations take it.
 SHARES_IN = "float32"
 
-# By file of `pyimpl`, the adapter of what it holds.
+
+class _InShards(PyimplTiled):
+    """Sequences in shards by a copy of `pyimpl.distributed.ring`."""
+
+    operations = frozenset({ShardsVector.operation})
+
+    def __init__(self, ring: ModuleType) -> None:
+        super().__init__()
+        self.ring = ring
+
+    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
+        assert isinstance(vector, ShardsVector)
+        place = torch.device(device)
+        return shards.attend(vector, self.backend, DTYPES[dtype], place, self.ring)
+
+
+# By file of `pyimpl`, the adapter of what it holds; of attention in shards, and of all else.
+SHARDED: dict[str, Callable[[ModuleType], Adapter]] = {"distributed/ring.py": _InShards}
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     f"{make.source.removeprefix('pyimpl.').replace('.', '/')}.py": make
     for make in adapters_of(own).values()
     if make.source is not None
-}
+} | SHARDED
 # Backward passes, which the adapters of the whole implementation run after its forward pass.
 BACKWARD: dict[str, Callable[[ModuleType], Adapter]] = {
     "backends/tiled_backward.py": lambda module: PyimplTiled(backward=module.flash_backward),
@@ -229,12 +251,16 @@ def adapter_with(mutant: Mutant) -> Iterator[Adapter]:
 
 
 def _order_families(mutant: Mutant, families: Iterable[Family]) -> list[Family]:
-    """The families of attention, or of its gradients, with the promising first; in each, vectors
-    that can show the mutant, small first."""
+    """The families of attention, of its gradients or of shards, with the promising first; in each,
+    vectors that can show the mutant, small first."""
     rank = {name: n for n, name in enumerate(mutant.promising)}
-    kind = GradientVector if mutant.backward else AttentionVector
+    kind: type[AttentionVector | GradientVector | ShardsVector] = AttentionVector
+    if mutant.entry in SHARDED:
+        kind = ShardsVector
+    elif mutant.backward:
+        kind = GradientVector
 
-    def key(vector: AttentionVector | GradientVector) -> tuple[bool, int]:
+    def key(vector: Any) -> tuple[bool, int]:
         cost = vector.q_len * vector.kv_len * (vector.head_dim + vector.value_dim)
         return mutant.needs is not None and not NEEDS[mutant.needs](vector), cost
 

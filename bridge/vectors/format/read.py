@@ -21,6 +21,7 @@ from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_rules import is_drawn, numbers
 from bridge.vectors.format.read_sampled import sampled_attention, sampled_gradient
+from bridge.vectors.format.read_shards import shards
 from bridge.vectors.format.read_tangents import tangent
 from bridge.vectors.format.read_transformers import layer, transformer
 from bridge.vectors.model import operations
@@ -29,6 +30,7 @@ from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import Edit, Partial, Tree
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.shards import ShardsVector
 from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import LayerVector, TransformerVector
 
@@ -233,6 +235,7 @@ READERS: dict[str, Callable[[Entry], Vector]] = {
     operations.VarlenVector.operation: varlen,
     operations.PagedVector.operation: paged_cache,
     operations.CascadeVector.operation: cascade,
+    ShardsVector.operation: shards,
     operations.MergeVector.operation: merge,
     operations.CacheVector.operation: cache,
     operations.CombineVector.operation: combine,

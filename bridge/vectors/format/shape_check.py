@@ -31,6 +31,7 @@ VECTORS: dict[str, dict[str, Any]] = {
     "varlen": {"exact": operations.Varlen},
     "paged": {"exact": operations.Paged},
     "cascade": {"exact": operations.Cascade},
+    "shards": {"exact": operations.Shards},
     "merge": {"exact": operations.Merge},
     "cache": {"exact": operations.Cache},
     "dropout": {"exact": operations.Dropout},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -94,6 +94,30 @@ class Cascade(LaidOut):
     prefix_v: Matrix
     suffix_k: Matrices
     suffix_v: Matrices
+
+
+class Device(Shape):
+    queries: Annotated[Lengths, Meta(description="the places that it holds")]
+    keys: Lengths
+    arrivals: Annotated[
+        Lengths, Meta(description="whose keys it computes with, in order of their arrival")
+    ]
+
+
+class DeviceRows(Shape):
+    partials: Annotated[
+        list[Rows], HEADS, Meta(description="for each arrival, over these keys alone")
+    ]
+    merged: Annotated[Rows, Meta(description="over all keys")]
+
+
+class Shards(Sized):
+    q: Matrix
+    k: Matrix
+    v: Matrix
+    layout: Literal["contiguous", "zigzag", "striped", "places"]
+    devices: Annotated[list[Device], Meta(min_length=1, max_length=64)]
+    expected: Annotated[list[DeviceRows], HEADS]
 
 
 class Key(Shape):

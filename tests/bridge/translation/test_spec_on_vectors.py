@@ -13,6 +13,7 @@ import committed
 import dropout_calls
 import numpy as np
 import pytest
+import ring_calls
 import spec_calls
 import tangent_calls
 import transformer_calls
@@ -25,6 +26,7 @@ from bridge.vectors.model import operations
 from bridge.vectors.model.dropout import PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
+from bridge.vectors.model.shards import ShardsVector
 from bridge.vectors.model.tangents import TangentVector
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 
@@ -32,6 +34,7 @@ CALLS = {
     **spec_calls.CALLS,
     **backward_calls.CALLS,
     **dropout_calls.CALLS,
+    **ring_calls.CALLS,
     **tangent_calls.CALLS,
     **transformer_calls.CALLS,
 }
@@ -72,6 +75,10 @@ def expected_of(vector: Any) -> list[Any]:
         bounds = vector.bounds or (expected, expected)
         pairs = zip(*(part.numbers() for part in bounds), strict=True)
         return [(place, lower, upper) for (place, lower), (_, upper) in pairs]
+    if isinstance(vector, ShardsVector):
+        return [
+            row for found in expected for part in (*found.partials, found.merged) for row in part
+        ]
     return flat(expected) if isinstance(expected, tuple) else [expected]
 
 

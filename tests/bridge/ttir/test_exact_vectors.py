@@ -27,7 +27,8 @@ QUICK = (
     "cascade", "merge", "cache-edits", "cache-window", "philox", "tile-bounds",
 )  # fmt: skip
 ROWS = {family.name for family in load() if family.operation == "sampled"}
-EXACT = [f.name for f in load() if f.model == "exact" and f.name not in ROWS]
+SHARDS = {family.name for family in load() if family.operation == "shards"}
+EXACT = [f.name for f in load() if f.model == "exact" and f.name not in ROWS | SHARDS]
 LAYERS = {
     "cached-decoding", "decoder-layer", "decoder-stack", "encoder-layer", "encoder-stack",
     "feed-forward", "layer-norm", "linear", "multi-head-layer", "transformer",
@@ -106,6 +107,7 @@ def test_every_exact_vector_is_run_and_of_the_others_it_is_said_why_not() -> Non
         "a layer": LAYERS,
         "its numbers are known between bounds": BOUNDS,
         "some rows of several heads": ROWS,
+        "shards of a sequence": SHARDS,
     }
     assert vectors == sum(len(family.vectors) for family in load(names=EXACT))
 

@@ -29,7 +29,7 @@ from bridge.vectors.model.tangents import TangentVector
 # One of each operation, and of each model.
 NAMES = (
     "bias", "cache-edits", "cascade", "combine", "fully-masked", "grouped-query", "merge", "paged",
-    "softcap", "tile-bounds", "varlen",
+    "shards-uneven", "softcap", "tile-bounds", "varlen",
 )  # fmt: skip
 LAYERS = ("linear", "decoder-layer", "transformer")
 
@@ -89,6 +89,13 @@ def test_inputs_are_exact_in_every_format(folder: Path, name: str) -> None:
                     assert numbers(array, "float16") == numbers(array, "float64")
 
 
+def result_parts(expected: Any) -> list[Any]:
+    """Results by device, partial ones before the merged one, or all in one."""
+    if isinstance(expected, list):
+        return [part for device in expected for part in (*device["partials"], device["merged"])]
+    return [expected]
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tile-bounds", "cache-edits")])
 def test_results_are_sums_of_two(folder: Path, name: str) -> None:
     family = load_file(default_directory() / f"{name}.json")
@@ -100,14 +107,15 @@ def test_results_are_sums_of_two(folder: Path, name: str) -> None:
             continue
         rows = [r for problem in attentions(vector) for r in problem.expected]
         outputs = [x for row in rows for x in row.output]
-        highs = numbers(made["expected"]["output"], "float64")
+        parts = result_parts(made["expected"])
+        highs = [x for part in parts for x in numbers(part["output"], "float64")]
         assert highs == [float(x) for x in outputs]
-        assert numbers(made["expected"]["output"], "float64_low") == [
+        assert [x for part in parts for x in numbers(part["output"], "float64_low")] == [
             float(x - Fraction(high)) for x, high in zip(outputs, highs, strict=True)
         ]
-        logs = numbers(made["expected"]["log_sum_exp"], "float64")
+        logs = [x for part in parts for x in numbers(part["log_sum_exp"], "float64")]
         assert logs == [float(row.log_sum_exp) for row in rows]
-        uncertain = made["expected"].get("uncertainty")
+        uncertain = parts[0].get("uncertainty")
         if uncertain is not None:
             pairs = zip(numbers(uncertain, "float64"), rows, strict=True)
             assert all(x >= row.uncertainty for x, row in pairs)

@@ -24,7 +24,8 @@ Document = dict[str, Any]
 NAMES = (
     "cache-edits", "cascade", "combine", "decoder-stack", "document", "encoder-layer",
     "grouped-query", "layer-norm", "log-sum-exp", "merge", "multi-head-layer", "paged",
-    "score-mods", "tangent-score-mods", "tile-bounds", "transformer-positions", "varlen", "window",
+    "score-mods", "shards-zigzag", "tangent-score-mods", "tile-bounds", "transformer-positions",
+    "varlen", "window",
 )  # fmt: skip
 
 

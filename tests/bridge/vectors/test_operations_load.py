@@ -88,6 +88,32 @@ DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
         "cascade", 1, drop("suffix_v", 0),
         "field suffix_v[0]: has 2 rows, but the number of rows of suffix_k[0] is 3.",
     ),
+    "a place of two devices": (
+        "shards-zigzag", 1, put("devices", 0, "keys", [0, 1, 6, 6]),
+        "field devices: does not have each of the 8 places of keys once.",
+    ),
+    "keys of a device that is not there": (
+        "shards-zigzag", 1, put("devices", 0, "arrivals", [0, 2]),
+        "field devices[0].arrivals[1]: is 2, but there are 2 devices.",
+    ),
+    "keys that arrive twice": (
+        "shards-zigzag", 1, put("devices", 1, "arrivals", [1, 1]),
+        "field devices[1].arrivals: has a device twice.",
+    ),
+    "a shard without results": (
+        "shards-zigzag", 1, drop("expected", 0, "partials"),
+        "field expected[0].partials: has 1 lists, but the number of numbers of "
+        "devices[0].arrivals is 2.",
+    ),
+    "a row of a query too few": (
+        "shards-zigzag", 1, drop("expected", 1, "merged"),
+        "field expected[1].merged: has 3 rows, but the number of numbers of "
+        "devices[1].queries is 4.",
+    ),
+    "a mask by number in shards": (
+        "shards-zigzag", 1, put("mask", {"kind": "key-length", "length": 1}),
+        "field mask.kind: is neither none nor a window.",
+    ),
     "a leaf without a block": (
         "merge", 0, put("tree", [0, [1, 2]]), "field tree[1][1]: is 2, but there are 2 blocks.",
     ),

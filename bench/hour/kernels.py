@@ -115,6 +115,11 @@ def _sizes(case: Case) -> tuple[torch.dtype, int, int]:
     return DTYPES[case.dtype], case.head_dim, case.head_dim
 
 
+def _processors(tensor: Tensor) -> int:
+    """How many the device has, or one that it is compiled for without it."""
+    return processors(tensor.device) if tensor.device.type == "cuda" else 132
+
+
 def _forward(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     query = inputs.query
     out = torch.empty_like(query)
@@ -136,10 +141,9 @@ def _hopper(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     query = inputs.query
     out = torch.empty_like(query)
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
-    many = processors(query.device) if query.device.type == "cuda" else 132
     launch = hopper.launch(
         query, inputs.key, inputs.value, out, lse, score_options(inputs.case),
-        processors=many, chosen=chosen,
+        processors=_processors(query), chosen=chosen,
     )  # fmt: skip
     return Prepared((launch,), partial(launch.run, query.device), (out,), (lse,))
 
@@ -203,7 +207,8 @@ def _hopper_keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
     given = _inputs_of(inputs)
     grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
-    launch = hopper.launch(given, grad_k, grad_v, None, chosen=chosen)
+    many = _processors(given.query)
+    launch = hopper.launch(given, grad_k, grad_v, None, processors=many, chosen=chosen)
     return Prepared((launch,), partial(launch.run, given.query.device), (None, grad_k, grad_v))
 
 
@@ -212,8 +217,12 @@ def _hopper_keys_default(case: Case, capability: int) -> Options:
 
 
 def _around_hopper_keys(centre: Options) -> list[Options]:
-    """The keys of a program follow from the head size; of wide heads no scores come ahead."""
+    """The keys of a tile follow from the head size; of wide heads no scores come ahead. A
+    persistent grid, whose longest tiles come first, is `waves` above 0."""
     found = [
+        {**centre, "waves": waves, "items": items} for waves, items in ((0, 1), (1, 1), (1, 2))
+    ]
+    found += [
         {**centre, "block_m": rows, "stages": stages, "ahead": ahead}
         for rows, stages in itertools.product((64, 128), (2, 3))
         for ahead in ((0,) if centre["block_n"] == 64 else (0, 1))
@@ -227,8 +236,8 @@ def _around_hopper_sums(centre: Options) -> list[Options]:
 
 
 def _least_shared_hopper_keys(case: Case, chosen: Options) -> int:
-    """Its keys and values, and the tiles of queries and of the output's gradient."""
-    rows = 2 * chosen["block_n"] + 2 * chosen["stages"] * chosen["block_m"]
+    """The keys and values of its tiles, and the tiles of queries and of the output's gradient."""
+    rows = 2 * chosen["items"] * chosen["block_n"] + 2 * chosen["stages"] * chosen["block_m"]
     return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
@@ -239,7 +248,8 @@ def _hopper_sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     given = _inputs_of(inputs)
     grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
     sums = torch.empty_like(given.query, dtype=torch.float32)
-    launch = hopper.launch(given, grad_k, grad_v, sums, chosen=chosen)
+    many = _processors(given.query)
+    launch = hopper.launch(given, grad_k, grad_v, sums, processors=many, chosen=chosen)
     return _with_sums(given, launch, sums, grad_k, grad_v)
 
 
@@ -255,8 +265,7 @@ def _hopper_queries(inputs: Inputs, chosen: Options, capability: int) -> Prepare
 
     given = _inputs_of(inputs)
     grad_q = torch.empty_like(given.query)
-    many = processors(given.query.device) if given.query.device.type == "cuda" else 132
-    launch = hopper.launch(given, grad_q, processors=many, chosen=chosen)
+    launch = hopper.launch(given, grad_q, processors=_processors(given.query), chosen=chosen)
     return Prepared((launch,), partial(launch.run, given.query.device), (grad_q, None, None))
 
 
@@ -337,8 +346,8 @@ def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
     rows = case.q_len * (case.heads // case.kv_heads)
     programs = case.batch * case.kv_heads * -(-rows // chosen["block_m"])
     tiles = -(-case.kv_len // chosen["block_n"])
-    many = processors(device) if device.type == "cuda" else 132
-    splits = decode.split_count(programs, tiles, many, decode.programs_each(capability))
+    each = decode.programs_each(capability)
+    splits = decode.split_count(programs, tiles, _processors(query), each)
     splits = max(1, splits * chosen["percent_splits"] // 100)
     out = torch.empty_like(query)
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)

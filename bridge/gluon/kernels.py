@@ -124,8 +124,9 @@ class GluonKernels(Kernels):
             sums = self.memory.tensor(domain.integers(np.zeros(q.shape, np.int64)))
         chosen = {**choice.keys_options(size, atomics), "block_m": self.blocks[0]}
         launch = backward.launch(
-            given, grad_key, grad_value, sums, chosen={**chosen, **self.chosen}
-        )
+            given, grad_key, grad_value, sums, processors=self.processors,
+            chosen={**chosen, **self.chosen},
+        )  # fmt: skip
         if sums is None:
             # That of the sums has the memory of other numbers; nothing reads or writes it.
             unused = {"sums_desc": launch.arguments["k_desc"]}

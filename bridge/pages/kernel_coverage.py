@@ -50,15 +50,17 @@ EXACTLY_BY = {
 }
 # What `cases` calls what `features` does.
 _WIDE = "16 bits in, float32 out"
+_GRID = "a grid of fixed programs"
 _CASES = {
     "": "full",
     "causal": "right edge",
     "wide": _WIDE,
+    "grid": _GRID,
     **{change.feature: change.title for change in KERNEL_CHANGES},
 }
 _ORDER = (
     "all", *EDGES.values(), "padded head size", "packed", "mask",
-    *(change.title for change in KERNEL_CHANGES), "dropout", _WIDE,
+    *(change.title for change in KERNEL_CHANGES), "dropout", _WIDE, _GRID,
 )  # fmt: skip
 
 

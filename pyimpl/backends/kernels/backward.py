@@ -267,7 +267,8 @@ def backward(
 
     def keys_launch(sums: Tensor | None = None) -> Launch:
         if hopper and (sums is None or head_dim in choice.WITH_SUMS):
-            return hopper_backward.launch(given, grad_k, grad_v, sums)
+            many = processors(query.device)
+            return hopper_backward.launch(given, grad_k, grad_v, sums, processors=many)
         return launch_of(partial(keys, sums=sums), keys_default)
 
     def queries(chosen: dict[str, int]) -> Launch:

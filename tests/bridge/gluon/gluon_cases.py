@@ -99,3 +99,9 @@ def backward_case() -> GradientVector:
 def queries_case() -> GradientVector:
     """Several tiles of queries and of keys, ragged, with hidden pairs at both edges."""
     return gradient_case(20, 76, Mask("window", left=5, right=40), (2, 1))
+
+
+@cache
+def grid_case() -> GradientVector:
+    """Four tiles of keys of 128 in two heads, ragged, with hidden pairs at both edges."""
+    return gradient_case(20, 130, Mask("window", left=5, right=120), (2, 2))

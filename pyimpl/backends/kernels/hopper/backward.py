@@ -13,7 +13,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper.backward_kernel import HALF, backward_kernel
-from pyimpl.backends.kernels.hopper.forward import descriptor
+from pyimpl.backends.kernels.hopper.forward import descriptor, heads_at_once
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import (
     Arguments,
@@ -55,19 +55,26 @@ def launch(
     grad_value: Tensor,
     sums: Tensor | None,
     *,
+    processors: int,
     chosen: dict[str, int] | None = None,
 ) -> Launch:
     """The launch that writes dK and dV into `grad_key` and `grad_value`, and adds dQ / scale to
     `sums`, float32 and contiguous, if it is not None; of tensors that `why_not` has nothing
-    against."""
+    against, on a device of so many multiprocessors."""
     query, options = given.query, given.options
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = given.key.shape[1:3]
     if chosen is None:
         chosen = choice.keys_options(head_dim, sums is not None)
     block_m = chosen["block_m"]
-    programs = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
-    check_programs("batch × heads × key tiles", programs)
+    group = group_of(num_heads, num_kv_heads)
+    tiles = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
+    check_programs("batch × heads × key tiles", tiles)
+    programs, grid = tiles, {"num_batches": None, "heads_at_once": None}
+    if chosen["waves"]:
+        programs = min(tiles, chosen["waves"] * processors)
+        at_once = heads_at_once(batch * num_kv_heads, group * q_len, head_dim)
+        grid = {"num_batches": batch, "heads_at_once": at_once}
     # Of none there has to be a descriptor all the same, whose memory nobody looks at.
     added, shape, strides = given.delta, [1, 1, 64, 64], [4096, 4096, 64, 1]
     if sums is not None:
@@ -87,15 +94,16 @@ def launch(
             "delta_desc": numbers_descriptor(given.delta, block_m),
             "sums_desc": TensorDescriptor(added, shape, strides, [1, 1, block_m, 64], _SUMS),
             "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
-            "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
+            "num_kv_heads": num_kv_heads, "group": group,
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift,
             **window_arguments(options, q_len, kv_len),
             "scale": score_arguments(options)["scale"], "grad_scale": options.scale,
+            **grid,
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,
             "STAGES": chosen["stages"], "SUMS": sums is not None,
-            "AHEAD": bool(chosen["ahead"]),
+            "AHEAD": bool(chosen["ahead"]), "ITEMS": chosen["items"] if chosen["waves"] else 0,
         },
         4,
         1,

@@ -9,6 +9,8 @@ halves exchange the gradients through shared memory; the tensor memory accelerat
 to the sums, in no fixed order.
 With AHEAD the scores of a tile are computed while the score gradients of the tile before are
 multiplied with its queries (`_over_ahead`).
+With ITEMS the tiles of keys are dealt out to as many programs as there are, those with the most
+queries first. The next one's keys and queries come while this one's sums are stored.
 With heads of 256, whose two sums no group can hold, a program has 64 keys, of which one group sums
 dV and the other dK (`_consume_wide`).
 Sources: Dao 2023, "FlashAttention-2", algorithm 2; Shah et al. 2024, "FlashAttention-3", section 3.
@@ -31,7 +33,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from pyimpl.backends.kernels.hopper.forward_kernel import kernel, next_buffer
+# Those names of its own stay as they are: what was seen on a device is of that file's very text.
+from pyimpl.backends.kernels.hopper.forward_kernel import _item, _rounds, kernel, next_buffer
 
 # Keys of one warp group.
 HALF = gl.constexpr(64)
@@ -74,6 +77,26 @@ def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constex
 
 
 @gluon.jit
+def _tile(
+    number, sizes, heads_at_once, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr,
+    ITEMS: gl.constexpr,
+):  # fmt: skip
+    """Of the tile of keys that falls to this program in the round `number`: batch, head, first key,
+    the tiles of queries that see it, its buffer, and the parity of that one's phase.
+
+    The forward kernel's order of tiles of queries, from the other end: under causality the first
+    keys have the most queries.
+    """
+    heads, num_kv_heads, q_len, kv_len, shift = sizes
+    batch, kv_head, from_last = _item(
+        number, (heads, num_kv_heads, kv_len, kv_len, shift), heads_at_once, BLOCK_N
+    )
+    k_first = (gl.cdiv(kv_len, BLOCK_N) - 1) * BLOCK_N - from_last
+    tiles = _visiting(k_first, (num_kv_heads, q_len, kv_len, shift), window, BLOCK_M, BLOCK_N)
+    return batch, kv_head, k_first, tiles, number % ITEMS, number // ITEMS & 1
+
+
+@gluon.jit
 def _bring(
     rows_desc, numbers_desc, rows_bufs, numbers_bufs, full, empty, batch, head, row, slot, phase
 ):
@@ -89,22 +112,24 @@ def _bring(
 
 
 @gluon.jit
-def _produce(
-    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, batch, kv_head, group,
-    k_first, tiles, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
+def _bring_tile(
+    slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, batch,
+    kv_head, group, k_first, tiles, place, parity,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """Bring keys and values, and of each head of queries that shares them the visiting tiles."""
     q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, _, _ = buffers
-    q_full, q_empty, g_full, g_empty, kv_full, _ = barriers
+    q_full, q_empty, g_full, g_empty, kv_full, kv_empty, _ = barriers
     first, _, _, stop = tiles
     PARTS: gl.constexpr = BLOCK_N // HALF
-    mbarrier.expect(kv_full.index(0), PARTS * (k_desc.block_type.nbytes + v_desc.block_type.nbytes))
+    full = kv_full.index(place)
+    if ITEMS:
+        mbarrier.wait(kv_empty.index(place), parity ^ 1)
+    mbarrier.expect(full, PARTS * (k_desc.block_type.nbytes + v_desc.block_type.nbytes))
     for w in gl.static_range(PARTS):
         at = [batch, kv_head, k_first + w * HALF, 0]
-        tma.async_copy_global_to_shared(k_desc, at, kv_full.index(0), k_bufs.index(w))
-        tma.async_copy_global_to_shared(v_desc, at, kv_full.index(0), v_bufs.index(w))
-    slot = 0
-    phase = 0
+        tma.async_copy_global_to_shared(k_desc, at, full, k_bufs.index(place * PARTS + w))
+        tma.async_copy_global_to_shared(v_desc, at, full, v_bufs.index(place * PARTS + w))
     for member in range(group):
         head = kv_head * group + member
         for i in range(first, stop):
@@ -117,6 +142,34 @@ def _produce(
                 batch, head, i * BLOCK_M, slot, phase,
             )  # fmt: skip
             slot, phase = next_buffer(slot, phase, STAGES)
+    return slot, phase
+
+
+@gluon.jit
+def _produce(
+    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, work, left, right,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
+):  # fmt: skip
+    """Bring what the program's tiles of keys need, in their order."""
+    slot = 0
+    phase = 0
+    if ITEMS:
+        sizes, group, rounds, heads_at_once, _ = work
+        for number in range(rounds):
+            batch, kv_head, k_first, tiles, place, parity = _tile(
+                number, sizes, heads_at_once, (left, right), BLOCK_M, BLOCK_N, ITEMS
+            )
+            slot, phase = _bring_tile(
+                slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers,
+                barriers, batch, kv_head, group, k_first, tiles, place, parity, BLOCK_M, BLOCK_N,
+                STAGES, ITEMS,
+            )  # fmt: skip
+    else:
+        batch, kv_head, group, k_first, tiles = work
+        _bring_tile(
+            slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
+            batch, kv_head, group, k_first, tiles, 0, 0, BLOCK_M, BLOCK_N, STAGES, ITEMS,
+        )  # fmt: skip
 
 
 @gluon.jit
@@ -148,21 +201,22 @@ def _score_gradients(p, dp, delta, MASKED: gl.constexpr):
 
 @gluon.jit
 def _over(
-    dk, dv, slot, phase, turn, begin, end, batch, head, sums_desc, buffers, barriers, scale, keys,
-    kv_len, shift, left, right, W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr,
-    STAGES: gl.constexpr, SUMS: gl.constexpr, MASKED: gl.constexpr, s_layout: gl.constexpr,
+    dk, dv, slot, phase, turn, begin, end, batch, head, place, sums_desc, buffers, barriers, scale,
+    keys, kv_len, shift, left, right, W: gl.constexpr, BLOCK_M: gl.constexpr,
+    HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, SUMS: gl.constexpr, MASKED: gl.constexpr,
+    s_layout: gl.constexpr,
 ):  # fmt: skip
     """dK / scale and dV with what the tiles of queries from `begin` to `end` add; to the sums they
     add their dQ / scale. MASKED: some pair may be hidden."""
     q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, ds_bufs, dq_bufs = buffers
-    q_full, q_empty, g_full, g_empty, _, ds_full = barriers
+    q_full, q_empty, g_full, g_empty, _, _, ds_full = barriers
     operand: gl.constexpr = gl.DotOperandLayout(0, dk.type.layout, 2)
     dq_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HALF, 16])
     COLUMNS: gl.constexpr = HEAD_DIM // HALF
     row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
     zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
-    k = k_bufs.index(W).reshape([HALF, HEAD_DIM])
-    v = v_bufs.index(W).reshape([HALF, HEAD_DIM])
+    k = k_bufs.index(2 * place + W).reshape([HALF, HEAD_DIM])
+    v = v_bufs.index(2 * place + W).reshape([HALF, HEAD_DIM])
     for i in range(begin, end):
         q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
         g = g_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
@@ -197,7 +251,7 @@ def _over(
                     dq = gl.zeros([BLOCK_M, HALF], gl.float32, dq_layout)
                     for w in gl.static_range(2):
                         of_w = ds_bufs.index(2 * (turn & 1) + w).permute([1, 0])
-                        keys_of_w = k_bufs.index(w).reshape([HALF, HEAD_DIM])
+                        keys_of_w = k_bufs.index(2 * place + w).reshape([HALF, HEAD_DIM])
                         some = keys_of_w.slice(c * HALF, HALF, dim=1)
                         dq = warpgroup_mma(of_w, some, dq, is_async=True)
                     dq = warpgroup_mma_wait(0, deps=[dq])
@@ -222,7 +276,7 @@ def _first_tile(
 ):  # fmt: skip
     """dV with what the tile of queries `i` adds, and the tile's score gradients."""
     q_bufs, g_bufs, _, _, lse_bufs, delta_bufs, _, _ = buffers
-    q_full, _, g_full, g_empty, _, _ = barriers
+    q_full, _, g_full, g_empty, _, _, _ = barriers
     row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
     zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
     q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
@@ -254,7 +308,7 @@ def _over_ahead(
     are computed while `ds`, the score gradients of the tile before, are multiplied with its
     queries, which are in the buffer `before`. MASKED: some pair may be hidden."""
     q_bufs, g_bufs, _, _, lse_bufs, delta_bufs, _, _ = buffers
-    q_full, q_empty, g_full, g_empty, _, _ = barriers
+    q_full, q_empty, g_full, g_empty, _, _, _ = barriers
     row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
     zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
     for i in range(begin, end):
@@ -285,19 +339,19 @@ def _over_ahead(
 
 @gluon.jit
 def _over_wide(
-    sums, slot, phase, begin, end, buffers, barriers, scale, keys, kv_len, shift, left, right,
-    W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+    sums, slot, phase, begin, end, place, buffers, barriers, scale, keys, kv_len, shift, left,
+    right, W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
     MASKED: gl.constexpr, s_layout: gl.constexpr,
 ):  # fmt: skip
     """Of heads too wide for one group to hold both: dV (W = 0) or dK / scale (W = 1) of the same 64
     keys, with what the tiles of queries from `begin` to `end` add."""
     q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, _, _ = buffers
-    q_full, q_empty, g_full, g_empty, _, _ = barriers
+    q_full, q_empty, g_full, g_empty, _, _, _ = barriers
     operand_layout: gl.constexpr = gl.DotOperandLayout(0, sums.type.layout, 2)
     row_layout: gl.constexpr = gl.SliceLayout(0, s_layout)
     zero = gl.zeros([HALF, BLOCK_M], gl.float32, s_layout)
-    k = k_bufs.index(0).reshape([HALF, HEAD_DIM])
-    v = v_bufs.index(0).reshape([HALF, HEAD_DIM])
+    k = k_bufs.index(place).reshape([HALF, HEAD_DIM])
+    v = v_bufs.index(place).reshape([HALF, HEAD_DIM])
     for i in range(begin, end):
         q = q_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
         g = g_bufs.index(slot).reshape([BLOCK_M, HEAD_DIM])
@@ -326,6 +380,16 @@ def _over_wide(
 
 
 @gluon.jit
+def _of_head(dk_ptr, dv_ptr, strides, batch, kv_head):
+    """Where the gradients of a head's keys and values begin."""
+    stride_cb, stride_ch, stride_eb, stride_eh = strides
+    # 64-bit offsets: an index times a stride can pass 2³¹.
+    batch, kv_head = batch.to(gl.int64), kv_head.to(gl.int64)
+    dk_ptr += batch * stride_cb + kv_head * stride_ch
+    return dk_ptr, dv_ptr + batch * stride_eb + kv_head * stride_eh
+
+
+@gluon.jit
 def _store(ptr, stride_n, sums, k_first, kv_len):
     """Rows of 64 keys from `k_first` on, as far as there are keys."""
     layout: gl.constexpr = sums.type.layout
@@ -337,67 +401,98 @@ def _store(ptr, stride_n, sums, k_first, kv_len):
 
 
 @gluon.jit
-def _consume_wide(
-    W: gl.constexpr, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
-    group, k_first, tiles, kv_len, shift, left, right, scale, grad_scale,
-    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+def _sum_wide(
+    slot, phase, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first, tiles,
+    place, parity, kv_len, shift, left, right, scale, grad_scale, W: gl.constexpr,
+    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
-    """dV (W = 0) or dK (W = 1) of the tile of keys."""
-    kv_full = barriers[4]
+    """dV (W = 0) or dK (W = 1) of a tile of keys."""
+    kv_full, kv_empty = barriers[4], barriers[5]
     first, whole_first, whole_stop, stop = tiles
     s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_M, 16])
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     keys = k_first + gl.arange(0, HALF, gl.SliceLayout(1, s_layout))
     sums = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
-    mbarrier.wait(kv_full.index(0), 0)
-    slot = 0
-    phase = 0
+    mbarrier.wait(kv_full.index(place), parity)
     for _member in range(group):
         sums, slot, phase = _over_wide(
-            sums, slot, phase, first, whole_first, buffers, barriers, scale, keys, kv_len, shift,
-            left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
+            sums, slot, phase, first, whole_first, place, buffers, barriers, scale, keys, kv_len,
+            shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
         )  # fmt: skip
         sums, slot, phase = _over_wide(
-            sums, slot, phase, whole_first, whole_stop, buffers, barriers, scale, keys, kv_len,
-            shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, False, s_layout,
+            sums, slot, phase, whole_first, whole_stop, place, buffers, barriers, scale, keys,
+            kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, False, s_layout,
         )  # fmt: skip
         sums, slot, phase = _over_wide(
-            sums, slot, phase, whole_stop, stop, buffers, barriers, scale, keys, kv_len, shift,
-            left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
+            sums, slot, phase, whole_stop, stop, place, buffers, barriers, scale, keys, kv_len,
+            shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES, True, s_layout,
         )  # fmt: skip
+    if ITEMS:
+        mbarrier.arrive(kv_empty.index(place), count=1)
     if W == 0:
         _store(dv_ptr, stride_en, sums, k_first, kv_len)
     else:
         _store(dk_ptr, stride_n, sums * grad_scale, k_first, kv_len)
+    return slot, phase
 
 
 @gluon.jit
-def _consume(
-    W: gl.constexpr, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
-    batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale, grad_scale,
-    BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, SUMS: gl.constexpr,
-    AHEAD: gl.constexpr,
+def _consume_wide(
+    W: gl.constexpr, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, work, kv_len, shift,
+    left, right, scale, grad_scale, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr,
+    STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
-    """dK and dV of half W of the tile of keys."""
-    kv_full = barriers[4]
+    """dV (W = 0) or dK (W = 1) of the program's tiles of keys."""
+    slot = 0
+    phase = 0
+    if ITEMS:
+        sizes, group, rounds, heads_at_once, strides = work
+        for number in range(rounds):
+            batch, kv_head, k_first, tiles, place, parity = _tile(
+                number, sizes, heads_at_once, (left, right), BLOCK_M, HALF, ITEMS
+            )
+            dk_of_head, dv_of_head = _of_head(dk_ptr, dv_ptr, strides, batch, kv_head)
+            slot, phase = _sum_wide(
+                slot, phase, dk_of_head, dv_of_head, stride_n, stride_en, buffers, barriers, group,
+                k_first, tiles, place, parity, kv_len, shift, left, right, scale, grad_scale, W,
+                BLOCK_M, HEAD_DIM, STAGES, ITEMS,
+            )  # fmt: skip
+    else:
+        _, _, group, k_first, tiles = work
+        _sum_wide(
+            slot, phase, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first,
+            tiles, 0, 0, kv_len, shift, left, right, scale, grad_scale, W, BLOCK_M, HEAD_DIM,
+            STAGES, ITEMS,
+        )  # fmt: skip
+
+
+@gluon.jit
+def _sum_half(
+    slot, phase, turn, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, batch,
+    kv_head, group, k_first, tiles, place, parity, kv_len, shift, left, right, scale, grad_scale,
+    W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
+    SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
+):  # fmt: skip
+    """dK and dV of half W of a tile of keys."""
+    kv_full, kv_empty = barriers[4], barriers[5]
     first, whole_first, whole_stop, stop = tiles
     s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_M, 16])
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     keys = k_first + W * HALF + gl.arange(0, HALF, gl.SliceLayout(1, s_layout))
     dk = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
     dv = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
-    mbarrier.wait(kv_full.index(0), 0)
+    mbarrier.wait(kv_full.index(place), parity)
     if AHEAD and not SUMS:
         operand: gl.constexpr = gl.DotOperandLayout(0, layout, 2)
-        k = buffers[2].index(W).reshape([HALF, HEAD_DIM])
-        v = buffers[3].index(W).reshape([HALF, HEAD_DIM])
+        k = buffers[2].index(2 * place + W).reshape([HALF, HEAD_DIM])
+        v = buffers[3].index(2 * place + W).reshape([HALF, HEAD_DIM])
         if first < stop:
             dv, ds = _first_tile(
-                dv, first, 0, 0, k, v, buffers, barriers, scale, keys, kv_len, shift, left, right,
-                BLOCK_M, HEAD_DIM, s_layout, operand,
+                dv, first, slot, phase, k, v, buffers, barriers, scale, keys, kv_len, shift, left,
+                right, BLOCK_M, HEAD_DIM, s_layout, operand,
             )  # fmt: skip
-            before = 0
-            slot, phase = next_buffer(0, 0, STAGES)
+            before = slot
+            slot, phase = next_buffer(slot, phase, STAGES)
             # Of the heads after the first it is all of them.
             begin = first + 1
             for _member in range(group):
@@ -424,62 +519,96 @@ def _consume(
             dk, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])
             mbarrier.arrive(barriers[1].index(before), count=1)
     else:
-        slot = 0
-        phase = 0
-        turn = 0
         for member in range(group):
             head = kv_head * group + member
             dk, dv, slot, phase, turn = _over(
-                dk, dv, slot, phase, turn, first, whole_first, batch, head, sums_desc, buffers,
-                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
-                SUMS, True, s_layout,
+                dk, dv, slot, phase, turn, first, whole_first, batch, head, place, sums_desc,
+                buffers, barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM,
+                STAGES, SUMS, True, s_layout,
             )  # fmt: skip
             dk, dv, slot, phase, turn = _over(
-                dk, dv, slot, phase, turn, whole_first, whole_stop, batch, head, sums_desc, buffers,
-                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
-                SUMS, False, s_layout,
+                dk, dv, slot, phase, turn, whole_first, whole_stop, batch, head, place, sums_desc,
+                buffers, barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM,
+                STAGES, SUMS, False, s_layout,
             )  # fmt: skip
             dk, dv, slot, phase, turn = _over(
-                dk, dv, slot, phase, turn, whole_stop, stop, batch, head, sums_desc, buffers,
-                barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM, STAGES,
-                SUMS, True, s_layout,
+                dk, dv, slot, phase, turn, whole_stop, stop, batch, head, place, sums_desc,
+                buffers, barriers, scale, keys, kv_len, shift, left, right, W, BLOCK_M, HEAD_DIM,
+                STAGES, SUMS, True, s_layout,
             )  # fmt: skip
+    if ITEMS:
+        # Before the sums are stored, so that the next tile's keys come meanwhile.
+        mbarrier.arrive(kv_empty.index(place), count=1)
     _store(dk_ptr, stride_n, dk * grad_scale, k_first + W * HALF, kv_len)
     _store(dv_ptr, stride_en, dv, k_first + W * HALF, kv_len)
     if SUMS:
         tma.store_wait(pendings=0)
+    return slot, phase, turn
+
+
+@gluon.jit
+def _consume(
+    W: gl.constexpr, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, work,
+    kv_len, shift, left, right, scale, grad_scale, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr,
+    STAGES: gl.constexpr, SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
+):  # fmt: skip
+    """dK and dV of half W of the program's tiles of keys."""
+    slot = 0
+    phase = 0
+    turn = 0
+    if ITEMS:
+        sizes, group, rounds, heads_at_once, strides = work
+        for number in range(rounds):
+            batch, kv_head, k_first, tiles, place, parity = _tile(
+                number, sizes, heads_at_once, (left, right), BLOCK_M, 2 * HALF, ITEMS
+            )
+            dk_of_head, dv_of_head = _of_head(dk_ptr, dv_ptr, strides, batch, kv_head)
+            slot, phase, turn = _sum_half(
+                slot, phase, turn, sums_desc, dk_of_head, dv_of_head, stride_n, stride_en, buffers,
+                barriers, batch, kv_head, group, k_first, tiles, place, parity, kv_len, shift, left,
+                right, scale, grad_scale, W, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD, ITEMS,
+            )  # fmt: skip
+    else:
+        batch, kv_head, group, k_first, tiles = work
+        _sum_half(
+            slot, phase, turn, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
+            batch, kv_head, group, k_first, tiles, 0, 0, kv_len, shift, left, right, scale,
+            grad_scale, W, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD, ITEMS,
+        )  # fmt: skip
 
 
 @kernel
 def backward_kernel(
     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, sums_desc, dk_ptr, dv_ptr,
     stride_cb, stride_ch, stride_cn, stride_eb, stride_eh, stride_en,
-    num_kv_heads, group, q_len, kv_len, shift, left, right, scale, grad_scale,
+    num_kv_heads, group, q_len, kv_len, shift, left, right, scale, grad_scale, num_batches,
+    heads_at_once,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    SUMS: gl.constexpr, AHEAD: gl.constexpr,
+    SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
+    # ITEMS: of how many tiles of keys a program has buffers for keys and values; 0: each program
+    # has one tile, and the last two numbers are None.
     # A tile's queries are multiplied once more beside the scores of the tile after it.
     gl.static_assert(STAGES >= 2 or not AHEAD)
     dtype: gl.constexpr = q_desc.dtype
     # Under causality the first tiles of keys have the most queries.
     key_tiles = gl.cdiv(kv_len, BLOCK_N)
-    k_first = gl.program_id(0) % key_tiles * BLOCK_N
-    head = gl.program_id(0) // key_tiles
-    batch = head // num_kv_heads
-    kv_head = head % num_kv_heads
-    tiles = _visiting(
-        k_first, (num_kv_heads, q_len, kv_len, shift), (left, right), BLOCK_M, BLOCK_N
-    )
+    if ITEMS == 0:
+        k_first = gl.program_id(0) % key_tiles * BLOCK_N
+        head = gl.program_id(0) // key_tiles
+        batch = head // num_kv_heads
+        kv_head = head % num_kv_heads
+        tiles = _visiting(
+            k_first, (num_kv_heads, q_len, kv_len, shift), (left, right), BLOCK_M, BLOCK_N
+        )
 
     barrier: gl.constexpr = mbarrier.MBarrierLayout()
     q_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, HEAD_DIM], q_desc.layout)
     g_bufs = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, HEAD_DIM], g_desc.layout)
-    k_bufs = gl.allocate_shared_memory(
-        dtype, [BLOCK_N // HALF, 1, 1, HALF, HEAD_DIM], k_desc.layout
-    )
-    v_bufs = gl.allocate_shared_memory(
-        dtype, [BLOCK_N // HALF, 1, 1, HALF, HEAD_DIM], v_desc.layout
-    )
+    KEYS: gl.constexpr = ITEMS if ITEMS else 1
+    keys_shape: gl.constexpr = [KEYS * BLOCK_N // HALF, 1, 1, HALF, HEAD_DIM]
+    k_bufs = gl.allocate_shared_memory(dtype, keys_shape, k_desc.layout)
+    v_bufs = gl.allocate_shared_memory(dtype, keys_shape, v_desc.layout)
     lse_bufs = gl.allocate_shared_memory(gl.float32, [STAGES, 1, 1, BLOCK_M], lse_desc.layout)
     delta_bufs = gl.allocate_shared_memory(gl.float32, [STAGES, 1, 1, BLOCK_M], delta_desc.layout)
     ds_layout: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
@@ -491,9 +620,16 @@ def backward_kernel(
     q_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     g_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
     g_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], barrier)
-    kv_full = gl.allocate_shared_memory(gl.int64, [1, 1], barrier)
+    kv_full = gl.allocate_shared_memory(gl.int64, [KEYS, 1], barrier)
     ds_full = gl.allocate_shared_memory(gl.int64, [2, 1], barrier)
-    mbarrier.init(kv_full.index(0), count=1)
+    # Of one tile nobody has to say that it has been read.
+    kv_empty = kv_full
+    if ITEMS:
+        kv_empty = gl.allocate_shared_memory(gl.int64, [ITEMS, 1], barrier)
+    for i in gl.static_range(ITEMS):
+        mbarrier.init(kv_empty.index(i), count=2)
+    for i in gl.static_range(KEYS):
+        mbarrier.init(kv_full.index(i), count=1)
     for i in gl.static_range(2):
         mbarrier.init(ds_full.index(i), count=2)
     for i in gl.static_range(STAGES):
@@ -505,31 +641,42 @@ def backward_kernel(
 
     # 16 divides the gradients' strides, which is said so that several elements are stored at a
     # time. 64-bit offsets: an index times a stride can pass 2³¹.
-    dk_ptr += batch.to(gl.int64) * (stride_cb // 16 * 16)
-    dk_ptr += kv_head.to(gl.int64) * (stride_ch // 16 * 16)
-    dv_ptr += batch.to(gl.int64) * (stride_eb // 16 * 16)
-    dv_ptr += kv_head.to(gl.int64) * (stride_eh // 16 * 16)
+    stride_cb = stride_cb // 16 * 16
+    stride_ch = stride_ch // 16 * 16
+    stride_eb = stride_eb // 16 * 16
+    stride_eh = stride_eh // 16 * 16
+    if ITEMS:
+        sizes = (num_batches * num_kv_heads, num_kv_heads, q_len, kv_len, shift)
+        strides = (stride_cb, stride_ch, stride_eb, stride_eh)
+        rounds = _rounds(num_batches * num_kv_heads * key_tiles)
+        work = (sizes, group, rounds, heads_at_once, strides)
+    else:
+        dk_ptr += batch.to(gl.int64) * stride_cb
+        dk_ptr += kv_head.to(gl.int64) * stride_ch
+        dv_ptr += batch.to(gl.int64) * stride_eb
+        dv_ptr += kv_head.to(gl.int64) * stride_eh
+        work = (batch, kv_head, group, k_first, tiles)
     stride_cn = stride_cn // 16 * 16
     stride_en = stride_en // 16 * 16
     buffers = (q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, ds_bufs, dq_bufs)
-    barriers = (q_full, q_empty, g_full, g_empty, kv_full, ds_full)
+    barriers = (q_full, q_empty, g_full, g_empty, kv_full, kv_empty, ds_full)
     # Spelled out, since Triton takes no constants out of a tuple that has a name.
     if BLOCK_N == 2 * HALF:
         gl.warp_specialize(
             [
                 (_consume, (
-                    0, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
-                    batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD,
+                    0, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, work,
+                    kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                    AHEAD, ITEMS,
                 )),
                 (_consume, (
-                    1, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers,
-                    batch, kv_head, group, k_first, tiles, kv_len, shift, left, right, scale,
-                    grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD,
+                    1, sums_desc, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, work,
+                    kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES, SUMS,
+                    AHEAD, ITEMS,
                 )),
                 (_produce, (
-                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
-                    batch, kv_head, group, k_first, tiles, BLOCK_M, BLOCK_N, STAGES,
+                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, work,
+                    left, right, BLOCK_M, BLOCK_N, STAGES, ITEMS,
                 )),
             ],
             [4, 1],
@@ -539,16 +686,16 @@ def backward_kernel(
         gl.warp_specialize(
             [
                 (_consume_wide, (
-                    0, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, group, k_first,
-                    tiles, kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES,
+                    0, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, work, kv_len,
+                    shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES, ITEMS,
                 )),
                 (_consume_wide, (
-                    1, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, group, k_first,
-                    tiles, kv_len, shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES,
+                    1, dk_ptr, dv_ptr, stride_cn, stride_en, buffers, barriers, work, kv_len,
+                    shift, left, right, scale, grad_scale, BLOCK_M, HEAD_DIM, STAGES, ITEMS,
                 )),
                 (_produce, (
-                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
-                    batch, kv_head, group, k_first, tiles, BLOCK_M, BLOCK_N, STAGES,
+                    q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, work,
+                    left, right, BLOCK_M, BLOCK_N, STAGES, ITEMS,
                 )),
             ],
             [4, 1],

@@ -22,6 +22,7 @@ from pyimpl.backends.kernels import (
     forward,
     varlen,
 )
+from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.sequences import Sequences
@@ -78,6 +79,7 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "part": {"dropout": Dropout(0.1, _empty(dtype=torch.int64), 3, 24, 1000, 1001)},
         "packed": {},
         "wide": {},
+        "grid": {},
     }
     chosen: dict[str, Any] = {}
     for feature in case.features.split("+"):
@@ -166,10 +168,15 @@ def _backward_keys(case: Case, arch: int) -> Launch:
 
 
 def _hopper_keys(case: Case, arch: int) -> Launch:
+    """ "grid": of fixed programs, which the tiles are dealt out to."""
     from pyimpl.backends.kernels.hopper import backward as hopper
 
     given = _inputs_of(case)
-    return hopper.launch(given, _like(case, given.key), _like(case, given.value), None)
+    chosen = choice.keys_options(case.head_dim)
+    if "grid" in case.features.split("+"):
+        chosen |= {"waves": 1}
+    gradients = _like(case, given.key), _like(case, given.value)
+    return hopper.launch(given, *gradients, None, processors=132, chosen=chosen)
 
 
 def _hopper_queries(case: Case, arch: int) -> Launch:
@@ -295,6 +302,10 @@ def cases(quick: bool = False) -> list[Case]:
             )
         ),
         Case("hopper", "fp16", 128, "causal"),
+        *(
+            Case("hopper-keys", "bf16", *rest)
+            for rest in itertools.product((64, 128, 256), ("grid", "causal+grid"))
+        ),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(

@@ -1,0 +1,119 @@
+"""What is planted in the Gluon kernel for dK and dV where a program has several tiles of keys:
+texts and what takes their places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+from bridge.gluon.faults import Kind
+from bridge.gluon.kernels import BACKWARD
+from bridge.gluon.load import Change, Loader
+
+
+@dataclass(frozen=True)
+class Planted:
+    """changes: of the kernel's text. said: of which kinds the faults are, in some schedule each;
+    empty: numbers are wrong. items: for how many tiles a program has buffers of keys; head_dim: the
+    size of heads."""
+
+    changes: tuple[Change, ...]
+    said: frozenset[Kind] = frozenset()
+    items: int = 1
+    head_dim: int = 64
+
+
+def _plant(
+    *changes: Change, said: tuple[Kind, ...] = (), items: int = 1, head_dim: int = 64
+) -> Planted:
+    return Planted(changes, frozenset(said), items, head_dim)
+
+
+@cache
+def plant(name: str) -> ModuleType:
+    """The kernel's module with something planted in it."""
+    return Loader(PLANTED[name].changes).module(BACKWARD)
+
+
+_RELEASED = "mbarrier.arrive(kv_empty.index(place), count=1)\n"
+_AWAITED = "    mbarrier.wait(kv_full.index(place), parity)\n"
+_AWAITED_EMPTY = "        mbarrier.wait(kv_empty.index(place), parity ^ 1)\n"
+_DK = "    dk = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)\n"
+_IN_USE: Kind = "overwritten while in use"
+_EARLY: Kind = "read before it has landed"
+PLANTED = {
+    "phase-of-the-keys-begun-anew": _plant(
+        ("number % ITEMS, number // ITEMS & 1", "number % ITEMS, 0"),
+        said=("deadlock", _EARLY, _IN_USE),
+    ),
+    "phase-of-the-queries-begun-anew": _plant(
+        ("            slot, phase, turn = _sum_half(", "            _, _, turn = _sum_half("),
+        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+    ),
+    "buffer-of-the-queries-begun-anew": _plant(
+        ("            slot, phase, turn = _sum_half(", "            _, phase, turn = _sum_half("),
+        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+    ),
+    "turn-of-the-exchange-begun-anew": _plant(
+        ("            slot, phase, turn = _sum_half(", "            slot, phase, _ = _sum_half("),
+        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+    ),
+    "sum-not-begun-anew": _plant(
+        ("HALF = gl.constexpr(64)\n", "HALF = gl.constexpr(64)\nleft_over = {}\n"),
+        (_DK, _DK.replace("gl.zeros", "left_over.pop(W, None) or gl.zeros")),
+        ("    return slot, phase, turn\n", "    left_over[W] = dk\n    return slot, phase, turn\n"),
+    ),
+    "a-tile-twice": _plant(
+        ("_item(\n        number, (heads", "_item(\n        gl.minimum(number, 1), (heads"),
+        said=("stored twice",),
+    ),
+    "a-tile-left-out": _plant(
+        ("_rounds(num_batches * num_kv_heads * key_tiles)",
+         "_rounds(num_batches * num_kv_heads * key_tiles - 1)"),
+    ),
+    "tiles-of-one-head": _plant(
+        ("dk_ptr += batch * stride_cb + kv_head * stride_ch", "dk_ptr += batch * stride_cb"),
+        said=("stored twice",),
+    ),
+    "keys-released-too-early": _plant(
+        (_AWAITED + "    if AHEAD", _AWAITED + "    " + _RELEASED + "    if AHEAD"),
+        ("come meanwhile.\n        " + _RELEASED, "come meanwhile.\n        pass\n"),
+        said=(_IN_USE,),
+    ),
+    "keys-never-released": _plant(
+        ("come meanwhile.\n        " + _RELEASED, "come meanwhile.\n        pass\n"),
+        said=("deadlock",),
+    ),
+    "keys-overwritten": _plant((_AWAITED_EMPTY, "        pass\n"), said=(_IN_USE, _EARLY)),
+    "release-of-one-half-counted": _plant(
+        ("init(kv_empty.index(i), count=2)", "init(kv_empty.index(i), count=1)"),
+        said=(_IN_USE, "too many arrivals", "deadlock"),
+    ),
+    "one-buffer-for-the-keys-of-two-tiles": _plant(
+        ("number % ITEMS, number // ITEMS & 1", "0, number // ITEMS & 1"),
+        said=(_IN_USE, _EARLY, "deadlock"),
+        items=2,
+    ),
+    "values-of-the-other-buffer": _plant(
+        ("v = v_bufs.index(2 * place + W)", "v = v_bufs.index(2 * (1 - place) + W)"),
+        said=(_IN_USE, _EARLY, "never written"),
+        items=2,
+    ),
+    "ahead-in-the-first-buffer": _plant(
+        ("dv, first, slot, phase, k, v", "dv, first, 0, phase, k, v"),
+        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        head_dim=128,
+    ),
+    "wide-released-too-early": _plant(
+        (_AWAITED + "    for _member", _AWAITED + "    " + _RELEASED + "    for _member"),
+        ("    if ITEMS:\n        " + _RELEASED + "    if W == 0", "    if W == 0"),
+        said=(_IN_USE,),
+        head_dim=256,
+    ),
+    "wide-phase-begun-anew": _plant(
+        ("            slot, phase = _sum_wide(", "            _sum_wide("),
+        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        head_dim=256,
+    ),
+}  # fmt: skip

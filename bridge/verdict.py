@@ -273,7 +273,8 @@ class Verdict:
     def json(self) -> str:
         """A list with an object for each implementation and dtype, and for each function that was
         not judged."""
-        entries = [one.to_json() for one in (*self.outcomes, *self.refused)]
+        entries = [one.to_json() for one in self.outcomes]
+        entries += [one.to_json() for one in self.refused]
         return json.dumps(entries, allow_nan=False)
 
     def junit(self) -> str:
@@ -321,8 +322,8 @@ class Verdict:
             tell(console, tables.no_sandbox(why), "bold red")
         for sentence in self.skipped:
             tell(console, f"Not run: {sentence}")
-        for sentence in self.refused:
-            tell(console, f"Not judged: {sentence}", "red")
+        for one in self.refused:
+            tell(console, f"Not judged: {one}", "red")
 
     def __str__(self) -> str:
         text = io.StringIO()

@@ -27,7 +27,8 @@ instance : ToString InShards where
 
 /-- Random numbers in shards. -/
 def shardsCase (reason : String) (s : InShards) (layout : Layout) : Gen ShardsCase :=
-  return { reason := s!"{reason}, devices: {s.devices}, {sizes s.q_len s.kv_len 3}, {maskText s.mask}"
+  return { reason := s!"{reason}, devices: {s.devices}, {sizes s.q_len s.kv_len 3}, \
+             {maskText s.mask}"
            head_dim := 3, value_dim := 2, mask := s.mask, devices := s.devices, layout
            q := ← intRows 2 s.q_len 3, k := ← intRows 2 s.kv_len 3
            v := ← valueRows s.kv_len 2 }

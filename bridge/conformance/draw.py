@@ -312,15 +312,22 @@ class Draw:
     def gradient_past_tiles(
         self, batch: int, kv_heads: int, q_len: int, kv_len: int, head_dim: int
     ) -> SampledGradientVector:
-        """In turns with neither a mask nor shared heads, and with any; exact, at some queries and
-        keys."""
+        """In turns with neither a mask nor shared heads, with any, and with sinks of 0 besides;
+        exact, at some queries and keys."""
         kv_len = self.rounded_up(kv_len)
-        plain = self.number // len(TURN) % 2 == 0
+        turn = self.number // len(TURN) % 3
+        plain = turn == 0
         group = 1 if plain else self.upto(2)
         mask = self.mask(q_len, kv_len, 1 if plain else len(KINDS))
         of_keys, heads = batch * kv_heads, batch * kv_heads * group
         rows, keys = self.rows(q_len, 3), self.rows(kv_len, 4)
-        more = f", {kv_heads * group} heads, batch {batch}; rows {rows}, keys {keys}"
+        # Other sinks have no exact weight beside scores times ln 2.
+        sinks = (0,) * heads if turn == 2 else None
+        lean, theorem = "Attention.Spec.groupedQueryVjp", "vjp-adjoint-lse"
+        if sinks is not None:
+            lean, theorem = "Attention.Spec.sinkVjp", "sink-gradient"
+        more = f", {kv_heads * group} heads, batch {batch}{', sinks' if sinks else ''}"
+        more += f"; rows {rows}, keys {keys}"
 
         def matrices(bound: int, *shape: int) -> tuple[Matrix, ...]:
             return tuple(map(matrix, self.integers(bound, *shape)))
@@ -329,16 +336,14 @@ class Draw:
         # As few terms of a score as leave several keys a share.
         q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
         vector = SampledGradientVector(
-            **self.head(
-                "Attention.Spec.groupedQueryVjp", "vjp-adjoint-lse", mask, q_len, kv_len, more
-            ),
+            **self.head(lean, theorem, mask, q_len, kv_len, more),
             batch=batch, num_heads=heads, num_kv_heads=of_keys, q_len=q_len, kv_len=kv_len,
             head_dim=head_dim, value_dim=head_dim, masks=(mask,),
             scale=1 if plain else self.random.choice((1, -1)), q=tuple(map(matrix, q)),
             k=matrices(1, of_keys, kv_len, head_dim), v=matrices(8, of_keys, kv_len, head_dim),
             grad_output=matrices(8, heads, q_len, head_dim),
             grad_log_sum_exp=matrix(self.integers(0 if plain else 4, heads, q_len)),
-            expected=Gradients(*[()] * 4), rows=rows, keys=keys,
+            expected=Gradients(*[()] * 4), rows=rows, keys=keys, sinks=sinks,
         )  # fmt: skip
         seen = [seen_by(mask, tuple(range(q_len)), kv_len)]
         return replace(vector, expected=integer_gradients(vector, rows, keys, seen))

@@ -156,12 +156,13 @@ def integer_gradients(
     keys divided by ln 2. seen: of each mask, [q_len, kv_len], which keys each query may attend to.
 
     Each query has weights 2^score, whole, over their sum Z, and so terms over Z². Terms of a key
-    are added up over the product of all Z², and each sum is made a fraction once. Raises ValueError
-    for one with options or another model, and for numbers that are not whole or that int64 might
-    not hold.
+    are added up over the product of all Z², and each sum is made a fraction once. A sink of 0 has
+    the weight 1 in every base, and is one more term of Z. Raises ValueError for one with other
+    options or another model, and for numbers that are not whole or that int64 might not hold.
     """
-    if vector.model != "exact" or vector.options or vector.scale is None:
-        raise ValueError(f"{vector.id}: the exact model has a scale and masks alone")
+    others = vector.options - {"sinks"}
+    if vector.model != "exact" or others or any(vector.sinks or ()) or vector.scale is None:
+        raise ValueError(f"{vector.id}: the exact model has a scale, masks and sinks of 0 alone")
     q, k, v, by_output = (
         np.array(part, dtype=object) for part in (vector.q, vector.k, vector.v, vector.grad_output)
     )
@@ -174,6 +175,7 @@ def integer_gradients(
         raise ValueError("these numbers are too large for sums of 64 bits")
     group, rows, keys = vector.num_heads // vector.num_kv_heads, list(rows), list(keys)
     found: dict[str, list[Any]] = {"q": [], "k": [], "v": [], "bias": []}
+    by_sinks: list[Fraction] = []
     for c in range(vector.num_kv_heads):
         # Of all queries of all heads that share the keys: sum, terms by scores and by weights.
         totals: list[int] = []
@@ -182,9 +184,14 @@ def integer_gradients(
             visible = seen[0 if len(seen) == 1 else h]
             scores = scale * (q[h].astype(np.int64) @ k[c].astype(np.int64).T)
             lowest = np.where(visible, scores, _LARGEST).min(1, initial=_LARGEST)
+            if vector.sinks is not None:
+                lowest = np.minimum(lowest, 0)
             shifts = np.where(visible, scores - lowest[:, None], 0)
             weights = np.where(visible, np.left_shift(1, shifts.astype(object)), 0)
             total = weights.sum(1)
+            if vector.sinks is not None:
+                of_sink = np.left_shift(1, -lowest.astype(object))
+                total = total + of_sink
             total[~visible.any(1)] = 1
             products = by_output[h].astype(np.int64) @ v[c].astype(np.int64).T
             sums = (weights * products).sum(1)
@@ -194,6 +201,10 @@ def integer_gradients(
             )  # fmt: skip
             by_queries = scale * (terms[rows] @ k[c])
             below = [int(z) ** 2 for z in total]
+            if vector.sinks is not None:
+                # As of a key with the value 0.
+                by_sink = of_sink * (by_lse[h] * total - sums)
+                by_sinks.append(sum(map(Fraction, by_sink.tolist(), below), Fraction(0)))
             found["q"].append(_quotients(by_queries, [below[i] for i in rows]))
             found["bias"].append(_quotients(terms[rows][:, keys], [below[i] for i in rows]))
             totals += map(int, total)
@@ -208,7 +219,10 @@ def integer_gradients(
         whole = [product] * len(keys)
         found["k"].append(_quotients(scale * ((terms * factors).T @ queries), whole))
         found["v"].append(_quotients((weighed * factors).T @ wanted, whole))
-    return Gradients(**{name: tuple(heads) for name, heads in found.items()})
+    return Gradients(
+        **{name: tuple(heads) for name, heads in found.items()},
+        sinks=None if vector.sinks is None else tuple(by_sinks),
+    )
 
 
 def _quotients(numbers: NDArray[Any], below: Sequence[int]) -> Matrix:

@@ -65,7 +65,7 @@ def attend(
     copy of it.
     """
     # The classes that the module itself has: those of a copy may have other code.
-    kind = sys.modules[module.Sequence.__module__].Shards  # type: ignore[attr-defined]
+    kind = sys.modules[module.Sequence.__module__].Shards
     queries, keys = shards_of(vector, kind)
     left, right, shift = vector.mask.window or (None, None, 0)
     sequence = module.Sequence(queries, keys, None, left, right, shift)

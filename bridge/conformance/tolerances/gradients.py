@@ -31,7 +31,7 @@ def _expected_numbers(vector: GradientVector) -> dict[str, Floats]:
     by_score = math.log(2.0) if vector.model == "exact" else 1.0
     return {
         name: np.vectorize(float, otypes=[np.float64])(np.array(part, dtype=object))
-        * (1.0 if name in ("v", "bias") else by_score)
+        * (1.0 if name in ("v", "bias", "sinks") else by_score)
         for name, part in vector.expected.by_name().items()
     }
 

@@ -31,8 +31,9 @@ PER_HEAD = {"sinks": False, "temperature": True}
 @dataclass(frozen=True)
 class Gradients:
     """The gradients, head by head. In the exact model those by queries and keys are divided by
-    ln 2. bias: of the shape of the vector's bias, or by a bias of 0 that each query head has of its
-    own. slopes and `PER_HEAD`: by those of each query head; None: the vector has none."""
+    ln 2, and sinks are 0. bias: of the shape of the vector's bias, or by a bias of 0 that each
+    query head has of its own. slopes and `PER_HEAD`: by those of each query head; None: the vector
+    has none."""
 
     q: tuple[Matrix, ...]
     k: tuple[Matrix, ...]

@@ -337,6 +337,33 @@ def test_a_table_of_answers_past_tiles_is_seen(families: list[Family]) -> None:
     assert {"fresh-tiles-010", "fresh-tiles-022"} <= failed
 
 
+class KnowsTheSinks(KnowsTheFiles):
+    """Right but for gradients past tiles with sinks, which it forgets but in the files' inputs."""
+
+    run = PyimplReference.run
+
+    def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[dict[str, Tensor]]:
+        query = inputs_of(vector, torch.float32).query
+        if vector.kv_len > 128 and content(query) not in self.known:
+            vector = replace(vector, sinks=None)
+        return PyimplReference.gradients(self, vector, dtype, device)
+
+
+def test_gradients_with_sinks_past_tiles_are_drawn_third(families: list[Family]) -> None:
+    """And nothing else that is drawn has them."""
+    chosen = [f for f in families if f.name.startswith("gradient-past-tiles")]
+    cheat = KnowsTheSinks(chosen)
+    assert any(getattr(v, "sinks", None) for f in chosen for v in f.vectors)
+    assert run(cheat, chosen, "float64").failures == ()
+    drawn = Fresh(1, 36)
+    found = [v for f in drawn.families for v in f.vectors if isinstance(v, SampledGradientVector)]
+    assert [v.sinks is not None for v in found] == [False, False, True]
+    assert found[2].sinks == (0,) * found[2].num_heads
+    assert run(PyimplReference(), drawn.families, "float64").failures == ()
+    failed = {v.id for v in run(cheat, drawn.families, "float64").failures}
+    assert failed == {"fresh-tiles-gradient-035"}
+
+
 def past_tiles(seeds: range) -> list[Any]:
     names = ("fresh-tiles", "fresh-tiles-gradient")
     return [v for n in seeds for f in Fresh(n, names=names).families for v in f.vectors]

@@ -70,7 +70,8 @@ def last_first(rules: RingRules, net: RingNet, n: int) -> RingNet:
 
 def _ring_net(v: ShardsVector) -> Any:
     """For each device the partial outputs, in order of arrival, and those over all keys."""
-    n, size = len(v.devices), {"d_v": v.value_dim, "num": EXACT}
+    n = len(v.devices)
+    size: dict[str, Any] = {"d_v": v.value_dim, "num": EXACT}
     rows = places(v, v.q_len, [device.queries for device in v.devices])
     cols = places(v, v.kv_len, [device.keys for device in v.devices])
     left, right, shift = v.mask.window or (None, None, 0)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.conformance.batch import exactly
-from bridge.spec import backward_heads
+from bridge.spec import backward_heads, backward_options
 from bridge.spec.attention import mask_to_score_mod
 from bridge.spec.core import EXACT
 from bridge.vectors.by_spec import (
@@ -205,17 +205,28 @@ def gradients_by_translation(vector: GradientVector) -> Gradients:
         mask_to_score_mod(spec_mask(vector.mask_of(h), vector.q_len, vector.kv_len))
         for h in range(vector.num_heads)
     ]
-    found = backward_heads.grouped_query_vjp(
-        vector.scale, lambda h, i, j, s: modify[h](i, j, s), lambda _h, _i, _j, _s: Fraction(1),
-        *([[*map(list, x)] for x in part] for part in (vector.q, vector.k, vector.v)),
-        Fraction, [[*map(list, x)] for x in vector.grad_output],
-        [*map(list, vector.grad_log_sum_exp)],
-        q_len=vector.q_len, kv_len=vector.kv_len, d=vector.head_dim, d_v=vector.value_dim,
-        num_kv_heads=vector.num_kv_heads, group=vector.num_heads // vector.num_kv_heads,
-        num=EXACT,
+    sizes: dict[str, Any] = {
+        "q_len": vector.q_len, "kv_len": vector.kv_len,
+        "d": vector.head_dim, "d_v": vector.value_dim,
+        "num_kv_heads": vector.num_kv_heads, "group": vector.num_heads // vector.num_kv_heads,
+        "num": EXACT,
+    }  # fmt: skip
+    q, k, v = ([[*map(list, x)] for x in part] for part in (vector.q, vector.k, vector.v))
+    by_output = [[*map(list, x)] for x in vector.grad_output]
+    given = q, k, v, Fraction, by_output, [*map(list, vector.grad_log_sum_exp)]
+    changes = (
+        vector.scale, lambda h, i, j, s: modify[h](i, j, s), lambda _h, _i, _j, _s: Fraction(1)
     )  # fmt: skip
+    sinks = None
+    if vector.sinks is None:
+        found = backward_heads.grouped_query_vjp(*changes, *given, **sizes)
+    else:
+        whole = backward_options.sink_vjp(*changes, [*vector.sinks], *given, **sizes)
+        found, sinks = whole.inputs, tuple(whole.dSinks)
     parts = (found.dQ, found.dK, found.dV, found.dBias)
-    return Gradients(*(tuple(tuple(map(tuple, rows)) for rows in part) for part in parts))
+    return Gradients(
+        *(tuple(tuple(map(tuple, rows)) for rows in part) for part in parts), sinks=sinks
+    )
 
 
 def whole_gradients() -> list[GradientVector]:
@@ -269,6 +280,11 @@ def test_gradients_by_integers_and_translation_agree(seed: int) -> None:
     found = gradients_by_integers(vector)
     assert found == gradients_by_translation(vector)
     assert exact.disagreements(replace(vector, expected=found)) == []
+    # Sinks of 0, whose weight is 1 in every base.
+    behind = replace(vector, sinks=(0,) * heads)
+    found = gradients_by_integers(behind)
+    assert found == gradients_by_translation(behind)
+    assert found != gradients_by_integers(vector)
 
 
 def test_gradients_of_fractions_are_refused() -> None:
@@ -276,5 +292,6 @@ def test_gradients_of_fractions_are_refused() -> None:
     half = tuple(tuple(tuple(Fraction(1, 2) for _ in r) for r in m) for m in vector.v)
     with pytest.raises(ValueError, match="whole numbers are accepted"):
         gradients_by_integers(replace(vector, v=half))
-    with pytest.raises(ValueError, match="a scale and masks alone"):
-        gradients_by_integers(replace(vector, softcap=1))
+    for more in ({"softcap": 1}, {"sinks": (1,) * vector.num_heads}):
+        with pytest.raises(ValueError, match="a scale, masks and sinks of 0 alone"):
+            gradients_by_integers(replace(vector, **more))

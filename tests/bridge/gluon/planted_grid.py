@@ -62,7 +62,7 @@ PLANTED = {
     "sum-not-begun-anew": _plant(
         ("HALF = gl.constexpr(64)\n", "HALF = gl.constexpr(64)\nleft_over = {}\n"),
         (_DK, _DK.replace("gl.zeros", "left_over.pop(W) if W in left_over else gl.zeros")),
-        ("    return (slot, phase, turn)", "    left_over[W] = dk\n    return (slot, phase, turn)"),
+        ("    return slot, phase, turn\n", "    left_over[W] = dk\n    return slot, phase, turn\n"),
     ),
     "a-tile-twice": _plant(
         ("_item(\n        number, (heads", "_item(\n        gl.minimum(number, 1), (heads"),
@@ -94,7 +94,7 @@ PLANTED = {
     ),
     "one-buffer-for-the-keys-of-two-tiles": _plant(
         ("number % ITEMS, number // ITEMS & 1", "0, number // ITEMS & 1"),
-        said=(_IN_USE, _EARLY, "deadlock"),
+        said=(_IN_USE, "too many arrivals"),
         items=2,
     ),
     "values-of-the-other-buffer": _plant(

@@ -490,7 +490,6 @@ def _sum_half(
         v = buffers[3].index(2 * place + W).reshape([HALF, HEAD_DIM])
         turn = from_turn
         if ITEMS:
-            # Of one tile nobody asks where its buffers end.
             slot = from_slot
             phase = from_phase
         if first < stop:
@@ -525,6 +524,10 @@ def _sum_half(
             dk_later = warpgroup_mma(ds, q_before, dk, is_async=True)
             dk, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])
             mbarrier.arrive(barriers[1].index(before), count=1)
+        if ITEMS == 0:
+            # Of one tile nobody asks where its buffers end.
+            slot = from_slot
+            phase = from_phase
     else:
         slot = from_slot
         phase = from_phase
@@ -553,7 +556,7 @@ def _sum_half(
     _store(dv_ptr, stride_en, dv, k_first + W * HALF, kv_len)
     if SUMS:
         tma.store_wait(pendings=0)
-    return (slot, phase, turn) if ITEMS else None
+    return slot, phase, turn
 
 
 @gluon.jit

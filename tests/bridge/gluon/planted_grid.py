@@ -45,7 +45,7 @@ _EARLY: Kind = "read before it has landed"
 PLANTED = {
     "phase-of-the-keys-begun-anew": _plant(
         ("number % ITEMS, number // ITEMS & 1", "number % ITEMS, 0"),
-        said=("deadlock", _EARLY, _IN_USE),
+        said=(_IN_USE, "too many arrivals"),
     ),
     "phase-of-the-queries-begun-anew": _plant(
         ("            slot, phase, turn = _sum_half(", "            _, _, turn = _sum_half("),
@@ -61,7 +61,7 @@ PLANTED = {
     ),
     "sum-not-begun-anew": _plant(
         ("HALF = gl.constexpr(64)\n", "HALF = gl.constexpr(64)\nleft_over = {}\n"),
-        (_DK, _DK.replace("gl.zeros", "left_over.pop(W, None) or gl.zeros")),
+        (_DK, _DK.replace("gl.zeros", "left_over.pop(W) if W in left_over else gl.zeros")),
         ("    return slot, phase, turn\n", "    left_over[W] = dk\n    return slot, phase, turn\n"),
     ),
     "a-tile-twice": _plant(
@@ -85,14 +85,16 @@ PLANTED = {
         ("come meanwhile.\n        " + _RELEASED, "come meanwhile.\n        pass\n"),
         said=("deadlock",),
     ),
-    "keys-overwritten": _plant((_AWAITED_EMPTY, "        pass\n"), said=(_IN_USE, _EARLY)),
+    "keys-overwritten": _plant(
+        (_AWAITED_EMPTY, "        pass\n"), said=(_IN_USE, _EARLY, "too many arrivals")
+    ),
     "release-of-one-half-counted": _plant(
         ("init(kv_empty.index(i), count=2)", "init(kv_empty.index(i), count=1)"),
         said=(_IN_USE, "too many arrivals", "deadlock"),
     ),
     "one-buffer-for-the-keys-of-two-tiles": _plant(
         ("number % ITEMS, number // ITEMS & 1", "0, number // ITEMS & 1"),
-        said=(_IN_USE, _EARLY, "deadlock"),
+        said=(_IN_USE, "too many arrivals"),
         items=2,
     ),
     "values-of-the-other-buffer": _plant(
@@ -101,7 +103,7 @@ PLANTED = {
         items=2,
     ),
     "ahead-in-the-first-buffer": _plant(
-        ("dv, first, slot, phase, k, v", "dv, first, 0, phase, k, v"),
+        ("dv, first, from_slot, from_phase, k", "dv, first, 0, from_phase, k"),
         said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
         head_dim=128,
     ),

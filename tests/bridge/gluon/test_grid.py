@@ -1,5 +1,5 @@
-"""The Gluon kernel for dK and dV in the simulator, with a grid of fixed programs, to which its tiles
-of keys are dealt out."""
+"""The Gluon kernel for dK and dV with a grid of fixed programs, to which tiles of keys are dealt
+out, in the simulator."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_it_is_the_gradient_in_many_schedules(
 )
 def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED[name]
-    how = {**few(fault.items), "backward_module": plant(name), "head_dim": fault.head_dim}
+    # With three buffers a tile's queries do not end where they began.
+    how = {**few(fault.items, stages=3), "backward_module": plant(name), "head_dim": fault.head_dim}
     if not fault.said:
         assert list(differences(grid_case(), **how)) != []
         return
@@ -75,12 +76,8 @@ def test_what_is_planted_is_seen(name: str) -> None:
 
 
 @pytest.mark.parametrize("programs", [1, 2, 3, 5, 12])
-@pytest.mark.parametrize("at_once", [1, 2, 6])
-def test_each_tile_falls_to_one_program_and_the_longest_come_first(
-    programs: int, at_once: int
-) -> None:
-    """Three heads in two batches, causal: of heads whose queries are in the cache together no tile
-    is begun before one that has more queries."""
+def test_each_tile_falls_to_one_program_and_the_longest_come_first(programs: int) -> None:
+    """Three heads in two batches, causal: no tile is begun before one that has more queries."""
     module = Loader().module(BACKWARD)
     sizes = (Int(6), Int(3), Int(300), Int(290), Int(0))
     found: dict[int, tuple[int, int, int]] = {}
@@ -91,7 +88,7 @@ def test_each_tile_falls_to_one_program_and_the_longest_come_first(
             rounds = int(module._rounds(Int(6 * 3)))
             for turn in range(rounds):
                 batch, head, first, tiles, place, parity = module._tile(
-                    Int(turn), sizes, Int(at_once), (None, Int(0)), 64, 128, 2
+                    Int(turn), sizes, (None, Int(0)), 64, 128, 2
                 )
                 where = number if turn % 2 == 0 else programs - 1 - number
                 found[turn * programs + where] = (int(batch), int(head), int(first))
@@ -105,8 +102,5 @@ def test_each_tile_falls_to_one_program_and_the_longest_come_first(
         for head in range(3)
         for first in range(0, 384, 128)
     ]
-    in_order = [found[n] for n in sorted(found)]
-    each = 3 * at_once
-    for some in range(0, len(in_order), each):
-        firsts = [first for _, _, first in in_order[some : some + each]]
-        assert firsts == sorted(firsts)
+    firsts = [found[n][2] for n in sorted(found)]
+    assert firsts == sorted(firsts)

@@ -13,7 +13,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.hopper.backward_kernel import HALF, backward_kernel
-from pyimpl.backends.kernels.hopper.forward import descriptor, heads_at_once
+from pyimpl.backends.kernels.hopper.forward import descriptor
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import (
     Arguments,
@@ -67,14 +67,9 @@ def launch(
     if chosen is None:
         chosen = choice.keys_options(head_dim, sums is not None)
     block_m = chosen["block_m"]
-    group = group_of(num_heads, num_kv_heads)
     tiles = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
     check_programs("batch × heads × key tiles", tiles)
-    programs, grid = tiles, {"num_batches": None, "heads_at_once": None}
-    if chosen["waves"]:
-        programs = min(tiles, chosen["waves"] * processors)
-        at_once = heads_at_once(batch * num_kv_heads, group * q_len, head_dim)
-        grid = {"num_batches": batch, "heads_at_once": at_once}
+    programs = min(tiles, chosen["waves"] * processors) if chosen["waves"] else tiles
     # Of none there has to be a descriptor all the same, whose memory nobody looks at.
     added, shape, strides = given.delta, [1, 1, 64, 64], [4096, 4096, 64, 1]
     if sums is not None:
@@ -94,11 +89,11 @@ def launch(
             "delta_desc": numbers_descriptor(given.delta, block_m),
             "sums_desc": TensorDescriptor(added, shape, strides, [1, 1, block_m, 64], _SUMS),
             "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
-            "num_kv_heads": num_kv_heads, "group": group,
+            "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift,
             **window_arguments(options, q_len, kv_len),
             "scale": score_arguments(options)["scale"], "grad_scale": options.scale,
-            **grid,
+            "num_batches": batch if chosen["waves"] else None,
         },
         {
             "BLOCK_M": block_m, "BLOCK_N": chosen["block_n"], "HEAD_DIM": head_dim,

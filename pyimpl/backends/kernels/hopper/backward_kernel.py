@@ -9,8 +9,8 @@ halves exchange the gradients through shared memory; the tensor memory accelerat
 to the sums, in no fixed order.
 With AHEAD the scores of a tile are computed while the score gradients of the tile before are
 multiplied with its queries (`_over_ahead`).
-With ITEMS the tiles of keys are dealt out to as many programs as there are, those with the most
-queries first. The next one's keys and queries come while this one's sums are stored.
+With ITEMS a program has several tiles of keys, those first that under causality have the most
+queries (`_tile`). The next one's keys and queries come while this one's sums are stored.
 With heads of 256, whose two sums no group can hold, a program has 64 keys, of which one group sums
 dV and the other dK (`_consume_wide`).
 Sources: Dao 2023, "FlashAttention-2", algorithm 2; Shah et al. 2024, "FlashAttention-3", section 3.
@@ -77,19 +77,17 @@ def _visiting(k_first, sizes, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constex
 
 
 @gluon.jit
-def _tile(
-    number, sizes, heads_at_once, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr,
-    ITEMS: gl.constexpr,
-):  # fmt: skip
+def _tile(number, sizes, window, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, ITEMS: gl.constexpr):
     """Of the tile of keys that falls to this program in the round `number`: batch, head, first key,
     the tiles of queries that see it, its buffer, and the parity of that one's phase.
 
-    The forward kernel's order of tiles of queries, from the other end: under causality the first
-    keys have the most queries.
+    The forward kernel's order of tiles of queries, from the other end, since under causality the
+    first keys have the most queries; and of all heads at once, since the shares of fewer, one after
+    the other, do not even out.
     """
     heads, num_kv_heads, q_len, kv_len, shift = sizes
     batch, kv_head, from_last = _item(
-        number, (heads, num_kv_heads, kv_len, kv_len, shift), heads_at_once, BLOCK_N
+        number, (heads, num_kv_heads, kv_len, kv_len, shift), heads, BLOCK_N
     )
     k_first = (gl.cdiv(kv_len, BLOCK_N) - 1) * BLOCK_N - from_last
     tiles = _visiting(k_first, (num_kv_heads, q_len, kv_len, shift), window, BLOCK_M, BLOCK_N)
@@ -113,8 +111,8 @@ def _bring(
 
 @gluon.jit
 def _bring_tile(
-    slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers, batch,
-    kv_head, group, k_first, tiles, place, parity,
+    from_slot, from_phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
+    batch, kv_head, group, k_first, tiles, place, parity,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """Bring keys and values, and of each head of queries that shares them the visiting tiles."""
@@ -130,6 +128,8 @@ def _bring_tile(
         at = [batch, kv_head, k_first + w * HALF, 0]
         tma.async_copy_global_to_shared(k_desc, at, full, k_bufs.index(place * PARTS + w))
         tma.async_copy_global_to_shared(v_desc, at, full, v_bufs.index(place * PARTS + w))
+    slot = from_slot
+    phase = from_phase
     for member in range(group):
         head = kv_head * group + member
         for i in range(first, stop):
@@ -151,13 +151,13 @@ def _produce(
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """Bring what the program's tiles of keys need, in their order."""
-    slot = 0
-    phase = 0
     if ITEMS:
-        sizes, group, rounds, heads_at_once, _ = work
+        slot = 0
+        phase = 0
+        sizes, group, rounds, _ = work
         for number in range(rounds):
             batch, kv_head, k_first, tiles, place, parity = _tile(
-                number, sizes, heads_at_once, (left, right), BLOCK_M, BLOCK_N, ITEMS
+                number, sizes, (left, right), BLOCK_M, BLOCK_N, ITEMS
             )
             slot, phase = _bring_tile(
                 slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers,
@@ -167,7 +167,7 @@ def _produce(
     else:
         batch, kv_head, group, k_first, tiles = work
         _bring_tile(
-            slot, phase, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
+            0, 0, q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, buffers, barriers,
             batch, kv_head, group, k_first, tiles, 0, 0, BLOCK_M, BLOCK_N, STAGES, ITEMS,
         )  # fmt: skip
 
@@ -402,8 +402,8 @@ def _store(ptr, stride_n, sums, k_first, kv_len):
 
 @gluon.jit
 def _sum_wide(
-    slot, phase, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first, tiles,
-    place, parity, kv_len, shift, left, right, scale, grad_scale, W: gl.constexpr,
+    from_slot, from_phase, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first,
+    tiles, place, parity, kv_len, shift, left, right, scale, grad_scale, W: gl.constexpr,
     BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """dV (W = 0) or dK (W = 1) of a tile of keys."""
@@ -414,6 +414,8 @@ def _sum_wide(
     keys = k_first + gl.arange(0, HALF, gl.SliceLayout(1, s_layout))
     sums = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)
     mbarrier.wait(kv_full.index(place), parity)
+    slot = from_slot
+    phase = from_phase
     for _member in range(group):
         sums, slot, phase = _over_wide(
             sums, slot, phase, first, whole_first, place, buffers, barriers, scale, keys, kv_len,
@@ -443,13 +445,13 @@ def _consume_wide(
     STAGES: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """dV (W = 0) or dK (W = 1) of the program's tiles of keys."""
-    slot = 0
-    phase = 0
     if ITEMS:
-        sizes, group, rounds, heads_at_once, strides = work
+        slot = 0
+        phase = 0
+        sizes, group, rounds, strides = work
         for number in range(rounds):
             batch, kv_head, k_first, tiles, place, parity = _tile(
-                number, sizes, heads_at_once, (left, right), BLOCK_M, HALF, ITEMS
+                number, sizes, (left, right), BLOCK_M, HALF, ITEMS
             )
             dk_of_head, dv_of_head = _of_head(dk_ptr, dv_ptr, strides, batch, kv_head)
             slot, phase = _sum_wide(
@@ -460,7 +462,7 @@ def _consume_wide(
     else:
         _, _, group, k_first, tiles = work
         _sum_wide(
-            slot, phase, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first,
+            0, 0, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, group, k_first,
             tiles, 0, 0, kv_len, shift, left, right, scale, grad_scale, W, BLOCK_M, HEAD_DIM,
             STAGES, ITEMS,
         )  # fmt: skip
@@ -468,10 +470,10 @@ def _consume_wide(
 
 @gluon.jit
 def _sum_half(
-    slot, phase, turn, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers, batch,
-    kv_head, group, k_first, tiles, place, parity, kv_len, shift, left, right, scale, grad_scale,
-    W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
-    SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
+    from_slot, from_phase, from_turn, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers,
+    barriers, batch, kv_head, group, k_first, tiles, place, parity, kv_len, shift, left, right,
+    scale, grad_scale, W: gl.constexpr, BLOCK_M: gl.constexpr, HEAD_DIM: gl.constexpr,
+    STAGES: gl.constexpr, SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """dK and dV of half W of a tile of keys."""
     kv_full, kv_empty = barriers[4], barriers[5]
@@ -486,13 +488,17 @@ def _sum_half(
         operand: gl.constexpr = gl.DotOperandLayout(0, layout, 2)
         k = buffers[2].index(2 * place + W).reshape([HALF, HEAD_DIM])
         v = buffers[3].index(2 * place + W).reshape([HALF, HEAD_DIM])
+        turn = from_turn
+        if ITEMS:
+            slot = from_slot
+            phase = from_phase
         if first < stop:
             dv, ds = _first_tile(
-                dv, first, slot, phase, k, v, buffers, barriers, scale, keys, kv_len, shift, left,
-                right, BLOCK_M, HEAD_DIM, s_layout, operand,
+                dv, first, from_slot, from_phase, k, v, buffers, barriers, scale, keys, kv_len,
+                shift, left, right, BLOCK_M, HEAD_DIM, s_layout, operand,
             )  # fmt: skip
-            before = slot
-            slot, phase = next_buffer(slot, phase, STAGES)
+            before = from_slot
+            slot, phase = next_buffer(from_slot, from_phase, STAGES)
             # Of the heads after the first it is all of them.
             begin = first + 1
             for _member in range(group):
@@ -518,7 +524,14 @@ def _sum_half(
             dk_later = warpgroup_mma(ds, q_before, dk, is_async=True)
             dk, ds = warpgroup_mma_wait(0, deps=[dk_later, ds])
             mbarrier.arrive(barriers[1].index(before), count=1)
+        if ITEMS == 0:
+            # Of one tile nobody asks where its buffers end.
+            slot = from_slot
+            phase = from_phase
     else:
+        slot = from_slot
+        phase = from_phase
+        turn = from_turn
         for member in range(group):
             head = kv_head * group + member
             dk, dv, slot, phase, turn = _over(
@@ -553,14 +566,14 @@ def _consume(
     STAGES: gl.constexpr, SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     """dK and dV of half W of the program's tiles of keys."""
-    slot = 0
-    phase = 0
-    turn = 0
     if ITEMS:
-        sizes, group, rounds, heads_at_once, strides = work
+        slot = 0
+        phase = 0
+        turn = 0
+        sizes, group, rounds, strides = work
         for number in range(rounds):
             batch, kv_head, k_first, tiles, place, parity = _tile(
-                number, sizes, heads_at_once, (left, right), BLOCK_M, 2 * HALF, ITEMS
+                number, sizes, (left, right), BLOCK_M, 2 * HALF, ITEMS
             )
             dk_of_head, dv_of_head = _of_head(dk_ptr, dv_ptr, strides, batch, kv_head)
             slot, phase, turn = _sum_half(
@@ -571,7 +584,7 @@ def _consume(
     else:
         batch, kv_head, group, k_first, tiles = work
         _sum_half(
-            slot, phase, turn, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
+            0, 0, 0, sums_desc, dk_ptr, dv_ptr, stride_n, stride_en, buffers, barriers,
             batch, kv_head, group, k_first, tiles, 0, 0, kv_len, shift, left, right, scale,
             grad_scale, W, BLOCK_M, HEAD_DIM, STAGES, SUMS, AHEAD, ITEMS,
         )  # fmt: skip
@@ -582,12 +595,11 @@ def backward_kernel(
     q_desc, g_desc, k_desc, v_desc, lse_desc, delta_desc, sums_desc, dk_ptr, dv_ptr,
     stride_cb, stride_ch, stride_cn, stride_eb, stride_eh, stride_en,
     num_kv_heads, group, q_len, kv_len, shift, left, right, scale, grad_scale, num_batches,
-    heads_at_once,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD_DIM: gl.constexpr, STAGES: gl.constexpr,
     SUMS: gl.constexpr, AHEAD: gl.constexpr, ITEMS: gl.constexpr,
 ):  # fmt: skip
     # ITEMS: of how many tiles of keys a program has buffers for keys and values; 0: each program
-    # has one tile, and the last two numbers are None.
+    # has one tile, and `num_batches` is None.
     # A tile's queries are multiplied once more beside the scores of the tile after it.
     gl.static_assert(STAGES >= 2 or not AHEAD)
     dtype: gl.constexpr = q_desc.dtype
@@ -641,20 +653,18 @@ def backward_kernel(
 
     # 16 divides the gradients' strides, which is said so that several elements are stored at a
     # time. 64-bit offsets: an index times a stride can pass 2³¹.
-    stride_cb = stride_cb // 16 * 16
-    stride_ch = stride_ch // 16 * 16
-    stride_eb = stride_eb // 16 * 16
-    stride_eh = stride_eh // 16 * 16
     if ITEMS:
         sizes = (num_batches * num_kv_heads, num_kv_heads, q_len, kv_len, shift)
-        strides = (stride_cb, stride_ch, stride_eb, stride_eh)
+        strides = (
+            stride_cb // 16 * 16, stride_ch // 16 * 16, stride_eb // 16 * 16, stride_eh // 16 * 16,
+        )  # fmt: skip
         rounds = _rounds(num_batches * num_kv_heads * key_tiles)
-        work = (sizes, group, rounds, heads_at_once, strides)
+        work = (sizes, group, rounds, strides)
     else:
-        dk_ptr += batch.to(gl.int64) * stride_cb
-        dk_ptr += kv_head.to(gl.int64) * stride_ch
-        dv_ptr += batch.to(gl.int64) * stride_eb
-        dv_ptr += kv_head.to(gl.int64) * stride_eh
+        dk_ptr += batch.to(gl.int64) * (stride_cb // 16 * 16)
+        dk_ptr += kv_head.to(gl.int64) * (stride_ch // 16 * 16)
+        dv_ptr += batch.to(gl.int64) * (stride_eb // 16 * 16)
+        dv_ptr += kv_head.to(gl.int64) * (stride_eh // 16 * 16)
         work = (batch, kv_head, group, k_first, tiles)
     stride_cn = stride_cn // 16 * 16
     stride_en = stride_en // 16 * 16

@@ -74,10 +74,11 @@ _BACKWARD = (
     "right, of ragged lengths with grouped heads too; the same bits 50 times "
     "(bench/results/2026-11-26-gpu-hour-backward.txt); with the Triton kernel for dQ 1.2 to 2.1 "
     "times as fast as the Triton kernels (bench/results/2026-11-26-hopper.txt). Since then "
-    "lines were broken elsewhere and an assertion came in; the machine code is the same."
+    "lines were broken elsewhere, an assertion came in, and a grid of fixed programs as an option; "
+    "without it the machine code is the same."
 )
 SEEN_BACKWARD = tuple(
-    Seen(n, DTYPES, ("3.6",), causal=True, kernel="b342a904e05d", evidence=_BACKWARD)
+    Seen(n, DTYPES, ("3.6",), causal=True, kernel="8bc3cd8eb549", evidence=_BACKWARD)
     for n in HEAD_DIMS
 )
 # The same of the kernel for dQ.

@@ -46,7 +46,8 @@ ROUNDING_MODELS = {
     "float16, rounded": RoundingModel.flash("float16", denominator="rounded", truncating=True),
     "coarse, rounded": replace(
         RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
-        weights=replace(FORMATS["bfloat16"], unit=0.25),
+        weights=replace(FORMATS["bfloat16"], unit=0.5),
+        scores=FORMATS["bfloat16"],
     ),
     "sdpa-flash": RoundingModel.sdpa_flash("float16"),
     "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),

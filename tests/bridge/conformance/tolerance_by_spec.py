@@ -92,16 +92,16 @@ def endless(rounding: RoundingModel) -> RoundingModel:
 
 
 def precision(rounding: RoundingModel) -> Precision:
-    """What the rounding model rounds, as the Spec says it. A denominator of either weights is none
-    of the Spec's: it is one of the two, or weights are not stored anew and it does not matter."""
+    """What the rounding model rounds, as the Spec says it. A denominator that may be of either
+    weights is none of the Spec's, and counts as one of unrounded ones here."""
     unit = Decimal(rounding.accumulator.unit)
-    denominator = "unrounded" if rounding.weights is None else rounding.denominator
+    rounded = rounding.denominator == "rounded"
     return Precision(
         unit=unit,
         accumulation=Decimal(rounding.accumulation_unit),
         exponential=Decimal(rounding.exp_error) * unit,
         stored=Decimal(0 if rounding.weights is None else rounding.weights.unit),
-        denominator=Denominator(denominator),
+        denominator=Denominator.ROUNDED if rounded else Denominator.UNROUNDED,
     )
 
 

@@ -152,6 +152,7 @@ public import Attention.Model.RootSound
 public import Attention.Model.RoundedChanges
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
+public import Attention.Model.RoundedStates
 public import Attention.Model.Rounding
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
@@ -264,6 +265,7 @@ public import Attention.Proof.Rounding.Bits
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
 public import Attention.Proof.Rounding.Exact
+public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.Gamma
@@ -277,6 +279,7 @@ public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
+public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.Tanh
@@ -344,6 +347,7 @@ public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
+public import Attention.Spec.StateTolerance
 public import Attention.Spec.Tangent
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Tolerance

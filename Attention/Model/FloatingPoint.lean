@@ -43,7 +43,8 @@ namespace FloatingPoint
 variable {F : FloatingPoint R}
 
 /-- What a function rounds that computes in this format throughout. -/
-@[expose] def precision (F : FloatingPoint R) : Precision R := ⟨F.unit, F.unit, F.exponential, 0⟩
+@[expose] def precision (F : FloatingPoint R) : Precision R :=
+  ⟨F.unit, F.unit, F.exponential, 0, .unrounded⟩
 
 /-- Exact arithmetic is one way to round. -/
 @[expose] def exact (R : Type u) [OrderedField R] [Exp R R] : FloatingPoint R where
@@ -68,6 +69,7 @@ theorem precise (F : FloatingPoint R) (h : F.exponential < 1) : Precise F.precis
     exact h.nonneg
   exponential_lt := h
   stored := Std.le_refl _
+  remaining := nofun
 
 namespace Number
 

@@ -35,7 +35,7 @@ variable (R) in
 /-- What such a function rounds. -/
 @[expose] def precision (p : Mixed) : Precision R :=
   ⟨(2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.accumulator : Int)),
-    (2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.weights : Int))⟩
+    (2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.weights : Int)), .unrounded⟩
 
 /-- A sum, each addition rounded. -/
 @[expose] def sum (floor : R → Int) (p : Mixed) (xs : List R) : R :=

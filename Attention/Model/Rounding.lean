@@ -33,6 +33,8 @@ structure Precise (p : Precision R) : Prop where
   exponential_lt : p.exponential < 1
   /-- Not negative. -/
   stored : 0 ≤ p.stored
+  /-- Of weights that the denominator adds, storing leaves half at least. -/
+  remaining : p.denominator = .rounded → 2 * p.stored ≤ 1
 
 /-- `y` is `x`, rounded once with unit roundoff `u`. -/
 @[expose] def Rounded (u x y : R) : Prop := ∃ θ, AtMost u θ ∧ y = x * (1 + θ)
@@ -77,16 +79,22 @@ structure Part (R : Type u) where
   /-- How often it has been rescaled at most. -/
   rescalings : Nat
 
+/-- What the denominator adds of a weight `w` that is stored as `w'`. -/
+@[expose] def added (d : Denominator) (w w' : R) : R :=
+  match d with
+  | .unrounded => w
+  | .rounded => w'
+
 /-- `Run p m part`: a function of precision `p` may compute `part` against the reference point `m`,
 which no score in it exceeds. -/
 inductive Run [Exp R R] (p : Precision R) : R → Part R → Prop
   /-- A masked key counts nothing. -/
   | masked {m : R} {key : ComputedKey R} : key.score = none → Run p m ⟨[key], 0, 0, 0, 0⟩
-  /-- The weight of one key, and its product with the value. -/
+  /-- The weight of one key, its stored weight, and the product of that with the value. -/
   | key {m x w w' o : R} {key : ComputedKey R} : key.score ≠ none → key.computed ≤ m →
       Rounded p.unit (key.computed - m) x → Rounded p.exponential (exp x) w →
       Rounded p.stored w w' → Rounded p.accumulation (w' * key.value) o →
-      Run p m ⟨[key], w, o, 0, 0⟩
+      Run p m ⟨[key], added p.denominator w w', o, 0, 0⟩
   /-- Parts are put together; denominators and numerators need not be added in the same order. -/
   | join {m l o : R} {parts : List (Part R)} {a k r : Nat} :
       (∀ part ∈ parts, Run p m part) →

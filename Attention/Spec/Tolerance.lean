@@ -16,6 +16,13 @@ namespace Attention.Spec
 
 universe u
 
+/-- Which weights the denominator of a function adds. -/
+inductive Denominator where
+  /-- The weights as they were computed. -/
+  | unrounded
+  /-- The weights as they are stored where they meet their values. -/
+  | rounded
+
 /-- What a function rounds, and how coarsely: bounds of relative errors. -/
 structure Precision (R : Type u) where
   /-- Of an operation on scores, weights and denominators: the unit roundoff of the accumulator. -/
@@ -26,6 +33,8 @@ structure Precision (R : Type u) where
   exponential : R
   /-- Of a weight's format where it meets its value; 0 if it is not stored anew. -/
   stored : R
+  /-- Which weights the denominator adds. -/
+  denominator : Denominator
 
 /-- One key as the tolerance sees it. -/
 structure BoundedKey (R : Type u) where
@@ -102,11 +111,19 @@ off it may be after at most `rescalings` changes of the reference point:
 @[expose] def exactOutput (keys : List (BoundedWeight R)) : R :=
   sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
 
+/-- What an error `x` becomes where a sum is divided by that is too small by up to the share `e` of
+itself, and at most `most`. -/
+@[expose] def overRemainder (x e most : R) : R :=
+  if 1 ≤ e then most else smaller (x / (1 - e)) most
+
 /-- The terms of the tolerance of one component of the output of one row with an unmasked key. A
 key's part of the numerator and of the denominator goes through at most `roundings` roundings of
 sums and rescalings, that of the numerator through `6` more: the product with the value, and the
 division. Keys with a share of the sum of weights up to `negligible` are not counted among the
-values that the average may reach; the bound holds whatever that number is. -/
+values that the average may reach; the bound holds whatever that number is. Weights that are stored
+where they meet their values move the mean of the values by `stored`, and that of their sizes by
+`growth`: in proportion to `size` if the denominator adds them as they were, and otherwise in
+proportion to distances from the mean, over the sum of weights that storing leaves. -/
 @[expose] def toleranceTerms [Exp R R] (p : Precision R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : ToleranceTerms R :=
   let keys := boundedWeights p rescalings row
@@ -118,14 +135,24 @@ values that the average may reach; the bound holds whatever that number is. -/
   let farthest := keys.foldl (fun x k => if share k ≤ negligible then x else max x (far k)) 0
     + sumOver (fun k => if share k ≤ negligible then share k * far k else 0) keys
   let shared := smaller (excess / lowTotal) farthest
-  let size := smaller (sumOver (fun k => share k * absolute k.value) keys)
-    (farthest + absolute output)
-  let stored := p.stored * size
+  let largest := farthest + absolute output
+  let size := smaller (sumOver (fun k => share k * absolute k.value) keys) largest
+  let errors := p.stored * sumOver share keys
+  let stored := match p.denominator with
+    | .unrounded => p.stored * size
+    | .rounded => overRemainder
+        (p.stored * sumOver (fun k => share k * far k) keys + errors * shared) errors
+        (numeral 2 * largest)
+  let growth := match p.denominator with
+    | .unrounded => stored
+    | .rounded => overRemainder
+        (p.stored * sumOver (fun k => share k * absolute k.value) keys + errors * size) errors
+        (numeral 2 * largest)
   let numerator := gamma (roundings + 6) p.accumulation
   let denominator := gamma roundings p.unit
   { shared := shared
     stored := stored
-    sums := (numerator * (size + stored) + denominator * (absolute output + shared + stored))
+    sums := (numerator * (size + growth) + denominator * (absolute output + shared + stored))
       / (1 - denominator) }
 
 /-- How far the result of a function that rounds may be from the exact one: the sum of

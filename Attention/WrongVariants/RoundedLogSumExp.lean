@@ -31,7 +31,8 @@ abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumEx
     (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
-    2 * numeral (roundings + 1) * p.unit < 1 → numeral 4 * p.unit < 1 → ∀ L E M : R,
+    numeral (roundings + 1) * p.unit < 1 → denominatorError p roundings < 1 →
+    numeral 4 * p.unit < 1 → ∀ L E M : R,
     IsLogSumExp R (some L) (part.keys.map (·.score)) →
     rowMax (part.keys.map (·.score)) = some M →
     logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey)) ≤ exp E →
@@ -40,10 +41,10 @@ abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumEx
 
 /-- Positive control: the results and the bound of the theorem. -/
 theorem computedLogSumExp_stays : LogSumExpStays (R := R) :=
-  fun _ hp _ _ run attained c hc close _ _ hr ha hD h4 _ _ _ exact maximum errors _ result =>
+  fun _ hp _ _ run attained c hc close _ _ hr ha hD hg h4 _ _ _ exact maximum errors _ result =>
     Proof.rounded_logSumExp hp run attained (fun key hk s hs => by
       have h := close key hk s hs
-      rwa [hc, Semiring.add_zero] at h) hr ha hD h4 exact maximum errors result
+      rwa [hc, Semiring.add_zero] at h) hr ha hD hg h4 exact maximum errors result
 
 /-! ## What counterexamples are made of -/
 
@@ -60,7 +61,7 @@ private theorem factor_single (u s : R) :
       largestError, List.foldl_cons, List.foldl_nil, unitOnly, e₀, e₁, e₃, exp_sub_self, exp_zero,
       Proof.power_eq, Semiring.one_pow, e₂]
   rw [logSumExpFactor, hw]
-  simp only [sumOver_cons, sumOver_nil, unitOnly, Nat.zero_add]
+  simp only [sumOver_cons, sumOver_nil, denominatorError, unitOnly, Nat.zero_add]
   have e : ((1 : R) * 1 + 0) / (1 + 0) = 1 := by grind
   rw [e]
 
@@ -86,6 +87,9 @@ private theorem single {result : R → R → R → R → Prop}
     rw [numeral_four] at h4
     clear claim h hE
     grind
+  have h1 : (1 : R) * u < 1 := by
+    clear claim h hE h4 e₂ e₀
+    grind
   have run : Run (unitOnly u) (s + c) ⟨[⟨⟨some s, 0, 0⟩, s + c⟩], 1, 0, 0, 0⟩ :=
     .key (x := s + c - (s + c)) (w' := 1) (by simp) (Std.le_refl _) (rounded_refl hu _)
       (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
@@ -95,7 +99,8 @@ private theorem single {result : R → R → R → R → Prop}
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : s = t := Option.some.inj ht
       exact atMost_sub_self (s + c))
-    0 0 (Nat.le_refl _) (Nat.le_refl _) (by simp only [unitOnly, e₂]; exact h2) h4 s E s
+    0 0 (Nat.le_refl _) (Nat.le_refl _) (by rw [e₂]; exact h1)
+    (Proof.gamma_lt_one (by rw [e₂]; exact h2) (by rw [e₂]; exact h1)) h4 s E s
     (by
       show (exp s : R) = exp s + 0
       rw [Semiring.add_zero]) rfl (by simpa [factor_single] using hE) L h

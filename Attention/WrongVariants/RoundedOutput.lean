@@ -39,11 +39,11 @@ theorem storedTolerance_stays : StoredStaysAllowed (R := R) storedTolerance :=
     Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha hN hD result stored
 
 /-- What only the numerator rounds. -/
-private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0⟩
+private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
 private theorem numeratorOnly_precise {a : R} (ha : 0 ≤ a) : Precise (numeratorOnly a) :=
-  ⟨Std.le_refl _, ha, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _⟩
+  ⟨Std.le_refl _, ha, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
 
 omit [Exponential R R] in
 private theorem rounded_upwards {a : R} (ha : 0 ≤ a) (x : R) : Rounded a x (x * (1 + a)) :=

@@ -50,8 +50,9 @@ inductive RunBy (rules : RunRules R) (p : Precision R) : R → Part R → Prop
 
 /-- The weight of a key against a reference point, and its product with the value. -/
 @[expose] def weighs (p : Precision R) (key : ComputedKey R) (m l o : R) : Prop :=
-  ∃ x w, Rounded p.unit (key.computed - m) x ∧ Rounded p.exponential (exp x) l ∧
-    Rounded p.stored l w ∧ Rounded p.accumulation (w * key.value) o
+  ∃ x w w', Rounded p.unit (key.computed - m) x ∧ Rounded p.exponential (exp x) w ∧
+    Rounded p.stored w w' ∧ Rounded p.accumulation (w' * key.value) o ∧
+    l = added p.denominator w w'
 
 /-- Denominator and numerator multiplied by the exponential of the difference. -/
 @[expose] def multiplies (p : Precision R) (part : Part R) (m m' l o : R) : Prop :=
@@ -85,7 +86,7 @@ theorem RunBy.run {p : Precision R} {m : R} {part : Part R} (h : RunBy rightRule
       exact .masked hs
     | some s =>
       simp only [rightRules, hs] at h
-      obtain ⟨h₁, x, w, h₂, h₃, h₄, h₅⟩ := h
+      obtain ⟨h₁, x, w, w', h₂, h₃, h₄, h₅, rfl⟩ := h
       exact .key (by simp [hs]) h₁ h₂ h₃ h₄ h₅
   | join _ hr h ih => exact .join ih hr h.1 h.2
   | rescale _ h ih =>
@@ -151,12 +152,12 @@ theorem roundedSum_pair {u : R} (hu : 0 ≤ u) (x y : R) : RoundedSum u 1 [x, y]
 
 omit [Exponential R R] in
 /-- A precision that rounds no more than the arguments of exponentials and the denominator. -/
-@[expose] def unitOnly (u : R) : Precision R := ⟨u, 0, 0, 0⟩
+@[expose] def unitOnly (u : R) : Precision R := ⟨u, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
 /-- It is a precision that means something. -/
 theorem unitOnly_precise {u : R} (hu : 0 ≤ u) : Precise (unitOnly u) :=
-  ⟨hu, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _⟩
+  ⟨hu, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
 
 omit [Exponential R R] in
 /-- A key whose score is computed exactly. -/
@@ -171,8 +172,8 @@ theorem exactKey_close (s v : R) :
 /-- The weight of a key, nothing rounded. -/
 theorem weighs_exactly {u : R} (hu : 0 ≤ u) (key : ComputedKey R) (m : R) :
     weighs (unitOnly u) key m (exp (key.computed - m)) (exp (key.computed - m) * key.value) :=
-  ⟨_, _, rounded_refl hu _, rounded_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _,
-    rounded_refl (Std.le_refl _) _⟩
+  ⟨_, _, _, rounded_refl hu _, rounded_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _,
+    rounded_refl (Std.le_refl _) _, rfl⟩
 
 /-- Where nothing is rounded, the claim is that of exactness. -/
 theorem StaysAllowed.exact {run : Precision R → R → Part R → Prop}

@@ -83,7 +83,7 @@ TOPICS = (
     Topic(
         "Rounding",
         (
-            *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance"),
+            *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
             *("Format", "Real.Format", "Mixed"),
         ),
         "tolerances",

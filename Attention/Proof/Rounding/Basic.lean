@@ -214,6 +214,32 @@ theorem offByFactors {p : Precision R} (hp : Precise p) {r rescalings : Nat}
     simp only [boundedWeight, hs]
     exact exp_pos _
 
+/-- The same of weights that come with the stored ones. -/
+theorem offByFactors_of_stored {p : Precision R} (hp : Precise p) {r rescalings : Nat}
+    (hr : r ≤ rescalings) {M Δ m c : R} {keys : List (ComputedKey R)}
+    {ws : List (ComputedKey R × R × R)} (unmasked : ∃ key ∈ keys, key.score ≠ none)
+    (hm : m ≤ M + c + Δ) (hM : ∀ key ∈ keys, ∀ s, key.score = some s → s ≤ M)
+    (error : ∀ key ∈ keys, key.score ≠ none → 0 ≤ key.error ∧ key.error ≤ Δ)
+    (close : ∀ key ∈ keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    (hkeys : ws.map (·.1) = keys) (masked : ∀ k ∈ ws, k.1.score = none → k.2.1 = 0)
+    (bounds : ∀ k ∈ ws, k.1.score ≠ none → k.1.computed ≤ m ∧ 0 < k.2.1 ∧
+      k.2.1 ≤ exp (k.1.computed - m) * (exp (p.unit * (m - k.1.computed))
+        / (1 - p.exponential) ^ (r + 1)) ∧
+      exp (k.1.computed - m) ≤ k.2.1 * (exp (p.unit * (m - k.1.computed))
+        / (1 - p.exponential) ^ (r + 1))) :
+    OffByFactors (exp (M + c - m))
+      (ws.map fun k => (boundedWeight p rescalings (some M) Δ k.1.toBoundedKey, k.2.1)) := by
+  have := offByFactors hp hr (ws := ws.map fun k => (k.1, k.2.1)) unmasked hm hM error close
+    (by rw [List.map_map]; exact hkeys)
+    (fun k hk => by
+      obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
+      exact masked k' hk')
+    (fun k hk => by
+      obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
+      exact bounds k' hk')
+  rwa [List.map_map] at this
+
 /-! ## The exact output -/
 
 private theorem sums_eq_attend {d : Nat} {keys : List (ComputedKey R)}
@@ -268,7 +294,7 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
-  obtain ⟨ws, hkeys, hmasked, hws, hl, ho⟩ := run_weights hp run
+  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, ho⟩ := run_weights hp run
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
   obtain ⟨top, htop, s₀, hs₀, hm₀⟩ := reached
   have hscore : top.score ≠ none := by simp [hs₀]
@@ -293,35 +319,41 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
     grind
   let b : ComputedKey R → BoundedWeight R := fun k =>
     boundedWeight p rescalings (some M) Δ k.toBoundedKey
-  let xs : List (BoundedWeight R × R) := ws.map fun k => (b k.1, k.2)
-  have hrow : xs.map (·.1) = boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) := by
+  let zs : List (BoundedWeight R × R × R) := ws.map fun k => (b k.1, k.2)
+  have hrow : zs.map (·.1) = boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) := by
     rw [boundedWeights_eq hM, hΔ, ← hkeys]
-    simp only [xs, b, List.map_map]
+    simp only [zs, b, List.map_map]
     rfl
-  have hoff : OffByFactors (exp (M + c - m)) xs :=
-    offByFactors hp hr ⟨top, htop, hscore⟩ hm hle herror close hkeys hmasked hws
-  have e₁ : ∀ f : R → R, sumOver (fun x => x.2 * f x.1.value) xs
-      = sumOver (fun k => k.2 * f k.1.value) ws := fun f => by
-    simp only [xs, b, sumOver_map, boundedWeight_value]
-  have e₂ : sumOver (fun x => x.1.weight * x.1.value) xs / sumOver (fun x => x.1.weight) xs
+  have hoff : OffByFactors (exp (M + c - m)) (zs.map fun z => (z.1, z.2.1)) := by
+    rw [List.map_map]
+    exact offByFactors_of_stored hp hr ⟨top, htop, hscore⟩ hm hle herror close hkeys hmasked hws
+  have e₁ : ∀ (f : R → R) (w : R × R → R), sumOver (fun z => w z.2 * f z.1.value) zs
+      = sumOver (fun k => w k.2 * f k.1.value) ws := fun f w => by
+    simp only [zs, b, sumOver_map, boundedWeight_value]
+  have e₂ : sumOver (fun z => z.1.weight * z.1.value) zs / sumOver (fun z => z.1.weight) zs
       = (attend row)[j] := by
     rw [← sums_eq_attend hj same p rescalings M Δ, ← hkeys]
-    simp only [xs, b, sumOver_map, boundedWeight_value]
+    simp only [zs, b, sumOver_map, boundedWeight_value]
   have e₃ : part.o / part.l * t = part.o * t / part.l := by grind
-  have hnonneg : ∀ k ∈ ws, 0 ≤ k.2 := fun k hk => by
+  have hnonneg : ∀ k ∈ ws, 0 ≤ k.2.1 := fun k hk => by
     by_cases hs : k.1.score = none
     · rw [hmasked k hk hs]
       exact Std.le_refl _
     · exact Std.le_of_lt (hws k hk hs).2.1
-  have hnum := atMost_mul_sub (sumOver_atMost fun k hk => atMost_mul_left (hnonneg k hk)
-    (atMost_absolute k.1.value)) ho ht
-  rw [Semiring.mul_assoc, ← Semiring.pow_add] at hnum
+  have hsize : AtMost ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws)
+      (sumOver (fun k => k.2.2 * k.1.value) ws) := by
+    rw [← sumOver_mul_left]
+    exact sumOver_atMost fun k hk => stored_atMost (hnonneg k hk) (hstored k hk)
+  have hnum := atMost_mul_sub hsize ho ht
+  rw [← Semiring.pow_add] at hnum
   rw [e₃, ← e₂]
-  refine hoff.quotient hp hrow (j := part.additions + part.rescalings + 1 + 5) (by omega) ha hN hD
-    ?_ ?_ negligible
-  · rw [e₁ absolute, show sumOver (fun x => x.2 * x.1.value) xs = _ from e₁ id]
+  refine hoff.quotient hp hrow (fun z hz => ?_) (j := part.additions + part.rescalings + 1 + 5)
+    (by omega) ha hN hD ?_ ?_ negligible
+  · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
+    exact hstored k hk
+  · rw [e₁ absolute (·.1), show sumOver (fun z => z.2.2 * z.1.value) zs = _ from e₁ id (·.2)]
     exact hnum
-  · simp only [xs, sumOver_map]
+  · simp only [zs, sumOver_map]
     exact hl
 
 /-- **rounded-attention**: every function that computes a row's attention by parts, in any order,

@@ -34,10 +34,12 @@ theorem rounded_attention_masked {p : Precision R} {m : R} {part : Part R}
   exact ⟨by grind, rfl⟩
 
 /-- What rounds nothing, of scores that are exact, is allowed nothing. -/
-theorem tolerance_exact_le {row : List (BoundedKey R)}
+theorem tolerance_exact_le {denominator : Denominator} {row : List (BoundedKey R)}
     (h : ∀ key ∈ row, key.score ≠ none → key.error = 0) (roundings rescalings : Nat)
-    (negligible : R) : tolerance ⟨0, 0, 0, 0⟩ roundings rescalings negligible row ≤ 0 := by
-  have hfactor : ∀ k ∈ boundedWeights ⟨0, 0, 0, 0⟩ rescalings row, k.factor = 1 := fun k hk => by
+    (negligible : R) :
+    tolerance ⟨0, 0, 0, 0, denominator⟩ roundings rescalings negligible row ≤ 0 := by
+  have hfactor : ∀ k ∈ boundedWeights ⟨0, 0, 0, 0, denominator⟩ rescalings row,
+      k.factor = 1 := fun k hk => by
     rw [boundedWeights] at hk
     obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hk
     unfold boundedWeight
@@ -53,7 +55,7 @@ theorem tolerance_exact_le {row : List (BoundedKey R)}
     grind
   rw [tolerance, toleranceTerms]
   simp only [hγ, Semiring.zero_mul, Semiring.add_zero]
-  generalize boundedWeights ⟨0, 0, 0, 0⟩ rescalings row = keys at *
+  generalize boundedWeights ⟨0, 0, 0, 0, denominator⟩ rescalings row = keys at *
   have hexcess : ∀ f : BoundedWeight R → R,
       sumOver (fun k => k.weight * (k.factor - 1) * f k) keys = 0 := fun f =>
     sumOver_eq_zero fun k hk => by
@@ -63,14 +65,25 @@ theorem tolerance_exact_le {row : List (BoundedKey R)}
   have e : (0 : R) / sumOver (fun k => k.weight / k.factor) keys = 0 := by
     rw [Field.div_eq_mul_inv, Semiring.zero_mul]
   have e₀ : (0 : R) / (1 - 0) = 0 := by grind
-  rw [e, e₀, Semiring.add_zero, smaller]
-  split
-  · exact Std.le_refl _
-  · grind
+  have smaller_le : ∀ x : R, smaller 0 x ≤ 0 := fun x => by
+    rw [smaller]
+    split
+    · exact Std.le_refl _
+    · grind
+  have stored : ∀ most : R, overRemainder 0 0 most ≤ 0 := fun most => by
+    have := OrderedRing.zero_lt_one (R := R)
+    rw [overRemainder, if_neg (by grind), e₀]
+    exact smaller_le most
+  have both : ∀ x y : R, x ≤ 0 → y ≤ 0 → x + y ≤ 0 := fun x y _ _ => by grind
+  rw [e, e₀, Semiring.add_zero]
+  cases denominator with
+  | unrounded => exact both _ _ (smaller_le _) (Std.le_refl _)
+  | rounded => exact both _ _ (smaller_le _) (stored _)
 
 /-- Where nothing is rounded and the scores are exact but for a constant that all share, the
 quotient is the exact attention. -/
-theorem run_exact_attention {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ m part) {d : Nat}
+theorem run_exact_attention {denominator : Denominator} {m : R} {part : Part R}
+    (run : Run ⟨0, 0, 0, 0, denominator⟩ m part) {d : Nat}
     {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
@@ -78,8 +91,6 @@ theorem run_exact_attention {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ 
     {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → key.computed = s + c) :
     part.o / part.l = (attend row)[j] := by
   have h₁ := OrderedRing.zero_lt_one (R := R)
-  have hp : Precise (⟨0, 0, 0, 0⟩ : Precision R) :=
-    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₁, Std.le_refl _⟩
   have hclose : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + c)) := fun key hk s hs => by
     rw [exact key hk (by simp [hs]), close key hk s hs]
@@ -90,7 +101,7 @@ theorem run_exact_attention {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ 
       | zero => rfl
       | succ k ih => exact ⟨_, ih, 0, AtMost.zero (Std.le_refl _), by grind⟩
     exact h 5
-  obtain ⟨h₂, h₃⟩ := (rounded_attention hp run hj same attained hclose (Nat.le_refl _)
+  obtain ⟨h₂, h₃⟩ := (rounded_attention (precise_zero _) run hj same attained hclose (Nat.le_refl _)
     (Nat.le_refl _) (by rw [Semiring.mul_zero]; exact h₁) (by rw [Semiring.mul_zero]; exact h₁)
     hresult 0).mono (tolerance_exact_le (fun key hk => by
       obtain ⟨key', hk', rfl⟩ := List.mem_map.mp hk

@@ -60,10 +60,44 @@ theorem sumOver_sq_le {α : Type v} {w F : α → R} {xs : List α} (hw : ∀ x 
   rw [e₁, e₂] at h₁
   grind
 
-/-- What bounds the sum W of the computed weights, and the denominator l that it was rounded to. -/
-private theorem denominator_close {em κ A B S W g G l : R} (hm₁ : 0 < em) (hκ₀ : 0 < κ) (hS : 0 < S)
+/-- A denominator l that is a rounded sum of stored weights, against the sum W of the computed
+ones. -/
+private theorem denominator_of_stored {W D l G g σ : R} (hW : 0 < W) (hg : 0 ≤ g) (hγ : G - 1 ≤ g)
+    (hσ : 0 ≤ σ) (hlt : g + σ < 1) (hD : AtMost (σ * W) (D - W))
+    (hl : AtMost ((G - 1) * D) (l - D)) :
+    W * (1 - (g + σ)) ≤ l ∧ l * (1 - (g + σ)) ≤ W := by
+  have hD₁ : W * (1 - σ) ≤ D := by have := hD.1; grind
+  have hD₂ : D ≤ W * (1 + σ) := by have := hD.2; grind
+  have hD₀ : 0 ≤ D := by
+    have := OrderedRing.mul_pos hW (b := 1 - σ) (by grind)
+    grind
+  obtain ⟨hl₁, hl₂⟩ := hl.mono (OrderedRing.mul_le_mul_of_nonneg_right hγ hD₀)
+  have h₀ := OrderedRing.mul_nonneg hg hσ
+  have hW₀ := Std.le_of_lt hW
+  constructor
+  · have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₁ (c := 1 - g) (by grind)
+    have h₂ := OrderedRing.mul_nonneg hW₀ h₀
+    grind
+  · -- (1 + g) (1 + σ) (1 − g − σ) ≤ (1 − g²) (1 − σ²) ≤ 1
+    have h₁ := OrderedRing.mul_le_mul_of_nonneg_right (a := l) (b := D * (1 + g)) (by grind)
+      (c := 1 - (g + σ)) (by grind)
+    have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hD₂ (c := (1 + g) * (1 - (g + σ)))
+      (OrderedRing.mul_nonneg (by grind) (by grind))
+    have h₃ := OrderedRing.mul_nonneg (a := (1 + g) * (1 + σ)) (b := g * σ)
+      (OrderedRing.mul_nonneg (by grind) (by grind)) h₀
+    have h₄ := OrderedRing.mul_nonneg (mul_self_nonneg σ) (b := 1 - g * g) (by
+      have := OrderedRing.mul_nonneg hg (b := 1 - g) (by grind)
+      grind)
+    have h₅ := mul_self_nonneg g
+    have h₆ := OrderedRing.mul_nonneg hW₀ (b := 1 - (1 + σ) * ((1 + g) * (1 - (g + σ))))
+      (by grind)
+    grind
+
+/-- What bounds the sum W of the computed weights, and the denominator l, which is within g of
+it. -/
+private theorem denominator_close {em κ A B S W g l : R} (hm₁ : 0 < em) (hκ₀ : 0 < κ) (hS : 0 < S)
     (hA : S ≤ A) (hsq : S * S ≤ A * B) (hupper : W ≤ κ * A) (hlower : κ * B ≤ W) (hg : g < 1)
-    (hγ : G - 1 ≤ g) (hl : AtMost ((G - 1) * W) (l - W)) :
+    (hl₃ : W * (1 - g) ≤ l) (hl₄ : l * (1 - g) ≤ W) :
     0 < l ∧ em * l ≤ em * κ * S * (A / S / (1 - g)) ∧ em * κ * S ≤ em * l * (A / S / (1 - g)) := by
   have hB : 0 < B := by
     refine Classical.byContradiction fun hn => ?_
@@ -73,20 +107,15 @@ private theorem denominator_close {em κ A B S W g G l : R} (hm₁ : 0 < em) (h�
   have hW₀ : 0 < W := by
     have := OrderedRing.mul_pos hκ₀ hB
     grind
-  obtain ⟨hl₁, hl₂⟩ := hl.mono (OrderedRing.mul_le_mul_of_nonneg_right hγ (Std.le_of_lt hW₀))
-  have hl₃ : W * (1 - g) ≤ l := by grind
-  have hl₄ : l ≤ W * (1 + g) := by grind
   have hg₁ : 0 < 1 - g := by grind
   have hl₀ : 0 < l := by
     have := OrderedRing.mul_pos hW₀ hg₁
     grind
   refine ⟨hl₀, ?_, ?_⟩
-  · -- em l ≤ em κ A (1 + g) ≤ em κ A / (1 − g)
+  · -- em l ≤ em W / (1 − g) ≤ em κ A / (1 − g)
     have e : em * κ * S * (A / S / (1 - g)) = em * (κ * A) / (1 - g) := by grind
     rw [e, OrderedField.le_div_iff hg₁]
-    have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hl₄ (Std.le_of_lt hg₁)
-    have h₂ := OrderedRing.mul_nonneg (Std.le_of_lt hW₀) (mul_self_nonneg g)
-    have h₃ : l * (1 - g) ≤ κ * A := by grind
+    have h₃ := Std.le_trans hl₄ hupper
     have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₃ (Std.le_of_lt hm₁)
     grind
   · have e : em * l * (A / S / (1 - g)) = em * (l * A) / (S * (1 - g)) := by grind
@@ -101,6 +130,29 @@ private theorem denominator_close {em κ A B S W g G l : R} (hm₁ : 0 < em) (h�
     have h₇ := OrderedRing.mul_le_mul_of_nonneg_left h₆ (Std.le_of_lt hm₁)
     grind
 
+/-- The denominator of a part, against the sum of the computed weights. -/
+private theorem denominator_within {p : Precision R} (hp : Precise p) {roundings : Nat} {G l : R}
+    {ws : List (ComputedKey R × R × R)} (hW : 0 < sumOver (fun k => k.2.1) ws)
+    (hstored : ∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1))
+    (hg₀ : 0 ≤ gamma (roundings + 1) p.unit) (hγ : G - 1 ≤ gamma (roundings + 1) p.unit)
+    (hg : denominatorError p roundings < 1)
+    (hl : AtMost ((G - 1) * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
+      (l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)) :
+    sumOver (fun k => k.2.1) ws * (1 - denominatorError p roundings) ≤ l ∧
+      l * (1 - denominatorError p roundings) ≤ sumOver (fun k => k.2.1) ws := by
+  cases hd : p.denominator with
+  | unrounded =>
+    simp only [denominatorError, added, hd] at hg hl ⊢
+    have h₁ : AtMost (0 * sumOver (fun k => k.2.1) ws)
+        (sumOver (fun k => k.2.1) ws - sumOver (fun k => k.2.1) ws) := ⟨by grind, by grind⟩
+    have := denominator_of_stored hW hg₀ hγ (Std.le_refl 0) (by rwa [Semiring.add_zero]) h₁ hl
+    rwa [Semiring.add_zero] at this
+  | rounded =>
+    simp only [denominatorError, added, hd] at hg hl ⊢
+    refine denominator_of_stored hW hg₀ hγ hp.stored hg ?_ hl
+    rw [← sumOver_mul_left]
+    exact sumOver_error hstored
+
 variable [Exponential R R]
 
 /-- exp m · l as computed is the exact sum of exponentials but for `logSumExpFactor`. -/
@@ -109,12 +161,12 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
-    (hD : 2 * numeral (roundings + 1) * p.unit < 1) :
+    (hD : numeral (roundings + 1) * p.unit < 1) (hg : denominatorError p roundings < 1) :
     let factor := logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey))
     let exact : R := denominator (part.keys.map (·.score))
     0 < part.l ∧ exp m * part.l ≤ exact * factor ∧ exact ≤ exp m * part.l * factor := by
   intro factor exact
-  obtain ⟨ws, hkeys, hmasked, hws, hl, -⟩ := run_weights hp run
+  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, -⟩ := run_weights hp run
   obtain ⟨top, htop, hscore, hm₀⟩ := attained
   have hmax : ∀ {key}, key ∈ part.keys →
       key.score ∈ (part.keys.map (·.toBoundedKey)).map (·.score) := fun h =>
@@ -143,13 +195,13 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     grind
   let b : ComputedKey R → BoundedWeight R := fun k =>
     boundedWeight p rescalings (some M) Δ k.toBoundedKey
-  let xs : List (BoundedWeight R × R) := ws.map fun k => (b k.1, k.2)
+  let xs : List (BoundedWeight R × R) := ws.map fun k => (b k.1, k.2.1)
   have hrow : boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) = xs.map (·.1) := by
     rw [boundedWeights_eq hM, hΔ, ← hkeys]
     simp only [xs, b, List.map_map]
     rfl
   have hoff : OffByFactors (exp (M + 0 - m)) xs :=
-    offByFactors hp hr ⟨top, htop, hscore⟩ hm hle herror close₀ hkeys hmasked hws
+    offByFactors_of_stored hp hr ⟨top, htop, hscore⟩ hm hle herror close₀ hkeys hmasked hws
   have hexact : exact = exp M * sumOver (fun x => x.1.weight) xs := by
     simp only [exact, denominator, xs, b]
     rw [← hkeys, sumOver_map, sumOver_map, sumOver_map, ← sumOver_mul_left]
@@ -183,22 +235,21 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     rw [e, OrderedField.div_le_iff (hpos x hx)]
     have := hoff.lower x hx
     grind
-  have hW : sumOver (fun k => k.2) ws = sumOver (fun x => x.2) xs := by
+  have hW : sumOver (fun x => x.2) xs = sumOver (fun k => k.2.1) ws := by
     simp only [xs, sumOver_map]
-  rw [hW] at hl
+  rw [hW] at hupper hlower
   have hκ : exp m * (exp (M + 0 - m) : R) = exp M := by
     rw [← exp_add]
     congr 1
     grind
-  have hn₀ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (roundings + 1)) hp.unit
-  have hn : numeral (roundings + 1) * p.unit < 1 := by grind
-  have hg₀ := gamma_nonneg hp.unit hn
-  have hg := gamma_lt_one hD hn
-  have hγ := pow_sub_one_le_gamma hp.unit (Nat.le_succ_of_le ha) hn
+  have hg₀ := gamma_nonneg hp.unit hD
+  have hγ := pow_sub_one_le_gamma hp.unit (Nat.le_succ_of_le ha) hD
   have hfactor : factor = sumOver (fun x => x.1.weight * x.1.factor) xs
-      / sumOver (fun x => x.1.weight) xs / (1 - gamma (roundings + 1) p.unit) := by
+      / sumOver (fun x => x.1.weight) xs / (1 - denominatorError p roundings) := by
     simp only [factor, logSumExpFactor, hrow, sumOver_map]
   rw [hexact, hfactor]
+  have hW₀ : 0 < sumOver (fun k => k.2.1) ws := hW ▸ hoff.weights_pos
+  have hclose := denominator_within hp hW₀ hstored hg₀ hγ hg hl
   clear_value xs factor exact
   have hκ₀ := exp_pos (R := R) (M + 0 - m)
   have hm₁ := exp_pos (R := R) m
@@ -207,12 +258,11 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
   generalize sumOver (fun x => x.1.weight * x.1.factor) xs = A at *
   generalize sumOver (fun x => x.1.weight / x.1.factor) xs = B at *
   generalize sumOver (fun x => x.1.weight) xs = S at *
-  generalize sumOver (fun x => x.2) xs = W at *
-  generalize gamma (roundings + 1) p.unit = g at *
-  generalize (1 + p.unit) ^ (part.additions + part.rescalings) = G at *
+  generalize sumOver (fun k => k.2.1) ws = W at *
+  generalize denominatorError p roundings = g at *
   rw [← hκ]
-  clear hκ hfactor hexact hrow hW hD hn₀ hn
-  exact denominator_close hm₁ hκ₀ hS hA hsq hupper hlower hg hγ hl
+  clear hκ hfactor hexact hrow hW hD
+  exact denominator_close hm₁ hκ₀ hS hA hsq hupper hlower hg hclose.1 hclose.2
 
 /-! ## Maximum, logarithm and sum -/
 
@@ -303,14 +353,15 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
-    (hD : 2 * numeral (roundings + 1) * p.unit < 1) (h4 : numeral 4 * p.unit < 1) {L E M : R}
+    (hD : numeral (roundings + 1) * p.unit < 1) (hg : denominatorError p roundings < 1)
+    (h4 : numeral 4 * p.unit < 1) {L E M : R}
     (exact : IsLogSumExp R (some L) (part.keys.map (·.score)))
     (maximum : rowMax (part.keys.map (·.score)) = some M)
     (errors : logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey)) ≤ exp E)
     {L' : R} (result : ComputedLogSumExp p.unit m part.l L') :
     AtMost (logSumExpTolerance p E (L - M) M (largestError (part.keys.map (·.toBoundedKey))))
       (L' - L) := by
-  obtain ⟨hl, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD
+  obtain ⟨hl, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD hg
   obtain ⟨logl, hlog, hclose⟩ := computedLogSumExp_close hp.unit h4 result
   have htop : ∀ key ∈ part.keys, key.score ≠ none → key.computed ≤ m := fun key hk hs => by
     obtain ⟨ws, hkeys, -, hws, -⟩ := run_weights hp run

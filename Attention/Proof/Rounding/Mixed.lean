@@ -121,7 +121,8 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R
     clear hd hk unmasked
     grind
   have hp : Precise (p.precision R) :=
-    ⟨Std.le_of_lt pos, Std.le_of_lt pos, Std.le_of_lt pos, small, Std.le_of_lt (two_zpow_pos _)⟩
+    ⟨Std.le_of_lt pos, Std.le_of_lt pos, Std.le_of_lt pos, small, Std.le_of_lt (two_zpow_pos _),
+      nofun⟩
   let s := fun j : Fin kv_len => p.score floor scale Q[i] K[j]
   cases hm : rowMax ((List.finRange kv_len).map fun j => if mask i j then some (s j) else none) with
   | none =>

@@ -90,40 +90,69 @@ private theorem rescale (hp : Precise p) {m' x α : R} (h : Weighed p m r k) (hm
 
 end Weighed
 
-/-- `ws` are the weights of a part. -/
+/-- `ws` are the weights of a part, as they were computed and as they were stored. -/
 private structure Weights (p : Precision R) (m : R) (part : Part R)
-    (ws : List (ComputedKey R × R)) : Prop where
+    (ws : List (ComputedKey R × R × R)) : Prop where
   keys : ws.map (·.1) = part.keys
-  weighed : ∀ k ∈ ws, Weighed p m part.rescalings k
+  weighed : ∀ k ∈ ws, Weighed p m part.rescalings (k.1, k.2.1)
+  stored : ∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1)
   l : AtMost (((1 + p.unit) ^ (part.additions + part.rescalings) - 1)
-    * sumOver (fun k => k.2) ws) (part.l - sumOver (fun k => k.2) ws)
-  o : AtMost (((1 + p.stored) * (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
-    * sumOver (fun k => k.2 * absolute k.1.value) ws)
-    (part.o - sumOver (fun k => k.2 * k.1.value) ws)
+    * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
+    (part.l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
+  o : AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
+    * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+    (part.o - sumOver (fun k => k.2.2 * k.1.value) ws)
 
-private theorem weights_nonneg {p : Precision R} {m : R} {r : Nat}
-    {ws : List (ComputedKey R × R)} (h : ∀ k ∈ ws, Weighed p m r k) :
-    0 ≤ sumOver (fun k => k.2) ws :=
-  sumOver_nonneg fun k hk => (h k hk).nonneg
+omit [Exponential R R] in
+/-- What the denominator adds of a weight is not negative. -/
+theorem added_nonneg {p : Precision R} (hp : Precise p) {w w' : R} (hw : 0 ≤ w)
+    (h : AtMost (p.stored * w) (w' - w)) : 0 ≤ added p.denominator w w' := by
+  cases hd : p.denominator with
+  | unrounded => exact hw
+  | rounded =>
+    have h₁ := hp.remaining hd
+    have h₂ := OrderedRing.mul_nonneg hw (b := 1 - 2 * p.stored) (by grind)
+    have h₃ := h.1
+    show 0 ≤ w'
+    grind
 
-private theorem weights_atMost {p : Precision R} {m : R} {r : Nat}
-    {ws : List (ComputedKey R × R)} (h : ∀ k ∈ ws, Weighed p m r k) :
-    AtMost (sumOver (fun k => k.2 * absolute k.1.value) ws)
-      (sumOver (fun k => k.2 * k.1.value) ws) :=
-  sumOver_atMost fun k hk => by
-    have h₁ := (h k hk).nonneg
-    exact AtMost.mul ⟨by grind, Std.le_refl _⟩ (atMost_absolute _)
+private theorem added_sum_nonneg {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
+    {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) :
+    0 ≤ sumOver (fun k => added p.denominator k.2.1 k.2.2) ws :=
+  sumOver_nonneg fun k hk => added_nonneg hp (h.weighed k hk).nonneg (h.stored k hk)
+
+omit [Exponential R R] in
+/-- A stored weight times a value. -/
+theorem stored_atMost {s w w' v : R} (hw : 0 ≤ w) (h : AtMost (s * w) (w' - w)) :
+    AtMost ((1 + s) * (w * absolute v)) (w' * v) := by
+  have h₁ := (h.add (AtMost.mono (a := w) (x := w) ⟨by grind, Std.le_refl _⟩ (Std.le_refl _))).mul
+    (atMost_absolute v)
+  have e₁ : (s * w + w) * absolute v = (1 + s) * (w * absolute v) := by grind
+  have e₂ : (w' - w + w) * v = w' * v := by grind
+  rwa [e₁, e₂] at h₁
+
+private theorem weights_atMost {p : Precision R} {m : R} {part : Part R}
+    {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) :
+    AtMost ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws)
+      (sumOver (fun k => k.2.2 * k.1.value) ws) := by
+  rw [← sumOver_mul_left]
+  exact sumOver_atMost fun k hk => stored_atMost (h.weighed k hk).nonneg (h.stored k hk)
 
 private theorem weights_masked {p : Precision R} {m : R} {key : ComputedKey R}
-    (hk : key.score = none) : Weights p m ⟨[key], 0, 0, 0, 0⟩ [(key, 0)] where
+    (hk : key.score = none) : Weights p m ⟨[key], 0, 0, 0, 0⟩ [(key, 0, 0)] where
   keys := rfl
   weighed k hk' := by
     rw [List.mem_singleton] at hk'
     subst hk'
     exact ⟨fun _ => rfl, fun h => absurd hk h, fun h => absurd hk h, fun h => absurd hk h,
       fun h => absurd hk h⟩
+  stored k hk' := by
+    rw [List.mem_singleton] at hk'
+    subst hk'
+    exact ⟨by grind, by grind⟩
   l := by
-    simp only [sumOver_cons, sumOver_nil]
+    have e : added p.denominator (0 : R) 0 = 0 := by cases p.denominator <;> rfl
+    simp only [sumOver_cons, sumOver_nil, e]
     exact ⟨by grind, by grind⟩
   o := by
     simp only [sumOver_cons, sumOver_nil]
@@ -133,38 +162,34 @@ private theorem weights_key {p : Precision R} (hp : Precise p) {m x w w' o : R}
     {key : ComputedKey R} (hk : key.score ≠ none) (hm : key.computed ≤ m)
     (hx : Rounded p.unit (key.computed - m) x) (hw : Rounded p.exponential (exp x) w)
     (hw' : Rounded p.stored w w') (ho : Rounded p.accumulation (w' * key.value) o) :
-    Weights p m ⟨[key], w, o, 0, 0⟩ [(key, w)] := by
+    Weights p m ⟨[key], added p.denominator w w', o, 0, 0⟩ [(key, w, w')] := by
   obtain ⟨h₁, h₂, h₃⟩ := rounded_exp hp.exponential_lt hm hx hw
-  refine ⟨rfl, fun k hk' => ?_, ?_, ?_⟩
+  have h₄ : AtMost (p.stored * w) (w' - w) := by
+    obtain ⟨θ, hθ, rfl⟩ := hw'
+    have := hθ.mul (AtMost.mono (a := w) (x := w) ⟨by grind, Std.le_refl _⟩ (Std.le_refl _))
+    have e : w * (1 + θ) - w = θ * w := by grind
+    rwa [e]
+  refine ⟨rfl, fun k hk' => ?_, fun k hk' => ?_, ?_, ?_⟩
   · rw [List.mem_singleton] at hk'
     subst hk'
     refine ⟨fun h => absurd h hk, fun _ => hm, fun _ => h₁, fun _ => ?_, fun _ => ?_⟩
     · rwa [Semiring.pow_succ, Semiring.pow_zero, Semiring.one_mul]
     · rwa [Semiring.pow_succ, Semiring.pow_zero, Semiring.one_mul]
+  · rw [List.mem_singleton] at hk'
+    subst hk'
+    exact h₄
   · simp only [sumOver_cons, sumOver_nil, Nat.add_zero, Semiring.pow_zero]
     exact ⟨by grind, by grind⟩
-  · obtain ⟨θ, hθ, rfl⟩ := hw'
-    have h₄ : AtMost (w * absolute key.value) (w * key.value) :=
-      AtMost.mul ⟨by grind, Std.le_refl _⟩ (atMost_absolute _)
-    have h₅ := hθ.mul h₄
-    have e₁ : θ * (w * key.value) = w * (1 + θ) * key.value - w * key.value := by grind
-    rw [e₁] at h₅
-    have h₆ := rounded_error ho h₅ h₄
+  · have h₅ := stored_atMost (v := key.value) (Std.le_of_lt h₁) h₄
+    have h₆ := rounded_error (c := 0) ho (e := w' * key.value) ⟨by grind, by grind⟩ h₅
     simp only [sumOver_cons, sumOver_nil, Nat.zero_add, Semiring.add_zero]
-    rwa [Semiring.pow_succ, Semiring.pow_zero, Semiring.one_mul]
+    rw [Semiring.pow_succ, Semiring.pow_zero, Semiring.one_mul]
+    rwa [Semiring.add_zero, Semiring.one_mul] at h₆
 
 omit [Exponential R R] in
-private theorem sum_rescale (α : R) (ws : List (ComputedKey R × R)) :
-    sumOver (fun k => k.2) (ws.map fun k => (k.1, α * k.2)) = α * sumOver (fun k => k.2) ws := by
-  rw [sumOver_map, sumOver_mul_left]
-
-omit [Exponential R R] in
-private theorem sum_rescale_mul (α : R) (f : ComputedKey R → R)
-    (ws : List (ComputedKey R × R)) :
-    sumOver (fun k => k.2 * f k.1) (ws.map fun k => (k.1, α * k.2))
-      = α * sumOver (fun k => k.2 * f k.1) ws := by
-  rw [sumOver_map, ← sumOver_mul_left]
-  exact sumOver_congr fun k _ => Semiring.mul_assoc _ _ _
+private theorem added_mul (d : Denominator) (α w w' : R) :
+    added d (α * w) (α * w') = α * added d w w' := by
+  cases d <;> rfl
 
 omit [Exponential R R] in
 private theorem scaled_error {α c b x y : R} (hα : 0 ≤ α) (h : AtMost (c * b) (x - y)) :
@@ -175,43 +200,44 @@ private theorem scaled_error {α c b x y : R} (hα : 0 ≤ α) (h : AtMost (c * 
   rwa [e₁, e₂] at h₁
 
 private theorem weights_rescale {p : Precision R} (hp : Precise p) {m m' x α l o : R}
-    {part : Part R} {ws : List (ComputedKey R × R)} (h : Weights p m part ws) (hm : m ≤ m')
+    {part : Part R} {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) (hm : m ≤ m')
     (hx : Rounded p.unit (m - m') x) (hα : Rounded p.exponential (exp x) α)
     (hl : Rounded p.unit (α * part.l) l) (ho : Rounded p.accumulation (α * part.o) o) :
     Weights p m' { part with l := l, o := o, rescalings := part.rescalings + 1 }
-      (ws.map fun k => (k.1, α * k.2)) := by
+      (ws.map fun k => (k.1, α * k.2.1, α * k.2.2)) := by
   have h₀ := Std.le_of_lt (rounded_exp hp.exponential_lt hm hx hα).1
-  refine ⟨?_, fun k hk => ?_, ?_, ?_⟩
+  have hα₀ : AtMost α α := ⟨by grind, Std.le_refl _⟩
+  refine ⟨?_, fun k hk => ?_, fun k hk => ?_, ?_, ?_⟩
   · rw [List.map_map]
     exact h.keys
   · obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
     exact (h.weighed k' hk').rescale hp hm hx hα
-  · rw [sum_rescale]
+  · obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
+    exact scaled_error h₀ (h.stored k' hk')
+  · simp only [sumOver_map, added_mul, sumOver_mul_left]
     have h₁ := scaled_error h₀ h.l
-    have h₂ := weights_nonneg h.weighed
-    have h₃ := rounded_error hl h₁
-      (AtMost.mul (a := α) (x := α) ⟨by grind, Std.le_refl _⟩ ⟨by grind, Std.le_refl _⟩)
+    have h₂ := added_sum_nonneg hp h
+    have h₃ := rounded_error hl h₁ (hα₀.mul ⟨by grind, Std.le_refl _⟩)
     have e₁ : (1 + ((1 + p.unit) ^ (part.additions + part.rescalings) - 1)) * (1 + p.unit) - 1
         = (1 + p.unit) ^ (part.additions + part.rescalings + 1) - 1 := by
       rw [Semiring.pow_succ]
       grind
     rwa [e₁] at h₃
-  · rw [sum_rescale_mul α fun k => absolute k.value, sum_rescale_mul α fun k => k.value]
+  · simp only [sumOver_map, Semiring.mul_assoc, sumOver_mul_left]
     have h₁ := scaled_error h₀ h.o
-    have h₃ := rounded_error ho h₁
-      (AtMost.mul (a := α) (x := α) ⟨by grind, Std.le_refl _⟩ (weights_atMost h.weighed))
-    have e₁ : (1 + ((1 + p.stored)
-          * (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1))
+    have h₃ := rounded_error ho h₁ (hα₀.mul (weights_atMost h))
+    have e₁ : (1 + ((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1))
         * (1 + p.accumulation) - 1
-        = (1 + p.stored)
-          * (1 + p.accumulation) ^ (part.additions + (part.rescalings + 1) + 1) - 1 := by
+        = (1 + p.accumulation) ^ (part.additions + (part.rescalings + 1) + 1) - 1 := by
       rw [← Nat.add_assoc, Semiring.pow_succ _ (part.additions + part.rescalings + 1)]
       grind
-    rwa [e₁] at h₃
+    have e₂ : ∀ x : R, α * ((1 + p.stored) * x) = (1 + p.stored) * (α * x) := fun x => by grind
+    rwa [e₁, e₂] at h₃
 
 omit [OrderedField R] [Exponential R R] in
 private theorem flatMap_keys {parts : List (Part R)}
-    {f : Part R → List (ComputedKey R × R)} (h : ∀ part ∈ parts, (f part).map (·.1) = part.keys) :
+    {f : Part R → List (ComputedKey R × R × R)}
+    (h : ∀ part ∈ parts, (f part).map (·.1) = part.keys) :
     (parts.flatMap f).map (·.1) = parts.flatMap (·.keys) := by
   induction parts with
   | nil => rfl
@@ -220,18 +246,20 @@ private theorem flatMap_keys {parts : List (Part R)}
       ih fun part hp => h part (by simp [hp])]
 
 private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
-    {parts : List (Part R)} {a k r : Nat} {f : Part R → List (ComputedKey R × R)}
+    {parts : List (Part R)} {a k r : Nat} {f : Part R → List (ComputedKey R × R × R)}
     (h : ∀ part ∈ parts, Weights p m part (f part))
     (hr : ∀ part ∈ parts, part.additions ≤ a ∧ part.rescalings ≤ r)
     (hl : RoundedSum p.unit k (parts.map (·.l)) l)
     (ho : RoundedSum p.accumulation k (parts.map (·.o)) o) :
     Weights p m ⟨parts.flatMap (·.keys), l, o, a + k, r⟩ (parts.flatMap f) := by
-  refine ⟨flatMap_keys fun part hp => (h part hp).keys, fun w hw => ?_, ?_, ?_⟩
+  refine ⟨flatMap_keys fun part hp => (h part hp).keys, fun w hw => ?_, fun w hw => ?_, ?_, ?_⟩
   · obtain ⟨part, hpart, hw⟩ := List.mem_flatMap.mp hw
     exact ((h part hpart).weighed w hw).mono hp (hr part hpart).2
+  · obtain ⟨part, hpart, hw⟩ := List.mem_flatMap.mp hw
+    exact (h part hpart).stored w hw
   · have h₁ := roundedSum_map_error (c := (1 + p.unit) ^ (a + r) - 1)
-      (e := fun part => sumOver (fun k => k.2) (f part))
-      (b := fun part => sumOver (fun k => k.2) (f part)) hp.unit hl
+      (e := fun part => sumOver (fun k => added p.denominator k.2.1 k.2.2) (f part))
+      (b := fun part => sumOver (fun k => added p.denominator k.2.1 k.2.2) (f part)) hp.unit hl
       (fun part hpart => (h part hpart).l.mono ?_) (fun part hpart => ?_)
     · have e₁ : (1 + ((1 + p.unit) ^ (a + r) - 1)) * (1 + p.unit) ^ k - 1
           = (1 + p.unit) ^ (a + k + r) - 1 := by
@@ -241,30 +269,26 @@ private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
       rwa [e₁, ← sumOver_flatMap] at h₁
     · have h₁ := OrderedField.pow_le_pow (x := 1 + p.unit) (by have := hp.unit; grind)
         (Nat.add_le_add (hr part hpart).1 (hr part hpart).2)
-      exact OrderedRing.mul_le_mul_of_nonneg_right (by grind)
-        (weights_nonneg (h part hpart).weighed)
-    · have h₁ := weights_nonneg (h part hpart).weighed
+      exact OrderedRing.mul_le_mul_of_nonneg_right (by grind) (added_sum_nonneg hp (h part hpart))
+    · have h₁ := added_sum_nonneg hp (h part hpart)
       exact ⟨by grind, Std.le_refl _⟩
   · have h₁ := roundedSum_map_error
-      (c := (1 + p.stored) * (1 + p.accumulation) ^ (a + r + 1) - 1)
-      (e := fun part => sumOver (fun k => k.2 * k.1.value) (f part))
-      (b := fun part => sumOver (fun k => k.2 * absolute k.1.value) (f part)) hp.accumulation ho
-      (fun part hpart => (h part hpart).o.mono ?_)
-      (fun part hpart => weights_atMost (h part hpart).weighed)
-    · have e₁ : (1 + ((1 + p.stored) * (1 + p.accumulation) ^ (a + r + 1) - 1))
-            * (1 + p.accumulation) ^ k - 1
-          = (1 + p.stored) * (1 + p.accumulation) ^ (a + k + r + 1) - 1 := by
+      (c := (1 + p.accumulation) ^ (a + r + 1) - 1)
+      (e := fun part => sumOver (fun k => k.2.2 * k.1.value) (f part))
+      (b := fun part => (1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) (f part))
+      hp.accumulation ho (fun part hpart => (h part hpart).o.mono ?_)
+      (fun part hpart => weights_atMost (h part hpart))
+    · have e₁ : (1 + ((1 + p.accumulation) ^ (a + r + 1) - 1)) * (1 + p.accumulation) ^ k - 1
+          = (1 + p.accumulation) ^ (a + k + r + 1) - 1 := by
         have e₂ : a + k + r + 1 = a + r + 1 + k := by omega
         rw [e₂, Semiring.pow_add _ (a + r + 1)]
         grind
-      rwa [e₁, ← sumOver_flatMap, ← sumOver_flatMap] at h₁
+      rwa [e₁, sumOver_mul_left, ← sumOver_flatMap, ← sumOver_flatMap] at h₁
     · have h₁ := OrderedField.pow_le_pow (x := 1 + p.accumulation)
         (by have := hp.accumulation; grind)
         (Nat.succ_le_succ (Nat.add_le_add (hr part hpart).1 (hr part hpart).2))
-      have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (c := 1 + p.stored) h₁
-        (by have := hp.stored; have := OrderedRing.zero_lt_one (R := R); grind)
       exact OrderedRing.mul_le_mul_of_nonneg_right (by grind)
-        (weights_atMost (h part hpart).weighed).nonneg
+        (weights_atMost (h part hpart)).nonneg
 
 private theorem exists_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
     (run : Run p m part) : ∃ ws, Weights p m part ws := by
@@ -284,29 +308,30 @@ private theorem exists_weights {p : Precision R} (hp : Precise p) {m : R} {part 
     exact ⟨_, weights_rescale hp h hm hx hα hl ho⟩
 
 /-- **Each part has weights**: one for each of its keys, 0 if the key is masked, and otherwise off
-by one exponential, the rescalings and their arguments; denominator and numerator are their sums, up
-to the roundings of additions, products and rescalings. -/
+by one exponential, the rescalings and their arguments; and a stored weight, off by the error of
+storing it. The denominator is the sum of those that it adds, the numerator that of the stored ones
+times values, up to the roundings of additions, products and rescalings. -/
 theorem run_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
     (run : Run p m part) :
-    ∃ ws : List (ComputedKey R × R),
+    ∃ ws : List (ComputedKey R × R × R),
       ws.map (·.1) = part.keys ∧
-      (∀ k ∈ ws, k.1.score = none → k.2 = 0) ∧
-      (∀ k ∈ ws, k.1.score ≠ none → k.1.computed ≤ m ∧ 0 < k.2 ∧
-        k.2 ≤ exp (k.1.computed - m) * (exp (p.unit * (m - k.1.computed))
+      (∀ k ∈ ws, k.1.score = none → k.2.1 = 0) ∧
+      (∀ k ∈ ws, k.1.score ≠ none → k.1.computed ≤ m ∧ 0 < k.2.1 ∧
+        k.2.1 ≤ exp (k.1.computed - m) * (exp (p.unit * (m - k.1.computed))
           / (1 - p.exponential) ^ (part.rescalings + 1)) ∧
-        exp (k.1.computed - m) ≤ k.2 * (exp (p.unit * (m - k.1.computed))
+        exp (k.1.computed - m) ≤ k.2.1 * (exp (p.unit * (m - k.1.computed))
           / (1 - p.exponential) ^ (part.rescalings + 1))) ∧
+      (∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1)) ∧
       AtMost (((1 + p.unit) ^ (part.additions + part.rescalings) - 1)
-          * sumOver (fun k => k.2) ws)
-        (part.l - sumOver (fun k => k.2) ws) ∧
-      AtMost (((1 + p.stored)
-            * (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
-          * sumOver (fun k => k.2 * absolute k.1.value) ws)
-        (part.o - sumOver (fun k => k.2 * k.1.value) ws) := by
+          * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
+        (part.l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws) ∧
+      AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
+          * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+        (part.o - sumOver (fun k => k.2.2 * k.1.value) ws) := by
   obtain ⟨ws, h⟩ := exists_weights hp run
   exact ⟨ws, h.keys, fun k hk => (h.weighed k hk).masked,
     fun k hk hs => ⟨(h.weighed k hk).le hs, (h.weighed k hk).pos hs, (h.weighed k hk).upper hs,
-      (h.weighed k hk).lower hs⟩, h.l, h.o⟩
+      (h.weighed k hk).lower hs⟩, h.stored, h.l, h.o⟩
 
 /-! ## What the relation admits -/
 
@@ -317,11 +342,15 @@ private def exactWeight (m : R) (key : ComputedKey R) : R :=
   | some _ => exp (key.computed - m)
 
 omit [Exponential R R] in
-private theorem precise_zero : Precise (⟨0, 0, 0, 0⟩ : Precision R) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _⟩
+/-- To round nothing is a precision. -/
+theorem precise_zero (d : Denominator) : Precise (⟨0, 0, 0, 0, d⟩ : Precision R) :=
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, fun _ => by
+    have := OrderedRing.zero_lt_one (R := R)
+    show (2 : R) * 0 ≤ 1
+    grind⟩
 
-private theorem weighed_zero {m : R} {r : Nat} {k : ComputedKey R × R}
-    (h : Weighed ⟨0, 0, 0, 0⟩ m r k) : k.2 = exactWeight m k.1 := by
+private theorem weighed_zero {d : Denominator} {m : R} {r : Nat} {k : ComputedKey R × R}
+    (h : Weighed ⟨0, 0, 0, 0, d⟩ m r k) : k.2 = exactWeight m k.1 := by
   unfold exactWeight
   split
   next hk => exact h.masked hk
@@ -338,23 +367,32 @@ private theorem weighed_zero {m : R} {r : Nat} {k : ComputedKey R × R}
 
 /-- Where nothing is rounded, denominator and numerator are exactly those of the computed scores,
 whatever the parts and their order: the relation admits no algorithm that computes another thing. -/
-theorem run_exact {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0⟩ m part) :
+theorem run_exact {d : Denominator} {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0, d⟩ m part) :
     part.l = sumOver (fun key => match key.score with
         | none => 0
         | some _ => exp (key.computed - m)) part.keys ∧
       part.o = sumOver (fun key => (match key.score with
         | none => 0
         | some _ => exp (key.computed - m) : R) * key.value) part.keys := by
-  obtain ⟨ws, hw⟩ := exists_weights precise_zero run
-  have h₀ : ∀ k ∈ ws, k.2 = exactWeight m k.1 := fun k hk => weighed_zero (hw.weighed k hk)
+  obtain ⟨ws, hw⟩ := exists_weights (precise_zero d) run
+  have h₀ : ∀ k ∈ ws, k.2.1 = exactWeight m k.1 := fun k hk => weighed_zero (hw.weighed k hk)
+  have h₀' : ∀ k ∈ ws, k.2.2 = exactWeight m k.1 := fun k hk => by
+    obtain ⟨h₁, h₂⟩ := hw.stored k hk
+    rw [← h₀ k hk]
+    simp only at h₁ h₂
+    grind
+  have h₀'' : ∀ k ∈ ws, added d k.2.1 k.2.2 = exactWeight m k.1 := fun k hk => by
+    cases d
+    · exact h₀ k hk
+    · exact h₀' k hk
   obtain ⟨h₁, h₂⟩ := hw.l
   obtain ⟨h₃, h₄⟩ := hw.o
   have e₁ : (1 : R) + 0 = 1 := Semiring.add_zero 1
   simp only [e₁, Semiring.one_pow] at h₁ h₂ h₃ h₄
-  rw [sumOver_congr h₀] at h₁ h₂
-  have e₂ : sumOver (fun k => k.2 * k.1.value) ws
+  rw [sumOver_congr h₀''] at h₁ h₂
+  have e₂ : sumOver (fun k => k.2.2 * k.1.value) ws
       = sumOver (fun k => exactWeight m k.1 * k.1.value) ws :=
-    sumOver_congr fun k hk => by rw [h₀ k hk]
+    sumOver_congr fun k hk => by rw [h₀' k hk]
   rw [e₂] at h₃ h₄
   rw [← hw.keys, sumOver_map, sumOver_map]
   exact ⟨Std.le_antisymm (b := sumOver (fun k => exactWeight m k.1) ws) (by grind) (by grind),

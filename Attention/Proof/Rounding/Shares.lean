@@ -64,15 +64,35 @@ private def meanSize (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (sumOver (fun k => share keys k * absolute k.value) keys)
     (farMax negligible keys + farRest negligible keys + absolute (exactMean keys))
 
+private def storingError (p : Precision R) (keys : List (BoundedWeight R)) : R :=
+  p.stored * sumOver (share keys) keys
+
+private def mostMoved (negligible : R) (keys : List (BoundedWeight R)) : R :=
+  numeral 2 * (farMax negligible keys + farRest negligible keys + absolute (exactMean keys))
+
+private def storedError (p : Precision R) (negligible : R) (keys : List (BoundedWeight R)) : R :=
+  match p.denominator with
+  | .unrounded => p.stored * meanSize negligible keys
+  | .rounded => overRemainder (p.stored * sumOver (fun k => share keys k * far keys k) keys
+      + storingError p keys * sharedError negligible keys) (storingError p keys)
+      (mostMoved negligible keys)
+
+private def sizeGrowth (p : Precision R) (negligible : R) (keys : List (BoundedWeight R)) : R :=
+  match p.denominator with
+  | .unrounded => storedError p negligible keys
+  | .rounded => overRemainder (p.stored * sumOver (fun k => share keys k * absolute k.value) keys
+      + storingError p keys * meanSize negligible keys) (storingError p keys)
+      (mostMoved negligible keys)
+
 private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) {keys : List (BoundedWeight R)}
     (h : keys = boundedWeights p rescalings row) :
     tolerance p roundings rescalings negligible row
-      = sharedError negligible keys + p.stored * meanSize negligible keys
+      = sharedError negligible keys + storedError p negligible keys
         + (gamma (roundings + 6) p.accumulation
-              * (meanSize negligible keys + p.stored * meanSize negligible keys)
+              * (meanSize negligible keys + sizeGrowth p negligible keys)
             + gamma roundings p.unit * (absolute (exactMean keys) + sharedError negligible keys
-              + p.stored * meanSize negligible keys)) / (1 - gamma roundings p.unit) := by
+              + storedError p negligible keys)) / (1 - gamma roundings p.unit) := by
   subst h
   rfl
 
@@ -144,7 +164,8 @@ private theorem lowTotal_le : κ * lowTotal (xs.map (·.1)) ≤ sumOver (fun x =
   rw [e, OrderedField.div_le_iff (by grind)]
   grind
 
-private theorem weights_pos : 0 < sumOver (fun x => x.2) xs := by
+/-- The computed weights have a positive sum. -/
+theorem weights_pos : 0 < sumOver (fun x => x.2) xs := by
   have h₁ := hx.lowTotal_le
   have h₂ := OrderedRing.mul_pos hx.positive hx.lowTotal_pos
   grind
@@ -315,80 +336,242 @@ private theorem quotient_sub {W N L o T g : R} (hW : 0 < W) (hg : g < 1) (hL : W
     have := h₁.2
     grind
 
-private theorem terms_eq {s σ a g n o : R} (hg : g < 1) :
-    (s + (σ + n * (a + σ)) + g * o) / (1 - g)
-      = s + σ + (n * (a + σ) + g * (o + s + σ)) / (1 - g) := by
+private theorem terms_eq {s σ a b g n o : R} (hg : g < 1) :
+    (s + (σ + n * (a + b)) + g * o) / (1 - g)
+      = s + σ + (n * (a + b) + g * (o + s + σ)) / (1 - g) := by
   have : 1 - g ≠ 0 := by grind
   grind
 
-/-- (1 + σ)(1 + u)ʲ − 1 ≤ σ + γ (1 + σ). -/
-private theorem numerator_error_le {σ u : R} (hσ : 0 ≤ σ) (hu : 0 ≤ u) {j k : Nat} (hj : j ≤ k)
-    (hk : numeral k * u < 1) :
-    (1 + σ) * (1 + u) ^ j - 1 ≤ σ + gamma k u * (1 + σ) := by
+/-! ## Weights that are stored -/
+
+/-- A sum B that is at most W (y + X) and at most D (y + most), where W (1 − e) ≤ D. -/
+private theorem le_overRemainder {W D y X e most B : R} (hX : 0 ≤ X) (hy : 0 ≤ y)
+    (he : 0 ≤ e) (hD : W * (1 - e) ≤ D) (h₁ : B ≤ W * (y + X)) (h₂ : B ≤ D * (y + most)) :
+    B ≤ D * (y + overRemainder (X + e * y) e most) := by
+  rw [overRemainder]
+  split
+  · exact h₂
+  next hn =>
+    rw [smaller]
+    split
+    · have hq := OrderedField.div_nonneg (a := X + e * y) (b := 1 - e)
+        (by have := OrderedRing.mul_nonneg he hy; grind) (by grind)
+      have e₁ := OrderedField.mul_div_cancel (b := 1 - e) (by grind) (X + e * y)
+      generalize (X + e * y) / (1 - e) = q at *
+      have h₃ := OrderedRing.mul_le_mul_of_nonneg_right hD (c := y + q) (by grind)
+      have e₂ : W * (1 - e) * (y + q) = W * (y + X) := by grind
+      rw [e₂] at h₃
+      exact Std.le_trans h₁ h₃
+    · exact h₂
+
+/-- Σ ŵ' f against Σ ŵ f. -/
+private theorem stored_sum_sub {σ : R} {zs : List (BoundedWeight R × R × R)}
+    (hstored : ∀ z ∈ zs, AtMost (σ * z.2.1) (z.2.2 - z.2.1)) (f : BoundedWeight R → R) :
+    AtMost (σ * sumOver (fun z => z.2.1 * absolute (f z.1)) zs)
+      (sumOver (fun z => z.2.2 * f z.1) zs - sumOver (fun z => z.2.1 * f z.1) zs) := by
+  rw [← sumOver_mul_left]
+  refine sumOver_error fun z hz => ?_
+  have h := (hstored z hz).mul (atMost_absolute (f z.1))
+  have e₁ : σ * z.2.1 * absolute (f z.1) = σ * (z.2.1 * absolute (f z.1)) := by grind
+  have e₂ : (z.2.2 - z.2.1) * f z.1 = z.2.2 * f z.1 - z.2.1 * f z.1 := by grind
+  rwa [e₁, e₂] at h
+
+/-- Σ ŵ f ≤ W Σ P f. -/
+private theorem OffByFactors.sum_le_shares {κ : R} {xs : List (BoundedWeight R × R)}
+    (hx : OffByFactors κ xs) {f : BoundedWeight R → R} (hf : ∀ k, 0 ≤ f k) :
+    sumOver (fun x => x.2 * f x.1) xs ≤ sumOver (fun x => x.2) xs
+      * sumOver (fun k => share (xs.map (·.1)) k * f k) (xs.map (·.1)) := by
+  rw [sumOver_map, ← sumOver_mul_left]
+  refine sumOver_le_sumOver fun x h => ?_
+  have := OrderedRing.mul_le_mul_of_nonneg_right (hx.le_share x h) (hf x.1)
+  rwa [Semiring.mul_assoc] at this
+
+/-- A mean by stored weights of which the denominator D is the sum, and that of the sizes. -/
+private theorem rounded_mean {W D M N S o O s F Φ P T a σ : R} (hW : 0 < W) (hσ : 0 ≤ σ)
+    (half : 2 * σ ≤ 1) (hs : 0 ≤ s) (hsF : s ≤ F) (hO : 0 ≤ O) (ha : 0 ≤ a) (haF : a ≤ F + O)
+    (hP : W ≤ W * P) (hD : AtMost (σ * W) (D - W)) (hM : AtMost (W * s) (M - W * o))
+    (hN : AtMost (σ * Φ) (N - D * o - (M - W * o))) (hΦ : 0 ≤ Φ) (hΦF : Φ ≤ W * F)
+    (hΦT : Φ ≤ W * T) (hS : 0 ≤ S) (hSa : S ≤ W * a) {Q : R} (hSQ : S ≤ W * Q) :
+    0 < D ∧
+      AtMost (D * (s + overRemainder (σ * T + σ * P * s) (σ * P) (2 * (F + O)))) (N - D * o) ∧
+      (1 + σ) * S ≤ D * (a + overRemainder (σ * Q + σ * P * a) (σ * P) (2 * (F + O))) := by
+  have hD₁ := hD.1
+  have hD₂ : W * (1 - σ) ≤ D := by grind
+  have hσP := OrderedRing.mul_le_mul_of_nonneg_left hP hσ
+  have hD₃ : W * (1 - σ * P) ≤ D := by grind
+  have hP₁ : 0 ≤ P := by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_pos hW (b := -P) (by grind)
+    grind
+  have nonneg : ∀ {x y : R}, 0 ≤ y → y ≤ W * x → 0 ≤ x := fun {x y} h₁ h₂ => by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_pos hW (b := -x) (by grind)
+    grind
+  have hT := OrderedRing.mul_nonneg hσ (nonneg hΦ hΦT)
+  have hQ := OrderedRing.mul_nonneg hσ (nonneg hS hSQ)
+  have hσP₀ := OrderedRing.mul_nonneg hσ hP₁
+  have hWσ := OrderedRing.mul_nonneg (Std.le_of_lt hW) (b := 1 - 2 * σ) (by grind)
+  have hWσ' := OrderedRing.mul_nonneg (Std.le_of_lt hW) hσ
+  have hND := hN.add hM
+  have e : N - D * o - (M - W * o) + (M - W * o) = N - D * o := by grind
+  rw [e] at hND
+  refine ⟨?_, hND.mono ?_, ?_⟩
+  · have := OrderedRing.zero_lt_one (R := R)
+    have := OrderedRing.mul_pos hW (b := 1 - σ) (by grind)
+    grind
+  · exact le_overRemainder hT hs hσP₀ hD₃ (B := σ * Φ + W * s) (by
+      have := OrderedRing.mul_le_mul_of_nonneg_left hΦT hσ
+      grind) (by
+      have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₂ (c := s + 2 * (F + O)) (by grind)
+      have i₂ := OrderedRing.mul_le_mul_of_nonneg_left hΦF hσ
+      have i₃ := OrderedRing.mul_nonneg hWσ' (b := F - s) (by grind)
+      have i₄ := OrderedRing.mul_nonneg hWσ (b := F) (by grind)
+      have i₅ := OrderedRing.mul_nonneg hWσ hO
+      have i₆ := OrderedRing.mul_nonneg (Std.le_of_lt hW) hO
+      grind)
+  · exact le_overRemainder hQ ha hσP₀ hD₃ (by
+      have := OrderedRing.mul_le_mul_of_nonneg_left hSQ hσ
+      grind) (by
+      have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₂ (c := a + 2 * (F + O)) (by grind)
+      have i₂ := OrderedRing.mul_le_mul_of_nonneg_left hSa (c := 1 + σ) (by
+        have := OrderedRing.zero_lt_one (R := R)
+        grind)
+      have i₃ := OrderedRing.mul_nonneg hWσ ha
+      have i₄ := OrderedRing.mul_nonneg hWσ (b := F + O - a) (by grind)
+      have i₅ := OrderedRing.mul_nonneg (Std.le_of_lt hW) (b := F + O - a) (by grind)
+      grind)
+
+/-- What the mean is made of: the denominator D that adds weights as they were, or as they were
+stored, the sum of stored weights times values, and that of the sizes. -/
+private theorem stored_mean {p : Precision R} (hp : Precise p) {κ : R}
+    {zs : List (BoundedWeight R × R × R)} (hx : OffByFactors κ (zs.map fun z => (z.1, z.2.1)))
+    (hstored : ∀ z ∈ zs, AtMost (p.stored * z.2.1) (z.2.2 - z.2.1)) (negligible : R) :
+    0 < sumOver (fun z => added p.denominator z.2.1 z.2.2) zs ∧
+      AtMost (sumOver (fun z => added p.denominator z.2.1 z.2.2) zs
+          * (sharedError negligible (zs.map (·.1)) + storedError p negligible (zs.map (·.1))))
+        (sumOver (fun z => z.2.2 * z.1.value) zs
+          - sumOver (fun z => added p.denominator z.2.1 z.2.2) zs * exactMean (zs.map (·.1))) ∧
+      (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs
+        ≤ sumOver (fun z => added p.denominator z.2.1 z.2.2) zs
+          * (meanSize negligible (zs.map (·.1)) + sizeGrowth p negligible (zs.map (·.1))) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left (pow_sub_one_le_gamma hu hj hk)
-    (c := 1 + σ) (by grind)
-  grind
+  have hW := hx.weights_pos
+  have h₁ := hx.sum_sub negligible
+  have h₂ := hx.sum_size_le negligible
+  have h₃ := hx.sum_far_le negligible
+  have b₁ := hx.sum_le_shares (far_nonneg (zs.map (·.1)))
+  have b₂ := hx.sum_le_shares (f := fun k => absolute k.value) fun k => absolute_nonneg _
+  have b₃ := hx.sum_le_shares (f := fun _ => 1) fun _ => Std.le_of_lt h₀
+  simp only [sumOver_map, List.map_map, Function.comp_def, Semiring.mul_one]
+    at hW h₁ h₂ h₃ b₁ b₂ b₃
+  have hw : ∀ z ∈ zs, 0 ≤ z.2.1 := fun z hz =>
+    hx.nonneg _ (List.mem_map_of_mem (f := fun z : BoundedWeight R × R × R => (z.1, z.2.1)) hz)
+  have hΦ := sumOver_nonneg fun z hz =>
+    OrderedRing.mul_nonneg (hw z hz) (far_nonneg (zs.map (·.1)) z.1)
+  have hS := sumOver_nonneg fun z hz =>
+    OrderedRing.mul_nonneg (hw z hz) (absolute_nonneg z.1.value)
+  have hs : 0 ≤ sharedError negligible (zs.map (·.1)) := by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_pos hW (b := -sharedError negligible (zs.map (·.1))) (by grind)
+    have := h₁.nonneg
+    grind
+  have ha : 0 ≤ meanSize negligible (zs.map (·.1)) := by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_pos hW (b := -meanSize negligible (zs.map (·.1))) (by grind)
+    grind
+  cases hd : p.denominator with
+  | unrounded =>
+    have a₁ := stored_sum_sub hstored fun k => k.value
+    simp only [added, storedError, sizeGrowth, hd]
+    have i := OrderedRing.mul_le_mul_of_nonneg_left h₂ hp.stored
+    have h := (a₁.mono i).add h₁
+    have e : ∀ x y z : R, x - y + (y - z) = x - z := fun x y z => by grind
+    rw [e] at h
+    exact ⟨hW, h.mono (by grind), by grind⟩
+  | rounded =>
+    have a₂ := stored_sum_sub hstored fun k => k.value - exactMean (zs.map (·.1))
+    have a₃ := stored_sum_sub hstored fun _ => 1
+    have one : absolute (1 : R) = 1 := by
+      rw [absolute, OrderedField.max_def]
+      split <;> grind
+    have two : (numeral 2 : R) = 2 := by
+      rw [numeral_succ, numeral_succ, numeral_eq, Semiring.natCast_zero]
+      grind
+    have e₁ : ∀ f : BoundedWeight R × R × R → R,
+        sumOver (fun z => f z * (z.1.value - exactMean (zs.map (·.1)))) zs
+          = sumOver (fun z => f z * z.1.value) zs - sumOver f zs * exactMean (zs.map (·.1)) :=
+      fun f => sumOver_mul_sub ..
+    simp only [e₁, Semiring.mul_one, one] at a₂ a₃
+    have := rounded_mean hW hp.stored (hp.remaining hd) hs (F := farMax negligible (zs.map (·.1))
+      + farRest negligible (zs.map (·.1))) (by
+        rw [sharedError, smaller]
+        split <;> grind) (absolute_nonneg (exactMean (zs.map (·.1)))) ha (by
+        rw [meanSize, smaller]
+        split <;> grind) b₃ a₃ h₁ a₂ hΦ h₃ b₁ hS h₂ b₂
+    simp only [added, storedError, sizeGrowth, hd, storingError, mostMoved, sumOver_map, two]
+    exact this
 
 /-- A numerator and a denominator made of such weights, with sums that are off, have a quotient
 within the tolerance of the exact mean. -/
 theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {rescalings : Nat}
-    {row : List (BoundedKey R)} {κ : R} {xs : List (BoundedWeight R × R)}
-    (hx : OffByFactors κ xs) (hrow : xs.map (·.1) = boundedWeights p rescalings row)
+    {row : List (BoundedKey R)} {κ : R} {zs : List (BoundedWeight R × R × R)}
+    (hx : OffByFactors κ (zs.map fun z => (z.1, z.2.1)))
+    (hrow : zs.map (·.1) = boundedWeights p rescalings row)
+    (hstored : ∀ z ∈ zs, AtMost (p.stored * z.2.1) (z.2.2 - z.2.1))
     {roundings j k : Nat} (hj : j ≤ roundings + 6) (hk : k ≤ roundings)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {N L : R}
-    (hNumerator : AtMost (((1 + p.stored) * (1 + p.accumulation) ^ j - 1)
-        * sumOver (fun x => x.2 * absolute x.1.value) xs)
-      (N - sumOver (fun x => x.2 * x.1.value) xs))
-    (hDenominator : AtMost (((1 + p.unit) ^ k - 1) * sumOver (fun x => x.2) xs)
-      (L - sumOver (fun x => x.2) xs))
+    (hNumerator : AtMost (((1 + p.accumulation) ^ j - 1)
+        * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs))
+      (N - sumOver (fun z => z.2.2 * z.1.value) zs))
+    (hDenominator : AtMost (((1 + p.unit) ^ k - 1)
+        * sumOver (fun z => added p.denominator z.2.1 z.2.2) zs)
+      (L - sumOver (fun z => added p.denominator z.2.1 z.2.2) zs))
     (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible row)
-      (N / L - sumOver (fun x => x.1.weight * x.1.value) xs
-        / sumOver (fun x => x.1.weight) xs) := by
-  have ho : sumOver (fun x => x.1.weight * x.1.value) xs / sumOver (fun x => x.1.weight) xs
-      = exactMean (xs.map (·.1)) := by
+      (N / L - sumOver (fun z => z.1.weight * z.1.value) zs
+        / sumOver (fun z => z.1.weight) zs) := by
+  have ho : sumOver (fun z => z.1.weight * z.1.value) zs / sumOver (fun z => z.1.weight) zs
+      = exactMean (zs.map (·.1)) := by
     rw [exactMean, sumOver_map, sumOver_map]
   have hu := hp.unit
   have hn₀ : 0 ≤ numeral roundings * p.unit := OrderedRing.mul_nonneg (numeral_nonneg _) hu
   have hn : numeral roundings * p.unit < 1 := by grind
   have hg := gamma_lt_one hD hn
-  have hW := hx.weights_pos
-  have h₁ := hx.sum_sub negligible
-  have h₂ := hx.sum_size_le negligible
+  obtain ⟨hW, h₁, h₂⟩ := stored_mean hp hx hstored negligible
   have h₃ := pow_sub_one_le_gamma hu hk hn
-  have h₄ := numerator_error_le hp.stored hp.accumulation hj hN
+  have h₄ := pow_sub_one_le_gamma hp.accumulation hj hN
   have h₅ := gamma_nonneg hp.accumulation hN
-  have h₆ := hp.stored
+  have h₆ : 0 ≤ (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs := by
+    have := OrderedRing.zero_lt_one (R := R)
+    refine OrderedRing.mul_nonneg (by have := hp.stored; grind) (sumOver_nonneg fun z h => ?_)
+    exact OrderedRing.mul_nonneg (hx.nonneg _ (List.mem_map_of_mem
+      (f := fun z : BoundedWeight R × R × R => (z.1, z.2.1)) h)) (absolute_nonneg _)
   rw [ho, tolerance_eq p roundings rescalings negligible row hrow, ← terms_eq hg]
-  generalize hS : sumOver (fun x => x.2 * absolute x.1.value) xs = S at *
-  have hS₀ : 0 ≤ S := hS ▸ sumOver_nonneg fun x h =>
-    OrderedRing.mul_nonneg (hx.nonneg x h) (absolute_nonneg _)
-  generalize sumOver (fun x => x.2 * x.1.value) xs = M at *
-  generalize sumOver (fun x => x.2) xs = W at *
-  generalize exactMean (xs.map (·.1)) = o at *
-  generalize sharedError negligible (xs.map (·.1)) = s at *
-  generalize meanSize negligible (xs.map (·.1)) = a at *
+  generalize (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs = S at *
+  generalize sumOver (fun z => z.2.2 * z.1.value) zs = M at *
+  generalize sumOver (fun z => added p.denominator z.2.1 z.2.2) zs = W at *
+  generalize exactMean (zs.map (·.1)) = o at *
+  generalize sharedError negligible (zs.map (·.1)) = s at *
+  generalize storedError p negligible (zs.map (·.1)) = σ at *
+  generalize sizeGrowth p negligible (zs.map (·.1)) = b at *
+  generalize meanSize negligible (zs.map (·.1)) = a at *
   generalize gamma roundings p.unit = g at *
   generalize gamma (roundings + 6) p.accumulation = γ at *
-  generalize (1 + p.stored) * (1 + p.accumulation) ^ j = A at *
+  generalize (1 + p.accumulation) ^ j = A at *
   generalize (1 + p.unit) ^ k = B at *
-  generalize p.stored = σ at *
   have h₇ := hDenominator.mono (OrderedRing.mul_le_mul_of_nonneg_right h₃ (Std.le_of_lt hW))
-  have h₈ := hNumerator.mono (b := W * (σ * a + γ * (a + σ * a))) (by
-    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₄ hS₀
-    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left h₂ (c := σ + γ * (1 + σ)) (by
-      have := OrderedRing.mul_nonneg h₅ h₆
-      grind)
+  have h₈ := hNumerator.mono (b := W * (γ * (a + b))) (by
+    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₄ h₆
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left h₂ h₅
     grind)
   refine quotient_sub hW hg ?_ ?_
   · have := h₇.1
     grind
   · have := (h₈.add h₁).sub (h₇.mul (atMost_absolute o))
     have e₁ : N - M + (M - W * o) - (L - W) * o = N - L * o := by grind
-    have e₂ : W * (σ * a + γ * (a + σ * a)) + W * s + g * W * absolute o
-        = W * (s + (σ * a + γ * (a + σ * a)) + g * absolute o) := by grind
+    have e₂ : W * (γ * (a + b)) + W * (s + σ) + g * W * absolute o
+        = W * (s + (σ + γ * (a + b)) + g * absolute o) := by grind
     rwa [e₁, e₂] at this
 
 end Attention.Proof

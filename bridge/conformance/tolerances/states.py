@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from bridge.vectors.model.attention import Exact
 from bridge.vectors.model.operations import CacheVector, Key
+from pyimpl.internal.implements import implements
 
 _EXP = 4.0
 _SECOND_ORDER = 1.02
@@ -39,12 +40,14 @@ class _Bounded:
     columns: list[float]
     errors: list[float]
 
+    @implements("Attention.Spec.weightError")
     def _inexact(self, s: int | None, m: int | None) -> float:
         if s is None or m is None:
             return 0.0
         size = 2 * abs(s) + 2 * abs(m) + abs(s - m)
         return self.unit * (_EXP + math.log(2.0) * size)
 
+    @implements("Attention.Spec.BoundedColumn.append")
     def step(self, key: Key) -> None:
         scores = [s for s in (self.m, key.score) if s is not None]
         m = max(scores, default=None)
@@ -59,6 +62,7 @@ class _Bounded:
             self.columns[c] = alpha * self.columns[c] + p * float(x)
         self.m = m
 
+    @implements("Attention.Spec.BoundedColumn.delete")
     def delete(self, key: Key) -> None:
         p, off = _weight(key.score, self.m), self._inexact(key.score, self.m)
         for c, x in enumerate((1, *key.value)):

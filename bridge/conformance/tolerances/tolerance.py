@@ -429,7 +429,7 @@ def _output_terms(rows: _Rows, v: Array, rounding: RoundingModel, roundings: flo
             "either": np.fmax(numerator_only, both),
         }[rounding.denominator]
         # The average of the sizes grows even where the values cancel.
-        of_sizes = (mean_size + error @ size) / left - mean_size
+        of_sizes = (error @ size + error.sum(-1, keepdims=True) * mean_size) / left
         if rounding.denominator == "unrounded":
             of_sizes = numerator_only
         stored = stored + np.fmin(of_weights, 2 * largest)

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -33,13 +34,21 @@ from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.tolerance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 
-# What the definition is of: weights that are not stored anew, or a denominator of unrounded ones.
+# What the definition is of: weights that are not stored anew, or a denominator of which it is known
+# whether it adds them as they were or as they are stored.
 ROUNDING_MODELS = {
     "float64": RoundingModel.float64(4),
     "float32": RoundingModel.float32(),
     "float32 in tiles": RoundingModel.float32(16),
     "widened bfloat16": RoundingModel.widened("bfloat16", block_n=8),
     "flash": RoundingModel.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
+    "flash, rounded": RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
+    "float16, rounded": RoundingModel.flash("float16", denominator="rounded", truncating=True),
+    "coarse, rounded": replace(
+        RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
+        weights=replace(FORMATS["bfloat16"], unit=0.5),
+        scores=FORMATS["bfloat16"],
+    ),
     "sdpa-flash": RoundingModel.sdpa_flash("float16"),
     "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),
 }
@@ -58,6 +67,8 @@ FAMILIES = (
 LSE_OF = ("drawn-natural", "window", "masked-holes", "one-key")
 # Vectors of each family.
 SOME = 4
+# Of which a denominator may be that is either.
+DENOMINATORS: tuple[Literal["unrounded", "rounded"], ...] = ("unrounded", "rounded")
 
 
 def problems(family: Family) -> list[Inputs]:
@@ -138,8 +149,12 @@ def test_no_tolerance_is_below_the_proved_one(inputs: Inputs, name: str) -> None
     found, allowed = inputs.explain_by(rounding), inputs.tolerance(rounding)
     for i, c in inputs.elements():
         if max_error(inputs, found, i) < 150:
-            spec = by_spec(inputs, rounding, found, i, c)
-            assert difference(float(allowed[i, c]), spec.total) >= 0
+            for denominator in DENOMINATORS:
+                one = rounding
+                if rounding.denominator == "either":
+                    one = replace(rounding, denominator=denominator)
+                spec = by_spec(inputs, one, found, i, c)
+                assert difference(float(allowed[i, c]), spec.total) >= 0
 
 
 def test_values_next_to_the_average_count_with_their_true_distance() -> None:
@@ -257,6 +272,22 @@ MUTANTS = {
         "stored = stored + np.fmin(of_weights, 2 * largest)",
         "pass",
     ),
+    "stored weights' errors of the exact average": (
+        "moved = average.spread(error) + error.sum(-1, keepdims=True) * shared",
+        "moved = average.spread(error)",
+    ),
+    "a sum that loses nothing by storing": (
+        "left = np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)",
+        "left = 1.0",
+    ),
+    "an average of sizes that grows as that of the values": (
+        "of_sizes = (error @ size + error.sum(-1, keepdims=True) * mean_size) / left",
+        "of_sizes = of_weights",
+    ),
+    "stored weights beyond all values": (
+        "stored = stored + np.fmin(of_weights, 2 * largest)",
+        "stored = stored + of_weights",
+    ),
     "a result that is stored exactly": (
         "result = rounding.output.unit * (np.abs(output) + error)",
         "result = 0.0 * (np.abs(output) + error)",
@@ -312,6 +343,10 @@ LSE_MUTANTS = {
     "errors of the weights left out": (
         "error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))",
         "error = -np.log1p(-np.minimum(relative, 1.0))",
+    ),
+    "stored weights added exactly": (
+        "relative = relative + np.minimum(each.sum(-1, keepdims=True), together)",
+        "pass",
     ),
     "an exact logarithm": ("error = error + four *", "error = error + 0.0 *"),
     "one rounding less of the logarithm": ("_LSE_ROUNDINGS = 4.0", "_LSE_ROUNDINGS = 3.0"),

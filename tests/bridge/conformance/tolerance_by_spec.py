@@ -23,6 +23,7 @@ from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_to
 from bridge.spec.score_tolerance import ScoreFormats, magnitude, score_error
 from bridge.spec.tolerance import (
     BoundedKey,
+    Denominator,
     Precision,
     bounded_weights,
     stored_tolerance,
@@ -91,13 +92,16 @@ def endless(rounding: RoundingModel) -> RoundingModel:
 
 
 def precision(rounding: RoundingModel) -> Precision:
-    """What the rounding model rounds, as the Spec says it."""
+    """What the rounding model rounds, as the Spec says it. A denominator that may be of either
+    weights is none of the Spec's, and counts as one of unrounded ones here."""
     unit = Decimal(rounding.accumulator.unit)
+    rounded = rounding.denominator == "rounded"
     return Precision(
         unit=unit,
         accumulation=Decimal(rounding.accumulation_unit),
         exponential=Decimal(rounding.exp_error) * unit,
         stored=Decimal(0 if rounding.weights is None else rounding.weights.unit),
+        denominator=Denominator.ROUNDED if rounded else Denominator.UNROUNDED,
     )
 
 

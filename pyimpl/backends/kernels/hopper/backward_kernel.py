@@ -665,7 +665,8 @@ def backward_kernel(
         dk_ptr += kv_head.to(gl.int64) * (stride_ch // 16 * 16)
         dv_ptr += batch.to(gl.int64) * (stride_eb // 16 * 16)
         dv_ptr += kv_head.to(gl.int64) * (stride_eh // 16 * 16)
-        work = (batch, kv_head, group, k_first, tiles)
+        # Of another type than above: Triton compiles one of the two.
+        work = (batch, kv_head, group, k_first, tiles)  # type: ignore[assignment]
     stride_cn = stride_cn // 16 * 16
     stride_en = stride_en // 16 * 16
     buffers = (q_bufs, g_bufs, k_bufs, v_bufs, lse_bufs, delta_bufs, ds_bufs, dq_bufs)

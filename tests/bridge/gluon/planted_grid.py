@@ -90,7 +90,7 @@ PLANTED = {
     ),
     "release-of-one-half-counted": _plant(
         ("init(kv_empty.index(i), count=2)", "init(kv_empty.index(i), count=1)"),
-        said=(_IN_USE, "too many arrivals", "deadlock"),
+        said=(_IN_USE, _EARLY, "too many arrivals", "deadlock"),
     ),
     "one-buffer-for-the-keys-of-two-tiles": _plant(
         ("number % ITEMS, number // ITEMS & 1", "0, number // ITEMS & 1"),
@@ -108,7 +108,7 @@ PLANTED = {
         head_dim=128,
     ),
     "wide-released-too-early": _plant(
-        (_AWAITED + "    for _member", _AWAITED + "    " + _RELEASED + "    for _member"),
+        (_AWAITED + "    slot = from", _AWAITED + "    " + _RELEASED + "    slot = from"),
         ("    if ITEMS:\n        " + _RELEASED + "    if W == 0", "    if W == 0"),
         said=(_IN_USE,),
         head_dim=256,

@@ -150,9 +150,8 @@ private theorem three_keys_allowed :
   simp only [sumOver_cons, sumOver_nil, e₃, gamma_zero, storedOnly, absolute_zero, absolute_one]
   refine both _ _ _ (Std.le_trans (smaller_le _ _) ?_) ?_ ?_
   · grind
-  · have := OrderedRing.mul_le_mul_of_nonneg_left (smaller_le
-      ((1 / 3 : R) * 0 + (1 / 3 * 0 + (1 / 3 * 1 + 0))) _) (quarter (R := R))
-    refine Std.le_trans this ?_
+  · refine Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left (smaller_le _ _)
+      (quarter (R := R))) ?_
     grind
   · grind
 

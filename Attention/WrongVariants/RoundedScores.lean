@@ -157,7 +157,7 @@ theorem storingNotCounted_refuted : ¬ ScoresStayClose (R := R) storingNotCounte
   refine refute_scores (f := ⟨1 / 16, 0, 0⟩) (x := 1) (y := 17 / 16) sixteenth
     (by rw [operandFactor_none]; exact factor_one) (noError ..) ⟨0, ?_⟩ ⟨1, ?_⟩ differ
   · exact computes (a := 0) (b := 0) (Nat.le_refl _) rfl rfl
-      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
+      (unrounded (by simp only [Semiring.mul_one]))
   · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
       (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
 
@@ -176,7 +176,7 @@ theorem errorWithoutOperands_refuted :
   · rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_zero]
     grind
   · exact computes (a := 0) (b := 0) (Nat.zero_le _) rfl rfl
-      (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
+      (unrounded (by simp only [Semiring.mul_one]))
   · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
       (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
 

@@ -7,15 +7,34 @@ from __future__ import annotations
 
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.sum import sum_over
-from bridge.spec.tolerance import BoundedKey, Precision, absolute, bounded_weights, gamma, numeral
+from bridge.spec.tolerance import (
+    BoundedKey,
+    Denominator,
+    Precision,
+    absolute,
+    bounded_weights,
+    gamma,
+    numeral,
+)
+
+
+def denominator_error(p: Precision, roundings: int, *, num: Arithmetic) -> Value:
+    """How far the denominator of a function that rounds may be off, as a share of the sum of the
+    weights that it computed.
+
+    Lean: `Attention.Spec.denominatorError`.
+    """
+    if p.denominator is Denominator.UNROUNDED:
+        return gamma(roundings + 1, p.unit, num=num)
+    return gamma(roundings + 1, p.unit, num=num) + p.stored
 
 
 def log_sum_exp_factor(
     p: Precision, roundings: int, rescalings: int, row: list[BoundedKey], *, num: Arithmetic
 ) -> Value:
     """The sum of the exponentials, exp m · l, as computed is off by this factor at most, up or
-    down: Σ p exp ε / (1 − γ(roundings + 1)), where p are the exact shares of the weights. Its
-    logarithm is E.
+    down: Σ p exp ε / (1 − γ(roundings + 1)), where p are the exact shares of the weights. Where
+    the denominator adds stored weights, their error counts with γ. Its logarithm is E.
 
     Lean: `Attention.Spec.logSumExpFactor`.
     """
@@ -23,7 +42,7 @@ def log_sum_exp_factor(
     return (
         sum_over(lambda k: k.weight * k.factor, keys, zero=num.value(0))
         / sum_over(lambda k: k.weight, keys, zero=num.value(0))
-        / (num.value(1) - gamma(roundings + 1, p.unit, num=num))
+        / (num.value(1) - denominator_error(p, roundings, num=num))
     )
 
 

@@ -6,12 +6,23 @@ Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/Tolerance
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import reduce
 from typing import Any
 
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.maximum import row_max
 from bridge.spec.sum import sum_over
+
+
+class Denominator(Enum):
+    """Which weights the denominator of a function adds.
+
+    Lean: `Attention.Spec.Denominator`.
+    """
+
+    UNROUNDED = "unrounded"
+    ROUNDED = "rounded"
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Precision:
 
     stored: of a weight's format where it meets its value; 0 if it is not stored anew.
 
+    denominator: which weights the denominator adds.
+
     Lean: `Attention.Spec.Precision`.
     """
 
@@ -35,6 +48,7 @@ class Precision:
     accumulation: Value
     exponential: Value
     stored: Value
+    denominator: Denominator
 
 
 @dataclass(frozen=True)
@@ -201,6 +215,15 @@ def exact_output(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
     )
 
 
+def over_remainder(x: Value, e: Value, most: Value, *, num: Arithmetic) -> Value:
+    """What an error `x` becomes where a sum is divided by that is too small by up to the share `e`
+    of itself, and at most `most`.
+
+    Lean: `Attention.Spec.overRemainder`.
+    """
+    return most if num.value(1) <= e else smaller(x / (num.value(1) - e), most)
+
+
 def tolerance_terms(
     p: Precision,
     roundings: int,
@@ -215,7 +238,10 @@ def tolerance_terms(
     roundings of sums and rescalings, that of the numerator through `6` more: the product with
     the value, and the division. Keys with a share of the sum of weights up to `negligible` are
     not counted among the values that the average may reach; the bound holds whatever that
-    number is.
+    number is. Weights that are stored where they meet their values move the mean of the values
+    by `stored`, and that of their sizes by `growth`: in proportion to `size` if the denominator
+    adds them as they were, and otherwise in proportion to distances from the mean, over the sum
+    of weights that storing leaves.
 
     Lean: `Attention.Spec.toleranceTerms`.
     """
@@ -241,18 +267,39 @@ def tolerance_terms(
         zero=num.value(0),
     )
     shared = smaller(excess / low_total, farthest)
+    largest = farthest + absolute(output, num=num)
     size = smaller(
-        sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0)),
-        farthest + absolute(output, num=num),
+        sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0)), largest
     )
-    stored = p.stored * size
+    errors = p.stored * sum_over(share, keys, zero=num.value(0))
+    if p.denominator is Denominator.UNROUNDED:
+        stored = p.stored * size
+    else:
+        stored = over_remainder(
+            p.stored * sum_over(lambda k: share(k) * far(k), keys, zero=num.value(0))
+            + errors * shared,
+            errors,
+            numeral(2, num=num) * largest,
+            num=num,
+        )
+    if p.denominator is Denominator.UNROUNDED:
+        growth = stored
+    else:
+        growth = over_remainder(
+            p.stored
+            * sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0))
+            + errors * size,
+            errors,
+            numeral(2, num=num) * largest,
+            num=num,
+        )
     numerator = gamma(roundings + 6, p.accumulation, num=num)
     denominator = gamma(roundings, p.unit, num=num)
     return ToleranceTerms(
         shared=shared,
         stored=stored,
         sums=(
-            numerator * (size + stored)
+            numerator * (size + growth)
             + denominator * (absolute(output, num=num) + shared + stored)
         )
         / (num.value(1) - denominator),

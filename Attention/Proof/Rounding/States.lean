@@ -58,13 +58,13 @@ variable {R : Type u} [OrderedField R]
 private theorem secondOrder_eq : (secondOrder : R) = 51 / 50 := by
   rw [secondOrder, numeral_eq, numeral_eq, ← Semiring.ofNat_eq_natCast, ← Semiring.ofNat_eq_natCast]
 
-private theorem numeral_two : (numeral 2 : R) = 2 := by
+private theorem two_eq : (numeral 2 : R) = 2 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
-private theorem numeral_four : (numeral 4 : R) = 4 := by
+private theorem four_eq : (numeral 4 : R) = 4 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
-private theorem numeral_hundred : (numeral 100 : R) = 100 := by
+private theorem hundred_eq : (numeral 100 : R) = 100 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
 /-- What an error of the exponent makes of an exponential. -/
@@ -145,7 +145,7 @@ private theorem computedWeight_close [NaturalExp R] {u : R} (hu : 0 ≤ u) {s m 
     ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
       AtMost (secondOrder * (weightError u s m + numeral 2 * u)) (F - 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  rw [secondOrder_eq, numeral_two, numeral_hundred] at *
+  rw [secondOrder_eq, two_eq, hundred_eq] at *
   have none_case : rescale s m = (0 : R) → w = 0 → weightError u s m = 0 →
       ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
         AtMost (51 / 50 * (weightError u s m + 2 * u)) (F - 1) := fun e₁ e₂ e₃ => by
@@ -158,7 +158,7 @@ private theorem computedWeight_close [NaturalExp R] {u : R} (hu : 0 ≤ u) {s m 
   | some _, some _, none, none, _, _, hw => exact none_case rfl hw rfl
   | some s, some s', some m, some m', hs, hm, hw =>
     obtain ⟨x, hx, τ, hτ, rfl⟩ := hw
-    simp only [weightError, numeral_two, numeral_four, rescale] at *
+    simp only [weightError, two_eq, four_eq, rescale] at *
     have ha : 0 ≤ u * (2 * absolute s + 2 * absolute m + absolute (s - m)) := by
       have := absolute_nonneg s
       have := absolute_nonneg m

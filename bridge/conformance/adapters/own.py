@@ -81,12 +81,12 @@ class _Forwards:
         return own_tangents(vector, dtype, device, self.backend)
 
 
-class PyimplReference(_Public, _Forwards, _Differentiable, Builtin):
+class PyimplReference(_Forwards, _Differentiable, Builtin):
     """`reference.attention`: float64 inside for every dtype; the output is rounded here."""
 
     name = "pyimpl-reference"
     backend: Backend = "reference"
-    operations = frozenset({ShardsVector.operation})
+    operations = Builtin.operations | {ShardsVector.operation}
     takes = _EVERY_OPTION
     source = "pyimpl.backends.reference"
     rests_on = (
@@ -106,8 +106,10 @@ class PyimplReference(_Public, _Forwards, _Differentiable, Builtin):
         return RoundingModel.widened(dtype, accumulator="float64")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """In float64 too, which the public functions are for inputs of that dtype alone."""
-        found = super().run_vector(vector, "float64", device)
+        """Shards in float64 too, which the public functions are for inputs of that dtype alone."""
+        if not isinstance(vector, ShardsVector):
+            return super().run_vector(vector, dtype, device)
+        found = layouts.Layouts(self.backend, torch.float64, torch.device(device)).run(vector)
         return [Outputs(x.out.to(DTYPES[dtype]), x.lse) for x in found]
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:

@@ -136,7 +136,7 @@ def _source(
     found: list[str] = []
     failed: list[Exception] = []
 
-    def traced(*given: Tensor) -> Any:
+    def call_graph(*given: Tensor) -> Any:
         count = len(given) - missing.count(False)
         rest = iter(given[count:])
         numbers = [None if absent else next(rest) for absent in missing]
@@ -147,7 +147,7 @@ def _source(
 
     def lower() -> None:
         try:
-            found.append(_lower(traced, described))
+            found.append(_lower(call_graph, described))
         except Exception as error:
             failed.append(error)
 

@@ -11,7 +11,7 @@ from bridge.source.excerpt import SourceError
 from pyimpl.internal.implements import implementations
 
 # Modules outside of pyimpl with functions that implement a Lean declaration.
-IMPLEMENTING = ("bridge.conformance.tolerances.tolerance",)
+IMPLEMENTING = tuple(f"bridge.conformance.tolerances.{name}" for name in ("tolerance", "states"))
 
 
 def known_implementations() -> list[Any]:

@@ -3,7 +3,7 @@
 The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
 of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields
 scores, masks, keys, tiles or positions is an input or a part of operations and is checked inside
-them; and what is over dual numbers (`Attention.Dual`), or moves inputs along rates, says what a
+them, as a number that has a name is; and what is over dual numbers (`Attention.Dual`), or moves inputs along rates, says what a
 derivative is: no function implements it, PyTorch's forward mode computes it. An operation is
 covered by
 
@@ -90,12 +90,24 @@ def result_types(statement: str) -> list[str]:
     return [statement[a:b].strip() for a, b in zip(starts, ends, strict=True)]
 
 
+def is_number(statement: str) -> bool:
+    """Whether a definition is a number that has a name: in R, without an argument in round brackets
+    or a type with an arrow."""
+    depth = 0
+    for letter in statement:
+        if depth == 0 and letter in "(→":
+            return False
+        depth += (letter in "([{⦃") - (letter in ")]}⦄")
+    return result_types(statement) == ["R"]
+
+
 def is_operation(entry: Entry) -> bool:
     return (
         entry.name.startswith(SPEC)
         and entry.kind == "definition"
         and entry.shown not in _OF_DERIVATIVES
         and DUAL not in entry.uses
+        and not is_number(entry.statement)
         and any(_HOLDS_VALUES.match(one) for one in result_types(entry.statement))
     )
 

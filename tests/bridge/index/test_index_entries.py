@@ -13,7 +13,14 @@ from rich.console import Console
 
 from bridge.index import show
 from bridge.index.entries import assemble
-from bridge.index.gaps import WITHOUT_PYTHON, WITHOUT_VECTORS, Gap, gaps, result_types
+from bridge.index.gaps import (
+    WITHOUT_PYTHON,
+    WITHOUT_VECTORS,
+    Gap,
+    gaps,
+    is_number,
+    result_types,
+)
 from bridge.index.graph import arrows, draw, reduce
 
 COUNT = "Attention.Proof.count_eq_length"
@@ -123,6 +130,13 @@ def test_what_is_excepted_is_there_and_says_why() -> None:
     for module, reason in [*WITHOUT_VECTORS.items(), *WITHOUT_PYTHON.items()]:
         assert (root / f"{module.replace('.', '/')}.lean").is_file()
         assert len(reason) > 20
+
+
+def test_a_number_that_has_a_name_is_no_operation() -> None:
+    assert is_number("f {R : Type u} [Add R] : R")
+    assert not is_number("f {R : Type u} (x : R) : R")
+    assert not is_number("f {R : Type u} : R → R")
+    assert not is_number("f {R : Type u} : State R R d")
 
 
 def test_what_a_definition_yields() -> None:

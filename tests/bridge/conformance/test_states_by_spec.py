@@ -13,16 +13,16 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from bridge.spec.state_tolerance import (
-    BoundedColumn,
-    bounded_column_append,
-    bounded_column_delete,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import CLOSE, NATURAL, difference, digits
 
 from bridge.conformance.tolerances import states
+from bridge.spec.state_tolerance import (
+    BoundedColumn,
+    bounded_column_append,
+    bounded_column_delete,
+)
 from bridge.vectors.model.operations import Key
 
 UNIT = 2.0**-24

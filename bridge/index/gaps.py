@@ -3,9 +3,9 @@
 The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
 of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields
 scores, masks, keys, tiles or positions is an input or a part of operations and is checked inside
-them, as a number that has a name is; and what is over dual numbers (`Attention.Dual`), or moves inputs along rates, says what a
-derivative is: no function implements it, PyTorch's forward mode computes it. An operation is
-covered by
+them, as a number that has a name is; and what is over dual numbers (`Attention.Dual`), or moves
+inputs along rates, says what a derivative is: no function implements it, PyTorch's forward mode
+computes it. An operation is covered by
 
 - vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not, or if
   it is no result but a bound of errors, with which no function's output could be compared, or is

@@ -81,11 +81,12 @@ def prove(
             raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")
     if published is not None:
         layout = published.layout
-        if masked_loads is None and backward:
-            masked_loads = published.masked_loads
         _refuse(published, backward)
     if keep and not (ROOT / "docs").is_dir():
         raise Problem(f"--keep: is for a checkout of the project; {ROOT} has no docs")
+    if keep and (minus_infinity or masked_loads is not None):
+        declared = "--minus-infinity" if minus_infinity else "--masked-loads"
+        raise Problem(f"--keep: is for verdicts under no declaration; {declared} is given")
     if keep and published is None:
         raise Problem(f"--keep: is for {', '.join(PUBLISHED)}; {kernel} is given")
     if masked_loads is not None and not math.isfinite(masked_loads):
@@ -105,6 +106,8 @@ def prove(
             "minus_infinity": minus_infinity, "masked_loads": masked_loads, "backward": backward,
         }  # fmt: skip
         launcher = kernel if published is None else published.launcher
+        if masked_loads is None and published is not None and backward:
+            options["masked_loads"] = published.masked_loads
         verdict = _foreign(kernel, launcher, causal_alignment, seconds, options)
     click.echo(verdict.text())
     if json_to is not None:

@@ -183,7 +183,6 @@ class Recording(TorchDispatchMode):
 
     def __init__(self, arch: int, configuration: int = 0) -> None:
         # PyTorch writes no types for its modes: hence `no-untyped-call`, three times.
-        # PyTorch writes no types for this and for `__enter__`: hence `no-untyped-call`.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
         self.steps: list[Launched | Computed] = []

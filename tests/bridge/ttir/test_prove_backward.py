@@ -154,6 +154,8 @@ def test_what_pytorch_computes_between_launches(tmp_path: Path) -> None:
         (["forward", "--keep"], "--keep: is for flex_attention, "),
         (["conch-varlen-attention", "--backward"], "no launcher with a backward pass"),
         (["flex_attention", "--masked-loads", "inf"], "inf is given, and a finite number"),
+        (["flex_attention", "--keep", "--masked-loads", "1"], "--masked-loads is given"),
+        (["flex_attention", "--keep", "--minus-infinity", "-1e6"], "--minus-infinity is given"),
     ],
 )
 def test_misuse(arguments: list[str], sentence: str) -> None:

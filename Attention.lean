@@ -150,6 +150,7 @@ public import Attention.Model.Real.Squarings
 public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
 public import Attention.Model.RoundedChanges
+public import Attention.Model.RoundedDropout
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
@@ -264,6 +265,7 @@ public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.Bits
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
+public import Attention.Proof.Rounding.Dropout
 public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
@@ -311,6 +313,7 @@ public import Attention.Spec.Cache
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
 public import Attention.Spec.Dropout
+public import Attention.Spec.DropoutTolerance
 public import Attention.Spec.Embedding
 public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash

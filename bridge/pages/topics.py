@@ -84,6 +84,7 @@ TOPICS = (
         "Rounding",
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
+            "DropoutTolerance",
             *("Format", "Real.Format", "Mixed"),
         ),
         "tolerances",

@@ -278,6 +278,206 @@ theorem exactOutput_eq_attend {d : Nat} {keys : List (BoundedKey R)}
 
 /-! ## The theorem -/
 
+omit [OrderedField R] [Exponential R R] in
+private theorem exists_zip {α β γ : Type u} {f : α → γ} {g : β → γ} {xs : List α} {ys : List β}
+    (h : xs.map f = ys.map g) : ∃ zs : List (α × β),
+      zs.map (·.1) = xs ∧ zs.map (·.2) = ys ∧ ∀ z ∈ zs, f z.1 = g z.2 := by
+  induction xs generalizing ys with
+  | nil =>
+    cases ys with
+    | nil => exact ⟨[], rfl, rfl, fun z hz => nomatch hz⟩
+    | cons y ys => simp at h
+  | cons x xs ih =>
+    cases ys with
+    | nil => simp at h
+    | cons y ys =>
+      simp only [List.map_cons, List.cons.injEq] at h
+      obtain ⟨zs, rfl, rfl, h₃⟩ := ih h.2
+      refine ⟨(x, y) :: zs, rfl, rfl, fun z hz => ?_⟩
+      rcases List.mem_cons.mp hz with rfl | hz
+      · exact h.1
+      · exact h₃ z hz
+
+/-- A part that has computed with other values than the exact ones, each off by a relative error of
+T − 1 that comes to that of the numerator: `a` is a unit roundoff that covers both. -/
+theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
+    (run : Run p m part) {a T : R} (hT : 1 ≤ T) {keys : List (ComputedKey R × R)}
+    (used : part.keys = keys.map fun k => { k.1 with value := k.2 })
+    (values : ∀ k ∈ keys, AtMost ((T - 1) * absolute k.1.value) (k.2 - k.1.value))
+    {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : keys.map (fun k => (k.1.score, k.1.value))
+      = row.map (fun k => (k.score, k.value[j])))
+    {c : R} (reached : ∃ key ∈ keys, ∃ s, key.1.score = some s ∧
+      m ≤ s + c + largestError (keys.map (·.1.toBoundedKey)))
+    (close : ∀ key ∈ keys, ∀ s, key.1.score = some s →
+      AtMost key.1.error (key.1.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hA : (1 + p.accumulation) ^ (roundings + 6) * T - 1 ≤ gamma (roundings + 6) a)
+    (haN : 0 ≤ a ∧ 0 ≤ gamma (roundings + 6) a) (hD : 2 * numeral roundings * p.unit < 1)
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
+    AtMost (tolerance { p with accumulation := a } roundings rescalings negligible
+      (keys.map (·.1.toBoundedKey))) (o - (attend row)[j]) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, ho⟩ := run_weights hp run
+  rw [used] at hkeys
+  obtain ⟨zs, rfl, rfl, hzs⟩ := exists_zip hkeys.symm
+  obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
+  obtain ⟨top, htop, s₀, hs₀, hm₀⟩ := reached
+  have hscore : top.1.score ≠ none := by simp [hs₀]
+  let exactKeys : List (ComputedKey R) := (zs.map (·.1)).map (·.1)
+  have hrow₀ : (zs.map (·.1)).map (·.1.toBoundedKey) = exactKeys.map (·.toBoundedKey) := by
+    simp only [exactKeys, List.map_map]
+    rfl
+  rw [hrow₀] at hm₀ ⊢
+  have hmax : ∀ {key}, key ∈ exactKeys →
+      key.score ∈ (exactKeys.map (·.toBoundedKey)).map (·.score) := fun h =>
+    List.mem_map_of_mem (f := (·.score)) (List.mem_map_of_mem (f := (·.toBoundedKey)) h)
+  have htop' : top.1 ∈ exactKeys := List.mem_map_of_mem htop
+  obtain ⟨M, hM⟩ : ∃ M, rowMax ((exactKeys.map (·.toBoundedKey)).map (·.score)) = some M :=
+    Option.ne_none_iff_exists'.mp fun h => hscore (rowMax_eq_none.mp h _ (hmax htop'))
+  have hle : ∀ key ∈ exactKeys, ∀ s, key.score = some s → s ≤ M := fun key hk s hs => by
+    have h := le_rowMax (hmax hk)
+    rw [hM, hs] at h
+    exact h
+  have close' : ∀ key ∈ exactKeys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)) := fun key hk s hs => by
+    obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hk
+    exact close k hk s hs
+  have herror : ∀ key ∈ exactKeys, key.score ≠ none →
+      0 ≤ key.error ∧ key.error ≤ largestError (exactKeys.map (·.toBoundedKey)) :=
+    fun key hk hs => by
+      obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
+      exact ⟨(close' key hk s hs').nonneg, error_le_largestError (List.mem_map_of_mem hk) hs⟩
+  generalize hΔ : largestError (exactKeys.map (·.toBoundedKey)) = Δ at herror hm₀
+  have hm : m ≤ M + c + Δ := by
+    have h₂ := hle top.1 htop' s₀ hs₀
+    grind
+  let b : ComputedKey R → BoundedWeight R := fun k =>
+    boundedWeight p rescalings (some M) Δ k.toBoundedKey
+  let ys : List (BoundedWeight R × R × R) := zs.map fun z => (b z.1.1, z.2.2)
+  have hrow : ys.map (·.1) = boundedWeights p rescalings (exactKeys.map (·.toBoundedKey)) := by
+    rw [boundedWeights_eq hM, hΔ]
+    simp only [ys, b, exactKeys, List.map_map]
+    rfl
+  have hkey : ∀ z ∈ zs, z.2.1.score = z.1.1.score ∧ z.2.1.computed = z.1.1.computed ∧
+      z.2.1.value = z.1.2 := fun z hz => by
+    rw [← hzs z hz]
+    exact ⟨rfl, rfl, rfl⟩
+  have hsnd : ∀ z ∈ zs, z.2 ∈ zs.map (·.2) := fun z hz => List.mem_map_of_mem hz
+  have hoff : OffByFactors (exp (M + c - m)) (ys.map fun z => (z.1, z.2.1)) := by
+    have := offByFactors_of_stored hp hr (keys := exactKeys)
+      (ws := zs.map fun z => (z.1.1, z.2.2)) ⟨top.1, htop', hscore⟩ hm hle herror close'
+      (by simp only [exactKeys, List.map_map]; rfl)
+      (fun k hk hs => by
+        obtain ⟨z, hz, rfl⟩ := List.mem_map.mp hk
+        exact hmasked z.2 (hsnd z hz) ((hkey z hz).1.trans hs))
+      (fun k hk hs => by
+        obtain ⟨z, hz, rfl⟩ := List.mem_map.mp hk
+        have h := hws z.2 (hsnd z hz) (fun h => hs ((hkey z hz).1.symm.trans h))
+        rw [(hkey z hz).2.1] at h
+        exact h)
+    rw [List.map_map] at this ⊢
+    exact this
+  have hnonneg : ∀ z ∈ zs, 0 ≤ z.2.2.1 := fun z hz => by
+    by_cases hs : z.2.1.score = none
+    · rw [hmasked z.2 (hsnd z hz) hs]
+      exact Std.le_refl _
+    · exact Std.le_of_lt (hws z.2 (hsnd z hz) hs).2.1
+  have e₂ : sumOver (fun z => z.1.weight * z.1.value) ys / sumOver (fun z => z.1.weight) ys
+      = (attend row)[j] := by
+    rw [← sums_eq_attend (keys := exactKeys) hj (by
+      rw [← same]
+      simp only [exactKeys, List.map_map]
+      rfl) p rescalings M Δ]
+    simp only [ys, b, exactKeys, sumOver_map, boundedWeight_value]
+  have e₃ : part.o / part.l * t = part.o * t / part.l := by grind
+  have e₄ : ∀ f : R → R, sumOver (fun z => z.2.1 * f z.1.value) ys
+      = sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+        z.2.2.1 * f z.1.1.value) zs := fun f => by
+    simp only [ys, b, sumOver_map, boundedWeight_value]
+  have e₅ : sumOver (fun z => z.2.2 * z.1.value) ys
+      = sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+        z.2.2.2 * z.1.1.value) zs := by
+    simp only [ys, b, sumOver_map, boundedWeight_value]
+  have hsize : AtMost ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys)
+      (sumOver (fun z => z.2.2 * z.1.value) ys) := by
+    rw [e₄, e₅, ← sumOver_mul_left]
+    exact sumOver_atMost fun z hz => stored_atMost (hnonneg z hz) (hstored z.2 (hsnd z hz))
+  -- The numerator of the values used, against that of the exact ones.
+  have hvalues : AtMost ((T - 1) * ((1 + p.stored)
+        * sumOver (fun z => z.2.1 * absolute z.1.value) ys))
+      (sumOver (fun z => z.2.2.2 * z.1.2) zs - sumOver (fun z => z.2.2 * z.1.value) ys) := by
+    rw [e₄, e₅, ← sumOver_mul_left, ← sumOver_mul_left]
+    refine sumOver_error fun z hz => ?_
+    have h₁ := stored_atMost (v := 1) (hnonneg z hz) (hstored z.2 (hsnd z hz))
+    have h₂ := h₁.mul (values z.1 (List.mem_map_of_mem hz))
+    have one : absolute (1 : R) = 1 := by
+      rw [absolute, OrderedField.max_def]
+      split <;> grind
+    rw [one] at h₂
+    have e₁ : (1 + p.stored) * (z.2.2.1 * 1) * ((T - 1) * absolute z.1.1.value)
+        = (T - 1) * ((1 + p.stored) * (z.2.2.1 * absolute z.1.1.value)) := by grind
+    have e₂ : z.2.2.2 * 1 * (z.1.2 - z.1.1.value) = z.2.2.2 * z.1.2 - z.2.2.2 * z.1.1.value := by
+      grind
+    rwa [e₁, e₂] at h₂
+  have hsizes : (1 + p.stored) * sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+        z.2.2.1 * absolute z.1.2) zs
+      ≤ T * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys) := by
+    rw [e₄]
+    have h : sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+          z.2.2.1 * absolute z.1.2) zs
+        ≤ T * sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+          z.2.2.1 * absolute z.1.1.value) zs := by
+      rw [← sumOver_mul_left]
+      refine sumOver_le_sumOver fun z hz => ?_
+      have h₁ := (values z.1 (List.mem_map_of_mem hz)).add (atMost_absolute z.1.1.value)
+      rw [show z.1.2 - z.1.1.value + z.1.1.value = z.1.2 by grind] at h₁
+      have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (absolute_le h₁) (hnonneg z hz)
+      grind
+    have := OrderedRing.mul_le_mul_of_nonneg_left h (c := 1 + p.stored)
+      (by have := hp.stored; grind)
+    grind
+  have ho' : AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) * T - 1)
+        * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys))
+      (part.o - sumOver (fun z => z.2.2 * z.1.value) ys) := by
+    have f₁ : sumOver (fun k : ComputedKey R × R × R => k.2.1 * absolute k.1.value) (zs.map (·.2))
+        = sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+          z.2.2.1 * absolute z.1.2) zs := by
+      rw [sumOver_map]
+      exact sumOver_congr fun z hz => by rw [(hkey z hz).2.2]
+    have f₂ : sumOver (fun k : ComputedKey R × R × R => k.2.2 * k.1.value) (zs.map (·.2))
+        = sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
+          z.2.2.2 * z.1.2) zs := by
+      rw [sumOver_map]
+      exact sumOver_congr fun z hz => by rw [(hkey z hz).2.2]
+    rw [f₁, f₂] at ho
+    have hG := OrderedField.one_le_pow (x := 1 + p.accumulation)
+      (by have := hp.accumulation; grind) (part.additions + part.rescalings + 1)
+    generalize (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) = G at *
+    have h := (ho.mono (OrderedRing.mul_le_mul_of_nonneg_left hsizes (c := G - 1)
+      (by grind))).add hvalues
+    generalize (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys = S at *
+    have g₁ : ∀ x y w : R, x - y + (y - w) = x - w := fun x y w => by grind
+    have g₂ : (G - 1) * (T * S) + (T - 1) * S = (G * T - 1) * S := by grind
+    rwa [g₁, g₂] at h
+  have hnum := atMost_mul_sub hsize ho' ht
+  rw [e₃, ← e₂]
+  refine hoff.quotient (p := { p with accumulation := a })
+    ⟨hp.unit, haN.1, hp.exponential, hp.exponential_lt, hp.stored, hp.remaining⟩ hrow
+    (fun z hz => ?_) ha (A := (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) * T
+      * (1 + p.accumulation) ^ 5) (Std.le_trans ?_ hA) haN.2 hD hnum ?_ negligible
+  · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
+    exact hstored k.2 (hsnd k hk)
+  · have h₁ := OrderedField.pow_le_pow (x := 1 + p.accumulation)
+      (by have := hp.accumulation; grind)
+      (show part.additions + part.rescalings + 1 + 5 ≤ roundings + 6 by omega)
+    rw [Semiring.pow_add] at h₁
+    have h₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (c := T) (by grind)
+    grind
+  · simp only [ys, sumOver_map] at hl ⊢
+    exact hl
+
 /-- `rounded_attention` of a reference point that lies above the score of some key by no more than
 scores may be off: a function may round it, or multiply scores and reference point by the scale
 apart. -/
@@ -294,67 +494,31 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
-  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, ho⟩ := run_weights hp run
-  obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
-  obtain ⟨top, htop, s₀, hs₀, hm₀⟩ := reached
-  have hscore : top.score ≠ none := by simp [hs₀]
-  have hmax : ∀ {key}, key ∈ part.keys →
-      key.score ∈ (part.keys.map (·.toBoundedKey)).map (·.score) := fun h =>
-    List.mem_map_of_mem (f := (·.score)) (List.mem_map_of_mem (f := (·.toBoundedKey)) h)
-  obtain ⟨M, hM⟩ : ∃ M, rowMax ((part.keys.map (·.toBoundedKey)).map (·.score)) = some M := by
-    refine Option.ne_none_iff_exists'.mp fun h => ?_
-    exact hscore (rowMax_eq_none.mp h _ (hmax htop))
-  have hle : ∀ key ∈ part.keys, ∀ s, key.score = some s → s ≤ M := fun key hk s hs => by
-    have h := le_rowMax (hmax hk)
-    rw [hM, hs] at h
-    exact h
-  have herror : ∀ key ∈ part.keys, key.score ≠ none →
-      0 ≤ key.error ∧ key.error ≤ largestError (part.keys.map (·.toBoundedKey)) :=
-    fun key hk hs => by
-      obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
-      exact ⟨(close key hk s hs').nonneg, error_le_largestError (List.mem_map_of_mem hk) hs⟩
-  generalize hΔ : largestError (part.keys.map (·.toBoundedKey)) = Δ at herror hm₀
-  have hm : m ≤ M + c + Δ := by
-    have h₂ := hle top htop s₀ hs₀
-    grind
-  let b : ComputedKey R → BoundedWeight R := fun k =>
-    boundedWeight p rescalings (some M) Δ k.toBoundedKey
-  let zs : List (BoundedWeight R × R × R) := ws.map fun k => (b k.1, k.2)
-  have hrow : zs.map (·.1) = boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) := by
-    rw [boundedWeights_eq hM, hΔ, ← hkeys]
-    simp only [zs, b, List.map_map]
-    rfl
-  have hoff : OffByFactors (exp (M + c - m)) (zs.map fun z => (z.1, z.2.1)) := by
+  have e : ∀ f : ComputedKey R → BoundedKey R, (part.keys.map fun k => (k, k.value)).map
+      (fun k => f k.1) = part.keys.map f := fun f => by
     rw [List.map_map]
-    exact offByFactors_of_stored hp hr ⟨top, htop, hscore⟩ hm hle herror close hkeys hmasked hws
-  have e₁ : ∀ (f : R → R) (w : R × R → R), sumOver (fun z => w z.2 * f z.1.value) zs
-      = sumOver (fun k => w k.2 * f k.1.value) ws := fun f w => by
-    simp only [zs, b, sumOver_map, boundedWeight_value]
-  have e₂ : sumOver (fun z => z.1.weight * z.1.value) zs / sumOver (fun z => z.1.weight) zs
-      = (attend row)[j] := by
-    rw [← sums_eq_attend hj same p rescalings M Δ, ← hkeys]
-    simp only [zs, b, sumOver_map, boundedWeight_value]
-  have e₃ : part.o / part.l * t = part.o * t / part.l := by grind
-  have hnonneg : ∀ k ∈ ws, 0 ≤ k.2.1 := fun k hk => by
-    by_cases hs : k.1.score = none
-    · rw [hmasked k hk hs]
-      exact Std.le_refl _
-    · exact Std.le_of_lt (hws k hk hs).2.1
-  have hsize : AtMost ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws)
-      (sumOver (fun k => k.2.2 * k.1.value) ws) := by
-    rw [← sumOver_mul_left]
-    exact sumOver_atMost fun k hk => stored_atMost (hnonneg k hk) (hstored k hk)
-  have hnum := atMost_mul_sub hsize ho ht
-  rw [← Semiring.pow_add] at hnum
-  rw [e₃, ← e₂]
-  refine hoff.quotient hp hrow (fun z hz => ?_) (j := part.additions + part.rescalings + 1 + 5)
-    (by omega) ha hN hD ?_ ?_ negligible
-  · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
-    exact hstored k hk
-  · rw [e₁ absolute (·.1), show sumOver (fun z => z.2.2 * z.1.value) zs = _ from e₁ id (·.2)]
-    exact hnum
-  · simp only [zs, sumOver_map]
-    exact hl
+    rfl
+  have := rounded_attention_of_values hp run (a := p.accumulation) (T := 1) (Std.le_refl _)
+    (keys := part.keys.map fun k => (k, k.value)) (by
+      rw [List.map_map]
+      exact (List.map_id _).symm)
+    (fun k hk => by
+      obtain ⟨key, _, rfl⟩ := List.mem_map.mp hk
+      exact ⟨by grind, by grind⟩) hj (by rw [← same, List.map_map]; rfl) (c := c)
+    (by
+      obtain ⟨key, hk, s, hs, h⟩ := reached
+      refine ⟨_, List.mem_map_of_mem hk, s, hs, ?_⟩
+      rw [e]
+      exact h)
+    (fun k hk => by
+      obtain ⟨key, hk, rfl⟩ := List.mem_map.mp hk
+      exact close key hk) hr ha
+    (by
+      rw [Semiring.mul_one]
+      exact pow_sub_one_le_gamma hp.accumulation (Nat.le_refl _) hN)
+    ⟨hp.accumulation, gamma_nonneg hp.accumulation hN⟩ hD result negligible
+  rw [e] at this
+  exact this
 
 /-- **rounded-attention**: every function that computes a row's attention by parts, in any order,
 with every operation rounded, is within the tolerance of the exact attention. The scores that it

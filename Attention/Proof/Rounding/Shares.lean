@@ -518,10 +518,11 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
     (hx : OffByFactors κ (zs.map fun z => (z.1, z.2.1)))
     (hrow : zs.map (·.1) = boundedWeights p rescalings row)
     (hstored : ∀ z ∈ zs, AtMost (p.stored * z.2.1) (z.2.2 - z.2.1))
-    {roundings j k : Nat} (hj : j ≤ roundings + 6) (hk : k ≤ roundings)
-    (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
+    {roundings k : Nat} {A : R} (hk : k ≤ roundings)
+    (hA : A - 1 ≤ gamma (roundings + 6) p.accumulation)
+    (hN : 0 ≤ gamma (roundings + 6) p.accumulation) (hD : 2 * numeral roundings * p.unit < 1)
     {N L : R}
-    (hNumerator : AtMost (((1 + p.accumulation) ^ j - 1)
+    (hNumerator : AtMost ((A - 1)
         * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs))
       (N - sumOver (fun z => z.2.2 * z.1.value) zs))
     (hDenominator : AtMost (((1 + p.unit) ^ k - 1)
@@ -540,8 +541,6 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
   have hg := gamma_lt_one hD hn
   obtain ⟨hW, h₁, h₂⟩ := stored_mean hp hx hstored negligible
   have h₃ := pow_sub_one_le_gamma hu hk hn
-  have h₄ := pow_sub_one_le_gamma hp.accumulation hj hN
-  have h₅ := gamma_nonneg hp.accumulation hN
   have h₆ : 0 ≤ (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs := by
     have := OrderedRing.zero_lt_one (R := R)
     refine OrderedRing.mul_nonneg (by have := hp.stored; grind) (sumOver_nonneg fun z h => ?_)
@@ -558,12 +557,11 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
   generalize meanSize negligible (zs.map (·.1)) = a at *
   generalize gamma roundings p.unit = g at *
   generalize gamma (roundings + 6) p.accumulation = γ at *
-  generalize (1 + p.accumulation) ^ j = A at *
   generalize (1 + p.unit) ^ k = B at *
   have h₇ := hDenominator.mono (OrderedRing.mul_le_mul_of_nonneg_right h₃ (Std.le_of_lt hW))
   have h₈ := hNumerator.mono (b := W * (γ * (a + b))) (by
-    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₄ h₆
-    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left h₂ h₅
+    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hA h₆
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left h₂ hN
     grind)
   refine quotient_sub hW hg ?_ ?_
   · have := h₇.1

@@ -293,6 +293,7 @@ def _storing_error(rows: _Rows, unit: float, absolute: float | Array) -> Array:
 
 
 @implements("Attention.Spec.tolerance")
+@implements("Attention.Spec.dropoutTolerance")
 @implements("Attention.Spec.storedTolerance")
 def attention_tolerance(
     q: ArrayLike,

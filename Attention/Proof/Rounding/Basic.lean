@@ -298,6 +298,67 @@ private theorem exists_zip {α β γ : Type u} {f : α → γ} {g : β → γ} {
       · exact h.1
       · exact h₃ z hz
 
+omit [Exponential R R] in
+private theorem below_top {m s M c Δ : R} (h : s ≤ M) (hm : m ≤ s + c + Δ) : m ≤ M + c + Δ := by
+  grind
+
+omit [Exponential R R] in
+private theorem div_mul (x y t : R) : x / y * t = x * t / y := by grind
+
+omit [Exponential R R] in
+private theorem kept_left (x w t y : R) : (1 + x) * (w * 1) * (t * y) = t * ((1 + x) * (w * y)) := by
+  grind
+
+omit [Exponential R R] in
+private theorem kept_right (x y z : R) : x * 1 * (y - z) = x * y - x * z := by grind
+
+omit [Exponential R R] in
+private theorem absolute_one_eq : absolute (1 : R) = 1 := by
+  have := OrderedRing.zero_lt_one (R := R)
+  rw [absolute, OrderedField.max_def]
+  split <;> grind
+
+omit [Exponential R R] in
+private theorem weighted_size {w v v' T : R} (hw : 0 ≤ w)
+    (h : AtMost ((T - 1) * absolute v) (v' - v)) : w * absolute v' ≤ T * (w * absolute v) := by
+  have h₁ := h.add (atMost_absolute v)
+  rw [show v' - v + v = v' by grind] at h₁
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (absolute_le h₁) hw
+  rwa [show w * ((T - 1) * absolute v + absolute v) = T * (w * absolute v) by grind] at h₂
+
+omit [Exponential R R] in
+private theorem scaled {s x y T : R} (hs : 0 ≤ s) (h : x ≤ T * y) :
+    (1 + s) * x ≤ T * ((1 + s) * y) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left h (c := 1 + s) (by grind)
+  rwa [show (1 + s) * (T * y) = T * ((1 + s) * y) by grind] at h₁
+
+omit [Exponential R R] in
+private theorem one_le_one_add {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
+
+omit [Exponential R R] in
+private theorem sub_one_nonneg {x : R} (h : 1 ≤ x) : 0 ≤ x - 1 := by grind
+
+omit [Exponential R R] in
+private theorem between (x y w : R) : x - y + (y - w) = x - w := by grind
+
+omit [Exponential R R] in
+private theorem both_factors (G T S : R) : (G - 1) * (T * S) + (T - 1) * S = (G * T - 1) * S := by
+  grind
+
+omit [Exponential R R] in
+private theorem factors_le {A B C T : R} (hT : 1 ≤ T) (h : A * B ≤ C) :
+    A * T * B - 1 ≤ C * T - 1 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right h (c := T) (by grind)
+  rw [show A * T * B = A * B * T by grind]
+  grind
+
+omit [Exponential R R] in
+private theorem atMost_same (x y : R) : AtMost ((1 - 1) * x) (y - y) := by
+  rw [show (1 - 1) * x = (0 : R) by grind, show y - y = (0 : R) by grind]
+  exact ⟨by grind, Std.le_refl _⟩
+
 /-- A part that has computed with other values than the exact ones, each off by a relative error of
 T − 1 that comes to that of the numerator: `a` is a unit roundoff that covers both. -/
 theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
@@ -350,9 +411,7 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
       obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
       exact ⟨(close' key hk s hs').nonneg, error_le_largestError (List.mem_map_of_mem hk) hs⟩
   generalize hΔ : largestError (exactKeys.map (·.toBoundedKey)) = Δ at herror hm₀
-  have hm : m ≤ M + c + Δ := by
-    have h₂ := hle top.1 htop' s₀ hs₀
-    grind
+  have hm : m ≤ M + c + Δ := below_top (hle top.1 htop' s₀ hs₀) hm₀
   let b : ComputedKey R → BoundedWeight R := fun k =>
     boundedWeight p rescalings (some M) Δ k.toBoundedKey
   let ys : List (BoundedWeight R × R × R) := zs.map fun z => (b z.1.1, z.2.2)
@@ -391,7 +450,7 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
       simp only [exactKeys, List.map_map]
       rfl) p rescalings M Δ]
     simp only [ys, b, exactKeys, sumOver_map, boundedWeight_value]
-  have e₃ : part.o / part.l * t = part.o * t / part.l := by grind
+  have e₃ : part.o / part.l * t = part.o * t / part.l := div_mul _ _ _
   have e₄ : ∀ f : R → R, sumOver (fun z => z.2.1 * f z.1.value) ys
       = sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
         z.2.2.1 * f z.1.1.value) zs := fun f => by
@@ -412,15 +471,8 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
     refine sumOver_error fun z hz => ?_
     have h₁ := stored_atMost (v := 1) (hnonneg z hz) (hstored z.2 (hsnd z hz))
     have h₂ := h₁.mul (values z.1 (List.mem_map_of_mem hz))
-    have one : absolute (1 : R) = 1 := by
-      rw [absolute, OrderedField.max_def]
-      split <;> grind
-    rw [one] at h₂
-    have e₁ : (1 + p.stored) * (z.2.2.1 * 1) * ((T - 1) * absolute z.1.1.value)
-        = (T - 1) * ((1 + p.stored) * (z.2.2.1 * absolute z.1.1.value)) := by grind
-    have e₂ : z.2.2.2 * 1 * (z.1.2 - z.1.1.value) = z.2.2.2 * z.1.2 - z.2.2.2 * z.1.1.value := by
-      grind
-    rwa [e₁, e₂] at h₂
+    rw [absolute_one_eq, kept_left, kept_right] at h₂
+    exact h₂
   have hsizes : (1 + p.stored) * sumOver (fun z : (ComputedKey R × R) × ComputedKey R × R × R =>
         z.2.2.1 * absolute z.1.2) zs
       ≤ T * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys) := by
@@ -431,13 +483,8 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
           z.2.2.1 * absolute z.1.1.value) zs := by
       rw [← sumOver_mul_left]
       refine sumOver_le_sumOver fun z hz => ?_
-      have h₁ := (values z.1 (List.mem_map_of_mem hz)).add (atMost_absolute z.1.1.value)
-      rw [show z.1.2 - z.1.1.value + z.1.1.value = z.1.2 by grind] at h₁
-      have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (absolute_le h₁) (hnonneg z hz)
-      grind
-    have := OrderedRing.mul_le_mul_of_nonneg_left h (c := 1 + p.stored)
-      (by have := hp.stored; grind)
-    grind
+      exact weighted_size (hnonneg z hz) (values z.1 (List.mem_map_of_mem hz))
+    exact scaled hp.stored h
   have ho' : AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) * T - 1)
         * ((1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys))
       (part.o - sumOver (fun z => z.2.2 * z.1.value) ys) := by
@@ -453,14 +500,12 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
       exact sumOver_congr fun z hz => by rw [(hkey z hz).2.2]
     rw [f₁, f₂] at ho
     have hG := OrderedField.one_le_pow (x := 1 + p.accumulation)
-      (by have := hp.accumulation; grind) (part.additions + part.rescalings + 1)
+      (one_le_one_add hp.accumulation) (part.additions + part.rescalings + 1)
     generalize (1 + p.accumulation) ^ (part.additions + part.rescalings + 1) = G at *
     have h := (ho.mono (OrderedRing.mul_le_mul_of_nonneg_left hsizes (c := G - 1)
-      (by grind))).add hvalues
+      (sub_one_nonneg hG))).add hvalues
     generalize (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) ys = S at *
-    have g₁ : ∀ x y w : R, x - y + (y - w) = x - w := fun x y w => by grind
-    have g₂ : (G - 1) * (T * S) + (T - 1) * S = (G * T - 1) * S := by grind
-    rwa [g₁, g₂] at h
+    rwa [between, both_factors] at h
   have hnum := atMost_mul_sub hsize ho' ht
   rw [e₃, ← e₂]
   refine hoff.quotient (p := { p with accumulation := a })
@@ -470,11 +515,10 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
   · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
     exact hstored k.2 (hsnd k hk)
   · have h₁ := OrderedField.pow_le_pow (x := 1 + p.accumulation)
-      (by have := hp.accumulation; grind)
+      (one_le_one_add hp.accumulation)
       (show part.additions + part.rescalings + 1 + 5 ≤ roundings + 6 by omega)
     rw [Semiring.pow_add] at h₁
-    have h₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (c := T) (by grind)
-    grind
+    exact factors_le hT h₁
   · simp only [ys, sumOver_map] at hl ⊢
     exact hl
 
@@ -504,7 +548,7 @@ theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part
       exact (List.map_id _).symm)
     (fun k hk => by
       obtain ⟨key, _, rfl⟩ := List.mem_map.mp hk
-      exact ⟨by grind, by grind⟩) hj (by rw [← same, List.map_map]; rfl) (c := c)
+      exact atMost_same _ _) hj (by rw [← same, List.map_map]; rfl) (c := c)
     (by
       obtain ⟨key, hk, s, hs, h⟩ := reached
       refine ⟨_, List.mem_map_of_mem hk, s, hs, ?_⟩

@@ -285,6 +285,7 @@ public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.Tanh
+public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink
 public import Attention.Proof.Scores.Softcap

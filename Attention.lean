@@ -277,6 +277,7 @@ public import Attention.Proof.Rounding.Matrices
 public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
+public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.Scores

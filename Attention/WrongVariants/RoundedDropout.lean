@@ -143,10 +143,13 @@ private theorem one_key_allowed {a : R} (ha : 0 ≤ gamma 6 a) :
   simp only [sumOver_cons, sumOver_nil, e₃, e₄, gamma_zero, numeratorOnly, Nat.zero_add,
     Semiring.zero_mul]
   refine three _ _ _ _ (Std.le_trans (smaller_le _ _) (by grind)) (Std.le_refl _) ?_
-  have h := OrderedRing.mul_le_mul_of_nonneg_left (smaller_le ((1 : R) * 2 + 0) _) ha
-  rw [Semiring.add_zero, Semiring.add_zero, OrderedField.div_le_iff (by grind)]
-  refine Std.le_trans h ?_
-  grind
+  have sums : ∀ y : R, (gamma 6 a * (smaller (1 * 2 + 0) y + 0) + 0) / (1 - 0) ≤ 2 * gamma 6 a :=
+    fun y => by
+      have h := OrderedRing.mul_le_mul_of_nonneg_left (smaller_le (1 * 2 + 0) y) ha
+      generalize smaller (1 * 2 + 0) y = x at *
+      rw [OrderedField.div_le_iff (by grind)]
+      grind
+  exact sums _
 
 omit [Exponential R R] in
 private theorem roundedTimes_up {a : R} (ha : 0 ≤ a) (k : Nat) (x : R) :
@@ -161,6 +164,7 @@ theorem factorNotCounted_refuted :
     ¬ DropoutStays (R := R) ComputedDropout factorNotCounted := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have ha : (0 : R) ≤ 1 / 100 := by grind
+  have up : AtMost (1 / 100 : R) (1 / 100) := ⟨by grind, Std.le_refl _⟩
   have e₆ : (numeral 6 : R) = 6 := by
     simp only [Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
     grind
@@ -175,7 +179,7 @@ theorem factorNotCounted_refuted :
       * (1 + 1 / 100))) :=
     .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
       (rounded_refl (Std.le_refl _) _) (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _)
-      (rounded_refl (Std.le_refl _) _) ⟨1 / 100, ⟨by grind, Std.le_refl _⟩, rfl⟩
+      (rounded_refl (Std.le_refl _) _) ⟨1 / 100, up, rfl⟩
   have e₁ : dropoutFactor (1 / 2 : R) true * 1 = 2 := by rw [factor_half, Semiring.mul_one]
   have precise : Precise (numeratorOnly (1 / 100 : R)) :=
     ⟨Std.le_refl _, ha, Std.le_refl _, h₀, Std.le_refl _, nofun⟩
@@ -183,7 +187,7 @@ theorem factorNotCounted_refuted :
     [⟨⟨⟨some 0, 0, 1⟩, 0⟩, true, _⟩] (fun k hk => by
       obtain rfl := List.mem_singleton.mp hk
       refine ⟨by rw [factor_half]; exact Std.le_refl _, 1 / 2, 1 / 2, _, rounded_refl ha _, ?_,
-        roundedTimes_up ha 4 _, 1 / 100, ⟨by grind, Std.le_refl _⟩, rfl⟩
+        roundedTimes_up ha 4 _, 1 / 100, up, rfl⟩
       have e : (1 : R) - 1 / 2 = 1 / 2 := by grind
       rw [e]
       exact rounded_refl ha _) rfl [⟨some 0, #v[2]⟩] (by

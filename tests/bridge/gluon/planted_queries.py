@@ -64,7 +64,7 @@ PLANTED = {
         "read in flight",
     ),
     "other-keys": _plant("        before = k_slot\n        k_slot", "        k_slot",
-                         _IN_USE, "deadlock", "too many arrivals"),
+                         _IN_USE, _EARLY, "deadlock", "too many arrivals"),
     "numbers-not-counted": _plant("TENSORS + NUMBERS", "TENSORS", _EARLY),
     "output-not-awaited": _plant(
         _STORE + "        tma.store_wait(pendings=0)\n", _STORE, _IN_USE, "never awaited"

@@ -408,6 +408,7 @@ public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound
 public import Attention.Vectors.Shards
 public import Attention.Vectors.ShardsFamilies
+public import Attention.Vectors.ShardsSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
 public import Attention.Vectors.Tangent

@@ -51,6 +51,7 @@ public import Attention.WrongVariants.RoundingCounts
 public import Attention.WrongVariants.RoundingRules
 public import Attention.WrongVariants.Schedule
 public import Attention.WrongVariants.ScoreMods
+public import Attention.WrongVariants.ShardsCase
 public import Attention.WrongVariants.SoftcapDerivative
 public import Attention.WrongVariants.Softmax
 public import Attention.WrongVariants.SplitKV

@@ -83,12 +83,12 @@ structure DeviceResult where
   /-- The results of its queries over all keys. -/
   merged : List RowResult
 
-/-- The result of a query from its state, with an output that was computed. -/
-def RowResult.ofState {d : Nat} (s : State Int Rat d) (output : Vec Rat d) : RowResult :=
-  { max := s.m, denominator := s.l, output := output.toList }
+/-- The result of a query from its state. -/
+@[expose] def RowResult.ofState {d : Nat} (s : State Int Rat d) : RowResult :=
+  { max := s.m, denominator := s.l, output := (finish s).toList }
 
 /-- A mask as the bounds of a window. -/
-def MaskKind.toWindow : MaskKind → Except String (Alignment × Option Nat × Option Nat)
+@[expose] def MaskKind.toWindow : MaskKind → Except String (Alignment × Option Nat × Option Nat)
   | .none => .ok (.topLeft, Option.none, Option.none)
   | .causal => .ok (.topLeft, Option.none, some 0)
   | .causalBottomRight => .ok (.bottomRight, Option.none, some 0)
@@ -117,13 +117,35 @@ can. -/
 
 end
 
+section
+
+variable {n q_len kv_len d d_v : Nat}
+
+/-- The rules of the ring of a case: a device computes with the keys alone that it needs. -/
+@[expose] def shardsRules (meet : Fin n → Fin n → Bool) (scale : Int) (kind : MaskKind)
+    (Q : Matrix Int q_len d) (rows : Fin n → List (Fin q_len)) (cols : Fin n → List (Fin kv_len)) :
+    RingRules n 1 (List (KeyValue Int Rat d d_v)) (List (State Int Rat d_v)) :=
+  { forwardRules scale kind.toMask.toScoreMod Q rows cols 0 with
+    take := takeMet meet (takeShard scale kind.toMask.toScoreMod Q rows cols) }
+
+/-- The ring of a case, after as many events as it can have. -/
+@[expose] def shardsNet (meet : Fin n → Fin n → Bool) (scale : Int) (kind : MaskKind)
+    (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v)
+    (rows : Fin n → List (Fin q_len)) (cols : Fin n → List (Fin kv_len)) :
+    RingNet n 2 1 (List (KeyValue Int Rat d d_v)) (List (State Int Rat d_v)) :=
+  let rounds := neededRounds meet
+  settle (shardsRules meet scale kind Q rows cols) (n * (7 * rounds))
+    (ringStart (ringProgram rounds) K V rows cols fun _ => [])
+
+end
+
 /-- Shards of more stretches than this are taken place by place. -/
 @[expose] def mostStretches : Nat := 8
 
 namespace ShardsCase
 
 /-- Runs the Spec over the exact model: the devices as a ring, to its end. -/
-def run (c : ShardsCase) : Except String (List DeviceResult) := do
+@[expose] def run (c : ShardsCase) : Except String (List DeviceResult) := do
   checkExact ((rats c.q).flatten ++ (rats c.k).flatten ++ c.v.flatten)
   let Q ← toMatrix c.q.length c.head_dim c.q
   let K ← toMatrix c.k.length c.head_dim c.k
@@ -133,24 +155,20 @@ def run (c : ShardsCase) : Except String (List DeviceResult) := do
     let rows : Fin c.devices → List (Fin c.q.length) := c.layout.placesOn h c.layout.listed.1
     let cols : Fin c.devices → List (Fin c.k.length) := c.layout.placesOn h c.layout.listed.2
     let all := List.finRange c.devices
-    unless (all.flatMap rows).isPerm (List.finRange c.q.length) ∧
-        (all.flatMap cols).isPerm (List.finRange c.k.length) do
-      throw "the devices do not have each place once"
-    let meet := shardsMeet mostStretches alignment left right none rows cols
-    let rounds := neededRounds meet
-    let take := takeMet meet (takeShard c.scale c.mask.toMask.toScoreMod Q rows cols)
-    let rules := { forwardRules c.scale c.mask.toMask.toScoreMod Q rows cols 0 with take }
-    let start := ringStart (ringProgram rounds) K V rows cols fun _ => []
-    let net := settle rules (c.devices * (7 * rounds)) start
-    if (nextOf rules net).isSome then throw "the ring has not come to its end"
-    return all.map fun i =>
-      let sources := (List.range rounds).map (source i)
-      { queries := (rows i).map (·.val), keys := (cols i).map (·.val)
-        arrivals := sources.map (·.val)
-        partials := sources.map fun j =>
-          (take i j ((rows i).map fun _ => empty) (shard K V (cols j))).map fun s =>
-            .ofState s (finish s)
-        merged := List.zipWith .ofState net.nodes[i].result (net.outputs.getD i.val []) }
+    if (all.flatMap rows).isPerm (List.finRange c.q.length) ∧
+        (all.flatMap cols).isPerm (List.finRange c.k.length) then
+      let meet := shardsMeet mostStretches alignment left right none rows cols
+      let rules := shardsRules meet c.scale c.mask Q rows cols
+      let net := shardsNet meet c.scale c.mask Q K V rows cols
+      if (nextOf rules net).isSome then throw "the ring has not come to its end"
+      else return all.map fun i =>
+        let sources := (List.range (neededRounds meet)).map (source i)
+        { queries := (rows i).map (·.val), keys := (cols i).map (·.val)
+          arrivals := sources.map (·.val)
+          partials := sources.map fun j =>
+            (rules.take i j ((rows i).map fun _ => empty) (shard K V (cols j))).map .ofState
+          merged := net.nodes[i].result.map .ofState }
+    else throw "the devices do not have each place once"
   else throw "there is no device"
 
 end ShardsCase

@@ -117,8 +117,8 @@ private theorem indices_val {m : Nat} (xs : List (Fin m)) :
     rw [indices] at ih ⊢
     simp [x.isLt, ih]
 
-/-- **shards-vectors-sound**: if the program gives results for a sequence in shards, each query is on
-exactly one device, and the outputs that it gives for a device are the rows of attention over all
+/-- **shards-vectors-sound**: if the program gives results for a sequence in shards, each query is
+on exactly one device, and the outputs that it gives for a device are the rows of attention over all
 keys. -/
 theorem ShardsCase.run_sound {c : ShardsCase} {results : List DeviceResult}
     (h : c.run = .ok results) :

@@ -80,6 +80,8 @@ def _options(case: Case, batch: int, heads: int, q_len: int, kv_len: int) -> Sco
         "packed": {},
         "wide": {},
         "grid": {},
+        "sums": {},
+        "pages-of-256": {},
     }
     chosen: dict[str, Any] = {}
     for feature in case.features.split("+"):
@@ -117,8 +119,10 @@ def _decode(case: Case, arch: int) -> Launch:
     table = None
     key = _empty(batch, kv_heads, kv_len, case.head_dim, dtype=dtype)
     if case.kernel == "paged":
-        key = _empty(512, 16, kv_heads, case.head_dim, dtype=dtype).transpose(1, 2)
-        table = _empty(batch, kv_len // 16, dtype=torch.int32)
+        # A tile of keys lies in several pages, or in one.
+        page_size = 256 if "pages-of-256" in case.features.split("+") else 16
+        key = _empty(512, page_size, kv_heads, case.head_dim, dtype=dtype).transpose(1, 2)
+        table = _empty(batch, kv_len // page_size, dtype=torch.int32)
     parts = _empty(4, batch, heads, q_len, case.head_dim)
     return decode.launch(
         query, key, key, parts, parts[..., 0].contiguous(),
@@ -160,11 +164,16 @@ def _backward_rows(case: Case, arch: int) -> Launch:
     return backward.row_numbers_launch(given.query, given.query, rows, rows, rows, given.delta)
 
 
+def _sums(case: Case, given: Given) -> Tensor | None:
+    """What dQ is added to by atomic additions, "sums"; None: it has a kernel of its own."""
+    wanted = "sums" in case.features.split("+")
+    return torch.empty_like(given.query, dtype=torch.float32) if wanted else None
+
+
 def _backward_keys(case: Case, arch: int) -> Launch:
     given = _inputs_of(case)
-    return backward_keys.launch(
-        given, _like(case, given.key), _like(case, given.value), capability=arch
-    )
+    gradients = _like(case, given.key), _like(case, given.value)
+    return backward_keys.launch(given, *gradients, _sums(case, given), capability=arch)
 
 
 def _hopper_keys(case: Case, arch: int) -> Launch:
@@ -172,11 +181,12 @@ def _hopper_keys(case: Case, arch: int) -> Launch:
     from pyimpl.backends.kernels.hopper import backward as hopper
 
     given = _inputs_of(case)
-    chosen = choice.keys_options(case.head_dim)
+    sums = _sums(case, given)
+    chosen = choice.keys_options(case.head_dim, sums is not None)
     if "grid" in case.features.split("+"):
         chosen |= {"waves": 1}
     gradients = _like(case, given.key), _like(case, given.value)
-    return hopper.launch(given, *gradients, None, processors=132, chosen=chosen)
+    return hopper.launch(given, *gradients, sums, processors=132, chosen=chosen)
 
 
 def _hopper_queries(case: Case, arch: int) -> Launch:
@@ -234,11 +244,14 @@ def compiles(arch: int, case: Case) -> bool:
 _QUICK = """
 forward bf16 64 causal
 hopper bf16 128 causal
+hopper-keys bf16 64 causal+sums
 hopper-queries bf16 256 causal
 forward fp16 80 window+mask+bias
 forward fp32 64 softcap+alibi+sink
 decode bf16 128 window+mask+bias
+decode bf16 128 causal
 paged fp16 64 window+softcap+alibi+sink
+paged bf16 128 causal+pages-of-256
 varlen bf16 64 causal+sink
 combine bf16 64
 rows bf16 80
@@ -301,13 +314,30 @@ def cases(quick: bool = False) -> list[Case]:
                 ("", "causal", "window"),
             )
         ),
-        Case("hopper", "fp16", 128, "causal"),
+        *(
+            Case(kernel, "fp16", 128, "causal")
+            for kernel in ("hopper", "hopper-keys", "hopper-queries")
+        ),
+        *(
+            Case(kernel, "bf16", head_dim, "causal+sums")
+            for kernel in ("hopper-keys", "keys")
+            for head_dim in choice.WITH_SUMS
+        ),
         *(
             Case("hopper-keys", "bf16", *rest)
             for rest in itertools.product((64, 128, 256), ("grid", "causal+grid"))
         ),
         *(Case("decode", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
         *(Case("paged", *rest) for rest in itertools.product(("fp32", "bf16"), heads, few)),
+        *(
+            Case(kernel, "bf16", head_dim, features)
+            for head_dim in (64, 128, 256)
+            for kernel, features in (
+                ("decode", "causal"),
+                ("paged", "causal"),
+                ("paged", "causal+pages-of-256"),
+            )
+        ),
         *(
             Case("varlen", *rest)
             for rest in itertools.product(

@@ -54,9 +54,12 @@ def drop_of(
 def numbered_from(first, given):
     """The number of the first row: that with which a packed sequence begins, None: 0, after
     `given`, None: 0; None: 0."""
+    number = None  # Triton 3.6 returns no parameter that is None.
+    if first is not None:
+        number = first
     if given is not None:
-        first = given if first is None else first + given
-    return first
+        number = given if first is None else first + given
+    return number
 
 
 @device_function

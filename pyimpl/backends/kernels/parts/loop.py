@@ -216,6 +216,8 @@ def over_key_tiles(
     """
     dims = indices(BLOCK_D, FAR)
     value_dims = indices(BLOCK_V, FAR)
+    # Whether a tile may lie in several pages.
+    SCATTERED: tl.constexpr = False if PAGE_SIZE is None else PAGE_SIZE % BLOCK_N != 0
     for tile in range(first, stop):
         keys = tile * BLOCK_N + tl.arange(0, BLOCK_N)
         inside = (keys >= at.first) & (keys < at.stop)
@@ -224,7 +226,7 @@ def over_key_tiles(
             key_base = at.key + begin * at.stride_kn
             value_base = at.value + begin * at.stride_vn
             slots = indices(BLOCK_N, FAR)
-        else:
+        elif SCATTERED:
             entries = at.table + (keys // PAGE_SIZE).to(tl.int64) * at.table_n
             pages = tl.load(entries, mask=inside, other=0).to(tl.int64)
             key_base = (at.key + offsets(pages, at.stride_kp, ALIGNED))[None, :]
@@ -232,13 +234,26 @@ def over_key_tiles(
             slots = (keys % PAGE_SIZE).to(tl.int64)
             exists = (pages >= 0) & (pages < at.num_pages)
             inside = inside & exists
+        else:
+            # The table is read once for all keys of the tile, which lie beside each other.
+            page = tl.load(at.table + begin // PAGE_SIZE * at.table_n).to(tl.int64)
+            exists = (page >= 0) & (page < at.num_pages)
+            slot = begin % PAGE_SIZE
+            key_base = at.key + offsets(page, at.stride_kp, ALIGNED)
+            key_base = key_base + offsets(slot, at.stride_kn, ALIGNED)
+            value_base = at.value + offsets(page, at.stride_vp, ALIGNED)
+            value_base = value_base + offsets(slot, at.stride_vn, ALIGNED)
+            slots = indices(BLOCK_N, FAR)
         key_rows = offsets(slots, at.stride_kn, ALIGNED)
         value_rows = offsets(slots, at.stride_vn, ALIGNED)
         key_ptrs = key_base + (dims[:, None] * at.stride_kd + key_rows[None, :])
         value_ptrs = value_base + (value_rows[:, None] + value_dims[None, :] * at.stride_vd)
         k_inside = within(dims, head_dim, ALIGNED)[:, None]
         v_inside = within(value_dims, value_dim, ALIGNED)[None, :]
-        if CHECKED or PAGE_SIZE is not None:
+        if PAGE_SIZE is not None and not SCATTERED:
+            k_inside = k_inside & exists
+            v_inside = v_inside & exists
+        if CHECKED or SCATTERED:
             k_inside = k_inside & inside[None, :]
             v_inside = v_inside & inside[:, None]
         if CHECKED or PAGE_SIZE is not None or not EVEN_D:
@@ -247,16 +262,18 @@ def over_key_tiles(
             k = tl.load(key_ptrs)
         s = dot(rows.q, k)
         factor = scores.scale
-        if CHECKED or PAGE_SIZE is not None or scores.cap is not None or rows.slopes is not None:
+        if CHECKED or SCATTERED or scores.cap is not None or rows.slopes is not None:
             s = score(s, keys, rows, scores)
             factor = None
         if CHECKED or PAGE_SIZE is not None or not EVEN_V:
             v = tl.load(value_ptrs, mask=v_inside, other=0.0)
         else:
             v = tl.load(value_ptrs)
-        if PAGE_SIZE is not None:
-            # A page number that the pool does not have: NaN says so.
+        # A page number that the pool does not have: NaN says so.
+        if SCATTERED:
             s = tl.where(exists[None, :], s, float("nan"))
+        elif PAGE_SIZE is not None:
+            s = tl.where(exists, s, float("nan"))
         if CHECKED:
             s, v = add_bias_and_mask(s, v, keys, begin, rows, at, scores, BLOCK_N)
         kept = None

@@ -79,9 +79,11 @@ def others() -> None:
         plain = score_options(q, alibi_slopes=slopes, sinks=sinks, left=20)
         forward(q, k, v, options, block_m=16, block_n=16)
         decode(q, k, v, options, kv_lens=guard(lens)[0], num_splits=2, block_n=16)
-        decode_paged(
-            q, *guard(*pages, table, lens), plain, bottom_right=True, num_splits=2, block_n=16
-        )
+        for block_n in (16, 32):  # Tiles in one page and in two.
+            decode_paged(
+                q, *guard(*pages, table, lens), plain, bottom_right=True, num_splits=2,
+                block_n=block_n,
+            )  # fmt: skip
         cu_q, cu_k = guard(cu_seqlens, cu_seqlens)
         varlen(*guard(*rows), cu_q, cu_k, plain, bottom_right=True, block_m=16, block_n=16)
 

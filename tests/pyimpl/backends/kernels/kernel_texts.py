@@ -3,7 +3,8 @@
 `keys`: for each kernel, of launches of one kind and different shapes, what Triton's own binder
 makes the text from: types, constants and attributes. `agree`: whether `Launch.specialisation` says
 the same types and constants. `texts`: of the forward kernel the texts themselves, TTIR without
-locations, by kind and shape. `tuples`: by its numbers, as what Triton takes the members of a tuple
+locations, by kind and shape. `tables`: by the size of pages, the types that a kernel loads of their
+table in its loops. `tuples`: by its numbers, as what Triton takes the members of a tuple
 that it is told not to specialise.
 """
 
@@ -96,6 +97,23 @@ def launches(shape: tuple[int, int, int, int]) -> dict[str, Launch]:
     }  # fmt: skip
 
 
+def paged_launch(page_size: int) -> Launch:
+    query, lens = empty(2, 8, 1, 64), empty(2, dtype=torch.int32)
+    pool = empty(40, 2, page_size, 64)
+    parts = empty(3, 2, 8, 1, 64)
+    return decode.launch(
+        query, pool, pool, parts, parts[..., 0].contiguous(), ScoreOptions(0.125), kv_lens=lens,
+        page_table=empty(2, 20, dtype=torch.int32), capability=90,
+        chosen={"block_m": 16, "block_n": 32, "num_warps": 4, "num_stages": 2},
+    )  # fmt: skip
+
+
+def loads_of_table(text: str) -> list[str]:
+    """The types of the addresses of integers that are loaded inside of loops."""
+    inside = text[text.index("scf.for") :]
+    return re.findall(r"tt\.load [^:]*: (\S*!tt\.ptr<i32>>?)", inside)
+
+
 def bound(launch: Launch) -> tuple[Any, Any, Any]:
     """(types, constants, attributes) by Triton's binder, the one that a launch calls."""
     kernel, backend = launch.kernel, make_backend(TARGET)
@@ -155,7 +173,8 @@ def main() -> None:
     hints = [
         without_hints(text_of(forward_launch("full", SHAPES[0], head_dim))) for head_dim in (80, 81)
     ]
-    found = {"keys": keys, "agree": agree, "texts": texts, "hints": hints}
+    found: dict[str, Any] = {"keys": keys, "agree": agree, "texts": texts, "hints": hints}
+    found["tables"] = {n: loads_of_table(text_of(paged_launch(n))) for n in (16, 24, 32, 96)}
     tuples = {str(strides): types_in_a_tuple(*strides) for strides in ((3, 5), (1, 5))}
     json.dump({**found, "tuples": tuples}, sys.stdout)
 

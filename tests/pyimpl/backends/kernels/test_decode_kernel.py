@@ -163,14 +163,33 @@ def test_pages(page_size: int, num_splits: int) -> None:
     assert torch.equal(result[1], expected[1])
 
 
+@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}, {"left": 70, "right": 0}], ids=str)
+@pytest.mark.parametrize("page_size", [32, 48, 64])
+def test_tiles_that_lie_in_one_page(page_size: int, options: dict[str, object]) -> None:
+    """The same as without pages, bit for bit; also of tiles that every row sees whole, and of pages
+    that hold any number of tiles."""
+    query, key, value = make_grouped((2, 4, 2, 150, 16, 16), 2, torch.float16)
+    lens = torch.tensor([150, 65], dtype=torch.int32)
+    (keys, values), table = in_pages([key, value], lens, page_size)
+    changed = score_options(query, **options)
+    arguments = {"bottom_right": True, "num_splits": 2, "block_n": 16}
+    result = decode_paged(query, keys, values, table, lens, changed, **arguments)
+    expected = decode(query, key, value, changed, kv_lens=lens, **arguments)
+    assert torch.equal(result[0], expected[0])
+    assert torch.equal(result[1], expected[1])
+
+
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
-def test_a_page_that_is_not_there_gives_nan() -> None:
+@pytest.mark.parametrize("block_n", [16, 32])
+def test_a_page_that_is_not_there_gives_nan(block_n: int) -> None:
+    """Whether a tile lies in one page or in two."""
     query, key, value = make_grouped((2, 2, 1, 32, 16, 16), 1, torch.float32)
     lens = torch.tensor([32, 32], dtype=torch.int32)
     (keys, values), table = in_pages([key, value], lens, 16)
     for number in (-1, len(keys), 2**31 - 1):
         table[1, 0] = number
-        out, _ = decode_paged(query, keys, values, table, lens, score_options(query), block_n=16)
+        options = score_options(query)
+        out, _ = decode_paged(query, keys, values, table, lens, options, block_n=block_n)
         assert bool(out[1].isnan().all())
         assert not bool(out[0].isnan().any())
 

@@ -57,6 +57,16 @@ def test_what_is_said_of_alignment_changes_no_operation(made: Any) -> None:
     assert aligned == other
 
 
+def test_the_table_is_read_once_for_a_tile_that_lies_in_one_page(made: Any) -> None:
+    """Tiles of 32 keys; where a tile may lie in several pages, once for each key."""
+    each, once = "tensor<32x!tt.ptr<i32>>", "!tt.ptr<i32>"
+    assert {size: set(found) for size, found in made["tables"].items()} == {
+        "16": {each}, "24": {each}, "32": {once}, "96": {once},
+    }  # fmt: skip
+    # Two loops: over tiles that every row sees, and over the others.
+    assert [len(found) for found in made["tables"].values()] == [2] * 4
+
+
 def test_triton_makes_constants_of_a_tuples_members(made: Any) -> None:
     """Why each stride is a parameter of its own (decision 0027). Where this fails, strides can be
     handed over as one tuple."""

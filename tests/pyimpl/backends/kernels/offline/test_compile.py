@@ -135,6 +135,15 @@ def test_these_files_import_no_other_of_the_package() -> None:
             replace(RECORD, serialised=True),
             "the compiler serialises its matrix instructions",
         ),
+        (
+            replace(
+                RECORD,
+                case=Case("keys", "bf16", 64, "causal+sums"),
+                loop_instructions=200,
+                loop_spills=21,
+            ),
+            "21 of 200 instructions in the loop move spilled registers, over 10%",
+        ),
         (replace(RECORD, repeated=True), "a product adds elements of its tile twice"),
         (replace(RECORD, loop_instructions=0), "0 instructions were read of its loop"),
         (replace(RECORD, registers=0), "0 registers and"),
@@ -164,8 +173,9 @@ def test_a_tile_that_four_threads_do_not_fill_is_repeated(
 
 
 HOPPER = replace(
-    RECORD, case=Case("hopper", "bf16", 128), exponentials=66, overlapped=66, regrouped=True
-)
+    RECORD, case=Case("hopper", "bf16", 128), exponentials=66, overlapped=66, columns=64,
+    regrouped=True,
+)  # fmt: skip
 
 OF_QUERIES = replace(HOPPER, case=Case("hopper-queries", "bf16", 128))
 
@@ -176,13 +186,18 @@ OF_QUERIES = replace(HOPPER, case=Case("hopper-queries", "bf16", 128))
         (replace(HOPPER, loop_spills=1), "1 instructions in the loop move spilled registers"),
         (replace(HOPPER, overlapped=65), "of 66 exponentials in the loop 65 are taken"),
         (replace(HOPPER, exponentials=0, overlapped=0), "of 0 exponentials in the loop 0 are"),
+        (replace(HOPPER, columns=32), "a matrix instruction of the loop has 32 columns"),
         (replace(HOPPER, regrouped=False), "no warps give their registers away"),
         (replace(OF_QUERIES, overlapped=65), "of 66 exponentials in the loop 65 are taken"),
     ],
 )
 def test_what_a_kernel_with_warps_of_their_own_has_lost_is_said(record: Record, said: str) -> None:
     wide = replace(OF_QUERIES, case=Case("hopper-queries", "bf16", 256), overlapped=3)
-    assert misfits([HOPPER, OF_QUERIES, wide]) == []
+    with_sums = replace(
+        HOPPER, case=Case("hopper-keys", "bf16", 128, "causal+sums"), loop_spills=52,
+        loop_instructions=559,
+    )  # fmt: skip
+    assert misfits([HOPPER, OF_QUERIES, wide, with_sums]) == []
     (message,) = misfits([record])
     assert said in message
 

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class WhatIf:
-    """old stands once in the file, of `pyimpl/backends/kernels/parts`, and becomes new. kernels:
-    whose loop it is."""
+    """old stands once in the file, of the folder `pyimpl/backends/kernels`, and becomes new.
+    kernels: whose loop it is."""
 
     file: str
     old: str
@@ -24,26 +24,47 @@ class WhatIf:
     kernels: tuple[str, ...] = ("forward",)
 
 
+_LOOP = "parts/loop.py"
+_GLUON = "hopper/forward_kernel.py"
 _BACKWARD = ("keys", "queries")
 WHAT_IFS: dict[str, WhatIf] = {
     "no exponential": WhatIf(
-        "loop.py", "p = tl.exp2(s - m_finite[:, None])", "p = s - m_finite[:, None]"
+        _LOOP, "p = tl.exp2(s - m_finite[:, None])", "p = s - m_finite[:, None]"
     ),
-    "no maximum": WhatIf("loop.py", "largest = tl.max(s, 1)\n", "largest = m + 1.0\n"),
-    "no rescaling of O": WhatIf("loop.py", "o = alpha[:, None] * o\n", "o = 1.0 * o\n"),
+    "no maximum": WhatIf(_LOOP, "largest = tl.max(s, 1)\n", "largest = m + 1.0\n"),
+    "no rescaling of O": WhatIf(_LOOP, "o = alpha[:, None] * o\n", "o = 1.0 * o\n"),
     "no product with V, V not loaded": WhatIf(
-        "loop.py", "o = o + dot(round_to(p, v.dtype), v)", "o = o + tl.sum(p, 1)[:, None]"
+        _LOOP, "o = o + dot(round_to(p, v.dtype), v)", "o = o + tl.sum(p, 1)[:, None]"
     ),
     "always the first tile of keys": WhatIf(
-        "loop.py", "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
+        _LOOP, "begin = tl.cast(tile * BLOCK_N, tl.int64)", "begin = tl.cast(0, tl.int64)"
     ),
     "no exponential in the backward pass": WhatIf(
-        "gradient.py",
+        "parts/gradient.py",
         "Weights(tl.exp2(exponent), x, visible)",
         "Weights(exponent, x, visible)",
         _BACKWARD,
     ),
-}
+    "no exponential in Gluon": WhatIf(
+        _GLUON, "p = gl.exp2(s * scale - shift[:, None])", "p = s * scale - shift[:, None]",
+        ("hopper",),
+    ),
+    "no maximum in Gluon": WhatIf(
+        _GLUON, "m_new = gl.maximum(m, gl.max(s, 1) * scale)", "m_new = m + 1.0", ("hopper",)
+    ),
+    "no rescaling of O in Gluon": WhatIf(
+        _GLUON, "o = o * gl.convert_layout(alpha, gl.SliceLayout(1, o.type.layout))[:, None]",
+        "o = o * 1.0", ("hopper",),
+    ),
+    "no exponential in Gluon, dK and dV": WhatIf(
+        "hopper/backward_kernel.py", "return gl.exp2(exponents)", "return exponents",
+        ("hopper-keys",),
+    ),
+    "no exponential in Gluon, dQ": WhatIf(
+        "hopper/queries_kernel.py", "return gl.exp2(exponents)", "return exponents",
+        ("hopper-queries",),
+    ),
+}  # fmt: skip
 
 
 def write(name: str, folder: Path) -> Path:
@@ -55,7 +76,7 @@ def write(name: str, folder: Path) -> Path:
     shutil.copytree(
         ROOT / "pyimpl", target / "pyimpl", ignore=shutil.ignore_patterns("__pycache__")
     )
-    path = target / "pyimpl" / "backends" / "kernels" / "parts" / change.file
+    path = target / "pyimpl" / "backends" / "kernels" / change.file
     text = path.read_text("utf-8")
     if text.count(change.old) != 1:
         raise ValueError(

@@ -150,7 +150,7 @@ def test_what_goes_wrong_in_one_stage_leaves_the_others(
 
     monkeypatch.setattr(gpu_hour.Plan, "jobs", failing)
     monkeypatch.setattr(gpu_hour, "table", lambda plan, seconds: [])
-    monkeypatch.setitem(WHAT_IFS, "no maximum", WhatIf("loop.py", "not there", ""))
+    monkeypatch.setitem(WHAT_IFS, "no maximum", WhatIf("parts/loop.py", "not there", ""))
     found = run(tmp_path, "--kernels", "forward")
     errors = {x["of"]: x["reason"] for x in found if x["what"] == "error"}
     assert set(errors) == {"no maximum", "tune"}

@@ -6,7 +6,8 @@ given. Each call is made three times: as Triton alone launches it, for the first
 other tensors of the same kind, whose launches are those that were kept.
 
 Printed, as JSON: the calls whose launches differ, by the part of what a launch is kept by that is
-left out; and the calls that read a number of a tensor, with `check` and without.
+left out; the calls that read a number of a tensor, with `check` and without; and ways to read one
+that would not be noticed.
 """
 
 from __future__ import annotations
@@ -381,9 +382,24 @@ class ReadError(Exception):
     """A number of a tensor was asked for."""
 
 
+# What PyTorch calls these readings inside, and operations whose results' sizes are such numbers.
+READINGS = {
+    f"aten::{name}"
+    for name in (
+        "_local_scalar_dense",
+        "is_nonzero",
+        "equal",
+        "nonzero",
+        "masked_select",
+        "_unique2",
+    )
+}
+
+
 @contextmanager
 def unreadable() -> Iterator[None]:
-    """A block in which no number of a tensor can be had: on a GPU that would wait for it."""
+    """A block in which no number of a tensor can be had: on a GPU that would wait for it. Raises
+    ReadError, at the end where only PyTorch itself read one."""
 
     def read(*_: object) -> None:
         raise ReadError
@@ -392,7 +408,31 @@ def unreadable() -> Iterator[None]:
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(mock.patch.object(Tensor, name, read))
-        yield
+        with torch.autograd.profiler.profile() as profile:
+            yield
+    if READINGS & {event.name for event in profile.function_events}:
+        raise ReadError
+
+
+def is_read(call: Callable[[], object]) -> bool:
+    """Whether the call reads a number of a tensor."""
+    try:
+        with unreadable():
+            call()
+    except ReadError:
+        return True
+    return False
+
+
+def unnoticed() -> list[str]:
+    """Ways to read a number that `is_read` does not see."""
+    x = torch.ones(3)
+    ways: dict[str, Callable[[], object]] = {
+        "method": lambda: x.tolist(), "test": lambda: bool(x[0]), "size": x.nonzero,
+        "mask": lambda: x[x > 0.0], "inside": lambda: torch.equal(x, x),
+        "below": lambda: torch.ops.aten._local_scalar_dense(x[0]),
+    }  # fmt: skip
+    return [name for name, way in ways.items() if not is_read(way)]
 
 
 def reading(check: bool) -> list[str]:
@@ -406,8 +446,11 @@ def reading(check: bool) -> list[str]:
     one, cache = rows(2, 4, 1, 64), rows(2, 4, 512, 64)
     lens, table = torch.tensor([300, 512]), torch.zeros(2, 4, dtype=torch.int64)
     named: dict[str, Any] = {"check": check, "backend": "triton"}
+    gluon: dict[str, Any] = {"check": check, "backend": "gluon"}
     found = {
         "attention": lambda: attention(q, k, v, is_causal=True, **named),
+        "gluon": lambda: attention(q, k, v, is_causal=True, **gluon),
+        "auto": lambda: attention(q, k, v, is_causal=True, check=check),
         "mask": lambda: attention(q, k, v, attn_mask=low.triu(1), **named),
         "bias": lambda: attention(q, k, v, bias=low.triu(1).expand(2, 4, 40, 40), **named),
         **{name: partial(attention, q, k, v, **{name: heads}, **named) for name in PER_HEAD},
@@ -422,16 +465,13 @@ def reading(check: bool) -> list[str]:
             one, cache, cache, kv_lens=lens, page_table=table, sinks=heads.detach(), **named
         ),
     }
-    read = []
-    for name, call in found.items():
-        try:
-            with unreadable():
-                out = call()
-                if out.requires_grad:
-                    out.sum().backward()
-        except ReadError:
-            read.append(name)
-    return read
+
+    def both_ways(call: Callable[[], Tensor]) -> None:
+        out = call()
+        if out.requires_grad:
+            out.sum().backward()
+
+    return [name for name, call in found.items() if is_read(partial(both_ways, call))]
 
 
 def main() -> None:
@@ -439,7 +479,7 @@ def main() -> None:
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
         differ["descriptors"] = differences_of_old_descriptors()
         read = [reading(check=True), reading(check=False)]
-        print(json.dumps([differ, PER_HEAD, *read, hooks()]))
+        print(json.dumps([differ, PER_HEAD, *read, hooks(), unnoticed()]))
 
 
 if __name__ == "__main__":

@@ -97,9 +97,9 @@ def attention_decode(
     if page_table is not None:
         if kv_lens is None:
             raise ValueError("kv_lens must be given with page_table, not None")
-        _check_integers("page_table", page_table, (batch, None))
+        _check_integers("page_table", page_table, batch, ", any")
     if kv_lens is not None:
-        _check_integers("kv_lens", kv_lens, (batch,))
+        _check_integers("kv_lens", kv_lens, batch)
     if num_splits is not None:
         if not arguments.is_whole(num_splits):
             raise TypeError(
@@ -207,9 +207,8 @@ def _triton(
         )  # fmt: skip
     # A page number beyond those that there are stays one.
     return paged(
-        query, key_cache.transpose(1, 2), value_cache.transpose(1, 2),
-        _as_indices(page_table, key_cache.shape[0], query.device), kv_lens, options,
-        bottom_right=True, num_splits=num_splits,
+        query, key_cache, value_cache, _as_indices(page_table, key_cache.shape[0], query.device),
+        kv_lens, options, bottom_right=True, num_splits=num_splits,
     )  # fmt: skip
 
 
@@ -232,13 +231,12 @@ def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
     return given.to(device, torch.int32)
 
 
-def _check_integers(name: str, given: Tensor, sizes: tuple[int | None, ...]) -> None:
-    """A tensor of int32 or int64 with these sizes, None for any."""
+def _check_integers(name: str, given: Tensor, batch: int, others: str = "") -> None:
+    """A tensor of int32 or int64 of shape `[batch]`, or with `others` of one dimension more."""
     arguments.check_integers(name, given)
-    own = given.shape
-    if len(own) != len(sizes) or [n for n, m in zip(own, sizes, strict=True) if m not in (None, n)]:
-        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ValueError(f"{name} must be of shape [{wanted}], not {arguments.shape(given)}")
+    if given.dim() != (2 if others else 1) or given.shape[0] != batch:
+        wanted = f"[{batch}{others}]"
+        raise ValueError(f"{name} must be of shape {wanted}, not {arguments.shape(given)}")
 
 
 def _used_pages(page_table: Tensor, lens: list[int], pool: Tensor) -> list[Tensor]:

@@ -68,12 +68,13 @@ def test_pages(dtype: torch.dtype, page_size: int) -> None:
     query = normal(3, 8, 1, 128, dtype=dtype, seed=0)
     lens = torch.tensor([768, 300, 0], dtype=torch.int32, device=DEVICE)
     max_pages = 768 // page_size
-    pool = [normal(3 * max_pages, page_size, 2, 128, dtype=dtype, seed=s) for s in (1, 2)]
+    pool = [normal(3 * max_pages, 2, page_size, 128, dtype=dtype, seed=s) for s in (1, 2)]
     table = torch.randperm(3 * max_pages, device=DEVICE).reshape(3, max_pages).int()
     options = score_options(query, right=0)
     out, lse = decode_paged(query, *pool, table, lens, options, bottom_right=True)
     for b, kv_len in enumerate(lens.tolist()):
-        key, value = (x[table[b].long()].flatten(0, 1)[:kv_len].transpose(0, 1)[None] for x in pool)
+        pages = [x[table[b].long()].transpose(0, 1) for x in pool]
+        key, value = (x.flatten(1, 2)[None, :, :kv_len] for x in pages)
         one = (out[b : b + 1], lse[b : b + 1])
         check(one, query[b : b + 1], key, value, score_options(query, right=0, shift=kv_len - 1))
 

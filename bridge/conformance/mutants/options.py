@@ -144,6 +144,16 @@ OPTION_MUTANTS: tuple[Mutant, ...] = (
         "pages = tl.load(entries, mask=inside, other=0).to(tl.int64)",
         "pages = (keys // PAGE_SIZE).to(tl.int64)",
     ),
+    _in_loop_through_decode(
+        "page-of-a-tile-ignored",
+        "pages that hold whole tiles are read in the order in which they lie",
+        "page = tl.load(at.table + begin // PAGE_SIZE * at.table_n).to(tl.int64)",
+        "page = begin // PAGE_SIZE",
+    ),
+    _in_loop_through_decode(
+        "first-tile-of-each-page", "of a page that holds several tiles the first is read each time",
+        "slot = begin % PAGE_SIZE", "slot = begin % BLOCK_N",
+    ),
     _in_sequences(
         "cu-seqlens-one-short", "each packed sequence ends one row early",
         "stop = tl.load(cu_ptr + (sequence + 1) * stride)",

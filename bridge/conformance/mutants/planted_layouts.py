@@ -41,6 +41,8 @@ CATCHES: Mapping[str, str] = {
     "cu-seqlens-one-short": "varlen",
     "cu-seqlens-one-over": "varlen",
     "page-table-ignored": "paged",
+    "page-of-a-tile-ignored": "paged",
+    "first-tile-of-each-page": "paged-past-tiles",
     "lengths-ignored": "paged",
     "last-split-dropped": "paged",
     "empty-split-lse-zero": "paged",

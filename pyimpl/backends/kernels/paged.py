@@ -28,8 +28,8 @@ def decode_paged(
     """Output in the dtype of `query` and natural log-sum-exp in float32, newly allocated:
     `[batch, heads, q_len, value_dim]` and `[batch, heads, q_len]`.
 
-    `key_pages` `[pages, page_size, kv_heads, head_dim]` and `value_pages` `[pages, page_size,
-    kv_heads, value_dim]`, of any strides, are the pool. Key t of sequence b lies in slot
+    `key_pages` `[pages, kv_heads, page_size, head_dim]` and `value_pages` `[pages, kv_heads,
+    page_size, value_dim]`, of any strides, are the pool. Key t of sequence b lies in slot
     t % page_size of page `page_table[b, t // page_size]`, for t below `kv_lens[b]`; `page_table`
     `[batch, max_pages]` and `kv_lens` `[batch]` are int32. Slots and entries of the table past the
     length are not read. A page number that the pool does not have reads nothing and gives NaN.
@@ -40,6 +40,6 @@ def decode_paged(
         ValueError: as `decode` does.
     """
     return split_and_combine(
-        query, key_pages.transpose(1, 2), value_pages.transpose(1, 2), options, kv_lens=kv_lens,
-        page_table=page_table, bottom_right=bottom_right, num_splits=num_splits, block_n=block_n,
+        query, key_pages, value_pages, options, kv_lens=kv_lens, page_table=page_table,
+        bottom_right=bottom_right, num_splits=num_splits, block_n=block_n,
     )  # fmt: skip

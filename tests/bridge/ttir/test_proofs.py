@@ -28,7 +28,8 @@ UNSEEN = {
     *("sink-omitted",),
     # Of other kernels.
     *("packed-heads-modulo", "sink-in-every-split", "last-split-dropped", "lengths-ignored"),
-    *("page-table-ignored", "parts-not-normalised"),
+    *("page-table-ignored", "page-of-a-tile-ignored", "first-tile-of-each-page"),
+    "parts-not-normalised",
 }
 # Another text, which means the same where there is no softcap.
 RENAMED = "softcap-after-masking"
@@ -38,7 +39,7 @@ FAILING = MUTANTS.keys() - UNSEEN - REFUSED - {RENAMED}
 
 _SCORES = """        s = dot(rows.q, k)
         factor = scores.scale
-        if CHECKED or PAGE_SIZE is not None or scores.cap is not None or rows.slopes is not None:
+        if CHECKED or SCATTERED or scores.cap is not None or rows.slopes is not None:
             s = score(s, keys, rows, scores)
             factor = None
 """

@@ -41,6 +41,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.cache import get_cache_manager
 
+from pyimpl.backends.kernels.decode import programs_each
 from pyimpl.backends.kernels.offline import sass
 from pyimpl.backends.kernels.offline.cases import KERNELS, Case, cases, compiles
 from pyimpl.backends.kernels.parts.launch import Launch
@@ -64,6 +65,12 @@ SPILL_SHARE = 0.05
 # The same where dQ is added too: its tile takes registers of every thread. Tiles of which nothing
 # spills are slower for it (1.12 times at head_dim 64 on an H100, without masks).
 SPILL_SHARE_WITH_SUMS = 0.10
+# Registers of a multiprocessor, which are given to the threads of a warp by eights.
+REGISTERS = 64 * 1024
+# Kernels of which a multiprocessor gets `decode.programs_each` programs, all at once where the
+# scores are not changed.
+SPLIT = ("decode", "paged")
+PLAIN = {"causal", "pages-of-256"}
 # Kernels without such a loop.
 LOOPLESS = ("rows", "combine")
 # Kernels whose warp groups have a part each: nothing may spill in their loop unless it adds to dQ,
@@ -316,6 +323,8 @@ def misfits(records: Iterable[Record]) -> list[str]:
             found.append(f"sm_{r.arch}, {r.case}: a product adds elements of its tile twice")
         if r.case.kernel in WARP_SPECIALISED:
             found += _losses(r)
+        if r.case.kernel in SPLIT and set(r.case.features.split("+")) <= PLAIN:
+            found += _waves(r)
         if r.tensor_memory > TENSOR_MEMORY:
             found.append(
                 f"sm_{r.arch}, {r.case}: {r.tensor_memory} columns of tensor memory, over "
@@ -339,6 +348,18 @@ def _losses(r: Record) -> Iterator[str]:
         yield f"{name}: a matrix instruction of the loop has {r.columns} columns"
     if not r.regrouped:
         yield f"{name}: no warps give their registers away"
+
+
+def _waves(r: Record) -> Iterator[str]:
+    """A sentence if the programs that a multiprocessor gets do not fit on it at once."""
+    programs = programs_each(r.arch)
+    registers = -(-r.registers // 8) * 8 * 32 * r.num_warps * programs
+    if registers > REGISTERS or r.shared * programs > SHARED_MEMORY[r.arch]:
+        yield (
+            f"sm_{r.arch}, {r.case}: {programs} programs take {registers} registers, of "
+            f"{REGISTERS}, and {r.shared * programs} bytes of shared memory, of "
+            f"{SHARED_MEMORY[r.arch]}"
+        )
 
 
 def table(records: Iterable[Record]) -> str:

@@ -64,7 +64,7 @@ def others() -> None:
     """Bias, slopes and sinks; decoding with lengths and splits; pages; packed sequences."""
     query, key, value, _ = inputs((2, 4, 3, 39, 18, 35), torch.float16)
     lens = torch.tensor([39, 20], dtype=torch.int32)
-    pages = [torch.randn(5, 16, 2, n).half() for n in (18, 35)]
+    pages = [torch.randn(5, 2, 16, n).half() for n in (18, 35)]
     table = torch.tensor([[4, 0, 2], [1, 3, -9]], dtype=torch.int32)
     cu_seqlens = torch.tensor([0, 3, 6], dtype=torch.int32)
     rows = [torch.randn(*shape).half() for shape in ((6, 4, 18), (6, 2, 18), (6, 2, 35))]

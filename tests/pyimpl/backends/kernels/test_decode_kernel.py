@@ -131,19 +131,19 @@ def test_lengths_of_the_sequences(num_splits: int) -> None:
 
 
 def in_pages(tensors: list[Tensor], lens: Tensor, page_size: int) -> tuple[list[Tensor], Tensor]:
-    """(`[pages, page_size, kv_heads, dim]` of each tensor, the page table). Pages lie in any order;
+    """(`[pages, kv_heads, page_size, dim]` of each tensor, the page table). Pages lie in any order;
     slots and entries that belong to no key are NaN and −7."""
     batch, _, kv_len, _ = tensors[0].shape
     max_pages = -(-kv_len // page_size)
     numbers = torch.randperm(batch * max_pages + 3, generator=torch.Generator().manual_seed(0))
     table = numbers[: batch * max_pages].reshape(batch, max_pages).int()
     pools = [
-        x.new_full((len(numbers), page_size, x.shape[1], x.shape[3]), math.nan) for x in tensors
+        x.new_full((len(numbers), x.shape[1], page_size, x.shape[3]), math.nan) for x in tensors
     ]
     for b, length in enumerate(lens.tolist()):
         for t in range(length):
             for pool, x in zip(pools, tensors, strict=True):
-                pool[table[b, t // page_size], t % page_size] = x[b, :, t]
+                pool[table[b, t // page_size], :, t % page_size] = x[b, :, t]
         table[b, -(-length // page_size) :] = -7
     return pools, table
 
@@ -269,7 +269,7 @@ def test_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             decode(query, key, value, options, **arguments)
-    pages = torch.zeros(5, 16, 1, 16)
+    pages = torch.zeros(5, 1, 16, 16)
     with pytest.raises(ValueError, match=r"page_table must be .* \[2, 2\] .* not torch.int64"):
         decode_paged(query, pages, pages, table.long(), lens.int(), options)
     with pytest.raises(ValueError, match=r"value must be .*\[5, 1, 16, 16\].* not .*\[4, 1, 16"):

@@ -52,15 +52,20 @@ def lengths(module: ModuleType) -> None:
     test_decode_kernel.check_each(result, query, key, value, lens)
 
 
-def pages(module: ModuleType) -> None:
-    query, key, value, _ = inputs((2, 2, 1, 40, 16, 16), torch.float32)
-    lens = torch.tensor([40, 17], dtype=torch.int32)
-    (keys, values), table = test_decode_kernel.in_pages([key, value], lens, 16)
-    result = module.split_and_combine(
-        query, keys.transpose(1, 2), values.transpose(1, 2), score_options(query), kv_lens=lens,
-        page_table=table, bottom_right=True, num_splits=1, block_n=16,
-    )  # fmt: skip
-    test_decode_kernel.check_each(result, query, key, value, lens)
+def pages(page_size: int) -> Check:
+    """Pages that are smaller than a tile of 16 keys, or hold one or more of them."""
+
+    def check(module: ModuleType) -> None:
+        query, key, value, _ = inputs((2, 2, 1, 40, 16, 16), torch.float32)
+        lens = torch.tensor([40, 17], dtype=torch.int32)
+        (keys, values), table = test_decode_kernel.in_pages([key, value], lens, page_size)
+        result = module.split_and_combine(
+            query, keys, values, score_options(query), kv_lens=lens, page_table=table,
+            bottom_right=True, num_splits=1, block_n=16,
+        )  # fmt: skip
+        test_decode_kernel.check_each(result, query, key, value, lens)
+
+    return check
 
 
 def varlen(**changes: object) -> Check:
@@ -115,7 +120,9 @@ CHECKS: dict[str, Check] = {
     "empty-split-lse-infinite": decode(9),
     "last-split-dropped": decode(3),
     "lengths-ignored": lengths,
-    "page-table-ignored": pages,
+    "page-table-ignored": pages(8),
+    "page-of-a-tile-ignored": pages(16),
+    "first-tile-of-each-page": pages(32),
     "cu-seqlens-one-short": varlen(),
     "cu-seqlens-one-over": varlen(),
     "parts-not-normalised": combine,

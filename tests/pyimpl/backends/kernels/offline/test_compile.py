@@ -144,6 +144,19 @@ def test_these_files_import_no_other_of_the_package() -> None:
             ),
             "21 of 200 instructions in the loop move spilled registers, over 10%",
         ),
+        (
+            replace(RECORD, case=Case("decode", "bf16", 64, "causal"), registers=129, shared=2048),
+            "4 programs take 69632 registers, of 65536, and 8192 bytes of shared memory",
+        ),
+        (
+            replace(
+                RECORD,
+                case=Case("paged", "bf16", 64, "causal+pages-of-256"),
+                registers=64,
+                shared=60_000,
+            ),
+            "4 programs take 32768 registers, of 65536, and 240000 bytes of shared memory, of 23",
+        ),
         (replace(RECORD, repeated=True), "a product adds elements of its tile twice"),
         (replace(RECORD, loop_instructions=0), "0 instructions were read of its loop"),
         (replace(RECORD, registers=0), "0 registers and"),

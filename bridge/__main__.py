@@ -64,7 +64,7 @@ def try_it() -> None:
 
 
 @main.command()
-@click.option("--stage", multiple=True, help="Only this one, and those that it needs.")
+@click.option("--stage", multiple=True, help="Run only this stage and those that it needs.")
 @click.option("--record", is_flag=True, help="Write how long each part took into docs.")
 def verify(stage: tuple[str, ...], record: bool) -> None:
     """Check all proofs and implementations, and print the report.
@@ -80,7 +80,7 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
 
     for name in stage:
         if name not in STAGES:
-            raise Problem(f"--stage: {name!r} is not a stage; {', '.join(STAGES)} are")
+            raise Problem(f"--stage: unknown stage {name!r}; choose from {', '.join(STAGES)}")
     if stage and record:
         raise Problem("--record: takes the times of all stages, and --stage is given")
     root = checkout()
@@ -106,7 +106,9 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
 
 
 @main.command()
-@click.option("--every-family", is_flag=True, help="Not only the first vector: takes long.")
+@click.option(
+    "--every-family", is_flag=True, help="Find every vector that catches a mutant; takes long."
+)
 def mutants(every_family: bool) -> None:
     """Make each mutant, and see which vector catches it.
 
@@ -216,7 +218,7 @@ def watch() -> None:
 
 
 @main.command()
-@click.option("--family", help="Only this one, and those that have no file yet.")
+@click.option("--family", help="Write only this family, and those without a file.")
 def vectors(family: str | None) -> None:
     """Write tests/vectors anew by running the Lean definitions.
 
@@ -310,7 +312,7 @@ def findings(name: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("folder", type=FolderPath())
-@click.option("--family", multiple=True, help="Only this one; may be repeated.")
+@click.option("--family", multiple=True, help="Only this family; may be repeated.")
 @click.option(
     "--tolerances", metavar="DTYPE", help="With the tolerances of attention in this dtype."
 )
@@ -381,8 +383,8 @@ def axioms(name: tuple[str, ...]) -> None:
 def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     """Write the proofs in the format of lean4export, without Lean.
 
-    NAME: only these constants, and all that they need; default: the whole library. From what the
-    embedded Lean has stored of the library, which has to be built. Of Lean's own modules some
+    NAME: only these constants, and all that they need; default: the whole library. Reads the
+    stored library of the embedded Lean, which must be built. Of Lean's own modules some
     constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
     them, by their kind, and how many of them each exported constant of the library rests on.
     """
@@ -416,9 +418,9 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
 def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
     """Show the library's declarations and its gaps.
 
-    With the NAME of a declaration all that is known of it; with that of a module or namespace a
-    line for each declaration in it. What Lean stores is compared with what the audit saw and with
-    the text of the files. Exit status 1 if they differ, the audit finds something or, without a
+    NAME of a declaration: shows all that is known of it. NAME of a module or namespace: a line for
+    each declaration in it. Compares Lean's stored library with the audit's findings and with the
+    text of the files. Exit status 1 if they differ, the audit finds something or, without a
     NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
     current; 2 for misuse.
     """

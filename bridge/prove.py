@@ -28,22 +28,22 @@ class Compiling(Command):
 @click.command(cls=Compiling)
 @click.argument("kernel")
 @click.option("--dtype", type=click.Choice(_DTYPES), default="float16", show_default=True,
-              help="Of the tensors that a launcher is given.")  # fmt: skip
+              help="Dtype of the tensors passed to a launcher.")  # fmt: skip
 @click.option("--layout", type=click.Choice(["bhnd", "bnhd"]), default="bhnd", show_default=True,
-              help="Heads before or after lengths.")  # fmt: skip
+              help="Order of the dimensions: heads before or after lengths.")  # fmt: skip
 @click.option("--alignment", "causal_alignment", default="top-left", show_default=True,
               type=click.Choice(["top-left", "bottom-right"]),
-              help="Of a causal mask.")  # fmt: skip
+              help="Alignment of a causal mask.")  # fmt: skip
 @click.option("--backward", is_flag=True,
               help="Compare the gradients of the launcher's results too.")  # fmt: skip
 @click.option("--minus-infinity", type=float, multiple=True, metavar="NUMBER",
               help="A number in the kernel that stands for −∞, such as -1e6.")  # fmt: skip
 @click.option("--masked-loads", type=float, metavar="NUMBER",
-              help="What a masked load gives where the kernel does not say: 0.")  # fmt: skip
+              help="Value of a masked load without `other`: 0.")  # fmt: skip
 @click.option("--arch", type=click.IntRange(80, 129), default=90, show_default=True,
-              help="Compute capability that is compiled for.")  # fmt: skip
+              help="Compute capability to compile for.")  # fmt: skip
 @click.option("--configuration", type=click.IntRange(0), default=0, show_default=True,
-              help="Which of an autotuned kernel's.")  # fmt: skip
+              help="Number of the autotuned kernel's configuration.")  # fmt: skip
 @click.option("--seconds", default=60.0, show_default=True,
               help="Processor time for all inputs, and again for whole numbers.")  # fmt: skip
 @click.option("--keep", is_flag=True,
@@ -78,7 +78,9 @@ def prove(
             named = ", ".join((*_OWN, *PUBLISHED))
             raise Problem(f"KERNEL: {kernel!r} is given; {named} or file.py:kernel is accepted")
         if not (place.endswith(".py") and Path(place).is_file() and attribute):
-            raise Problem(f"KERNEL: {kernel!r} is given, and there is no file {place!r} of Python")
+            raise Problem(
+                f"KERNEL: there is no Python file {place!r}, of which {kernel!r} names a function"
+            )
     if published is not None:
         layout = published.layout
         _refuse(published, backward)

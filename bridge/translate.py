@@ -18,12 +18,11 @@ from bridge.command import Command, Problem, checkout, tell_written, write, writ
 def translate(check: bool, kernels: bool) -> None:
     """Write the Spec in Python anew.
 
-    From Lean's own terms, into bridge/spec. Exit status 1 if a definition has no translation, or
+    Reads Lean's own terms, writes bridge/spec. Exit status 1 if a definition has no translation, or
     the library does not build.
 
-    --kernels: from Triton's compiled text, into Attention/Kernel/Generated; --check then says of
-    each launch too whether it comes to this text. Nothing is compared with a Triton that the texts
-    are not known of.
+    --kernels: reads Triton's compiled text, writes Attention/Kernel/Generated; --check then says of
+    each launch too whether it comes to this text. Skips Triton versions without recorded texts.
     """
     if kernels:
         _translate_kernels(checkout(), check)

@@ -20,7 +20,7 @@ project's test vectors, whose answers Lean computed.
 | a decoding step: few queries, a long contiguous or paged cache | `attention_decode` |
 | attention of requests that share a prefix of keys | `attention_cascade` |
 | attention of one sequence by several processes | `pyimpl.distributed` |
-| the ring of the specification, played by one process | `simulate_ring` |
+| single-process simulation of ring attention | `simulate_ring` |
 | one output from outputs and log-sum-exps over parts of the keys | `merge_states` |
 | layers up to a Transformer | `pyimpl.modules` |
 | the state (m, l, o) of online softmax, step by step | `pyimpl.state` |

@@ -1,5 +1,5 @@
 """Attention of few queries over a long cache of keys and values, contiguous or in pages, with the
-keys split: `Attention.Spec.splitKV`, `Attention.Spec.attendPaged`.
+keys split (split-KV): `Attention.Spec.splitKV`, `Attention.Spec.attendPaged`.
 
 Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context inference"; Kwon et al.
 2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention", section 4.

@@ -1,8 +1,8 @@
 """The comparison: what Lean stored, what the audit saw, and what stands in the files.
 
 Three readers that share no code: `listing.lean` reads stored modules, the audit an environment that
-Lean elaborated, and `source.py` text. Where two of them differ, one is wrong, and nothing that the
-index says of that declaration is to be relied on.
+Lean elaborated, and `bridge.source.lean` text. Where two of them differ, one is wrong, and nothing
+that the index says of that declaration is to be relied on.
 """
 
 from __future__ import annotations

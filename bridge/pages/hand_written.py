@@ -17,7 +17,7 @@ from bridge.conformance.mutants.attention import MUTANTS
 from bridge.pages import reached, sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
-from bridge.vectors.model.attention import Family
+from bridge.vectors.model.attention import AttentionVector, Family
 
 # Sentences with the numbers in them, each of which some page has.
 SAID = (
@@ -34,6 +34,8 @@ SAID = (
     "… ({pairs} pairs of implementation and dtype)",
     "{mutants} mutants: {mutants} caught",
     "… ({mutants} mutants)",
+    "Of the {of_attention} vectors of `attention`, {halves} have lengths that two divides, "
+    "{quarters} such that four does, {eighths} such that eight does",
     "took {verify_minutes} minutes on",
     "`make verify` | {verify_minutes} minutes",
     "`make test` | about {test_minutes} minutes after",
@@ -86,6 +88,7 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
     for name, dtype in pairs:
         skipped = answers.why_unsupported(adapters.builtin(name), left, dtype, "cpu")
         left = [vector for vector in left if vector.id in skipped]
+    lengths = [(v.q_len, v.kv_len) for v in vectors if isinstance(v, AttentionVector)]
     return {
         "theorems": len(listed),
         **count_kinds(listed),
@@ -94,6 +97,11 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
         "judged": len(vectors) - len(left),
         "pairs": len(pairs),
         "mutants": len(MUTANTS),
+        "of_attention": len(lengths),
+        **{
+            name: sum(q_len % parts == 0 == kv_len % parts for q_len, kv_len in lengths)
+            for name, parts in (("halves", 2), ("quarters", 4), ("eighths", 8))
+        },
         **{f"{command}_minutes": taken for command, taken in timings.minutes(root).items()},
     }
 

@@ -46,7 +46,7 @@ TOPICS = (
         "masks",
     ),
     Topic(
-        "Log-sum-exp and split keys",
+        "Log-sum-exp and split-KV",
         (
             "LogSumExp",
             "Softmax.LogSumExp",

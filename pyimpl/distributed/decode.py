@@ -1,4 +1,4 @@
-"""A decoding step over a cache of keys in shards: split keys (`Attention.Spec.splitKV`), a split to
+"""A decoding step over a cache of keys in shards: split-KV (`Attention.Spec.splitKV`), a split to
 each process.
 
 Source: Dao, Haziza, Massa and Sizov 2023, "Flash-Decoding for long-context inference".

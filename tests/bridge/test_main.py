@@ -71,7 +71,10 @@ def test_conform_ends_with_1_when_a_vector_fails(monkeypatch: pytest.MonkeyPatch
         (["conform", "good.py"], "To test a function in that file, give good.py:FUNCTION_NAME"),
         (["conform", ":f"], "IMPLEMENTATION: ':f' is given; module:function or file.py:function"),
         (["conform", "sdpa-math", "--alignment", "bottom-right"], "sdpa-math is built in"),
-        (["verify", "--stage", "nothing"], "--stage: 'nothing' is not a stage; toolchain, build,"),
+        (
+            ["verify", "--stage", "nothing"],
+            "--stage: unknown stage 'nothing'; choose from toolchain, build,",
+        ),
         (["verify", "--stage", "build", "--record"], "--record: takes the times of all stages"),
         (["conform", "--dtype", "int8"], "--dtype: 'int8' is not a dtype"),
         (["conform", "pyimpl-triton", "--dtype", "float64"], "pyimpl-triton does not take float64"),

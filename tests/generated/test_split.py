@@ -2,7 +2,7 @@
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
-rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+rest on, the definition in Attention/Spec that made them, and the mistakes of a kernel that show on
 them.
 """
 
@@ -38,9 +38,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @vectors("split-kv", 15)
 @dtypes
 def test_split_kv(vector_id: str, dtype: torch.dtype) -> None:
-    """Decoding with the keys split: for all sizes, splits and tiles of at least one key (ragged
-    last ones included) and every mask or score transformation, merging the states of the splits
-    computes attention.
+    """Split-KV decoding (flash-decoding): for all sizes, splits and tiles of at least one key
+    (ragged last ones included) and every mask or score transformation, merging the states of the
+    splits computes attention.
 
     Theorem split-kv-eq-attention, `Spec.splitKV`. Few queries and many keys, split and merged
     again, as decoding does it; some splits are masked entirely: an empty split must have no

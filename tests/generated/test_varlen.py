@@ -2,7 +2,7 @@
 
 Written by `.venv/bin/python -m bridge pages` from tests/vectors, docs/theorems.toml and
 bridge/pages/templates; edit those. Each test names the theorem of docs/theorems.md that its vectors
-rest on, the definition in Attention/Spec that made them, and the faults of a kernel that show on
+rest on, the definition in Attention/Spec that made them, and the mistakes of a kernel that show on
 them.
 """
 

@@ -424,7 +424,7 @@ def is_read(call: Callable[[], object]) -> bool:
     return False
 
 
-def unnoticed() -> list[str]:
+def blind_spots() -> list[str]:
     """Ways to read a number that `is_read` does not see."""
     x = torch.ones(3)
     ways: dict[str, Callable[[], object]] = {
@@ -479,7 +479,7 @@ def main() -> None:
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
         differ["descriptors"] = differences_of_old_descriptors()
         read = [reading(check=True), reading(check=False)]
-        print(json.dumps([differ, PER_HEAD, *read, hooks(), unnoticed()]))
+        print(json.dumps([differ, PER_HEAD, *read, hooks(), blind_spots()]))
 
 
 if __name__ == "__main__":

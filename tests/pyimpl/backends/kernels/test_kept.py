@@ -57,8 +57,8 @@ def test_the_hooks_of_triton_are_told_of_a_kept_launch(found: Any) -> None:
 
 
 def test_no_number_of_a_tensor_is_read_unless_it_is_to_be_checked(found: Any) -> None:
-    _, per_head, checked, unchecked, _, unnoticed = found
-    assert unnoticed == []
+    _, per_head, checked, unchecked, _, blind_spots = found
+    assert blind_spots == []
     assert unchecked == []
     # Those that have numbers to look at; the others have none.
     wanted = {"mask", "bias", "varlen", "varlen-slopes", "lens", "paged", *per_head}

@@ -10,18 +10,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import committed
 import pytest
 from small_verify import SmallVerify
 
-from bridge.vectors.load import load
-from bridge.vectors.model.attention import Family
-
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def families() -> list[Family]:
-    return load()
 
 
 def in_a_new_process(program: str, *arguments: object, **environment: str) -> str:
@@ -91,11 +84,9 @@ print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vec
 """
 
 
-def test_a_kernel_that_cannot_run_here_is_unsupported(
-    families: list[Family], tmp_path: Path
-) -> None:
+def test_a_kernel_that_cannot_run_here_is_unsupported(tmp_path: Path) -> None:
     """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
-    one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in families}
+    one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in committed.everything()}
     path = tmp_path / "families"
     path.write_bytes(pickle.dumps(list(one_of_each.values())))
     found = json.loads(in_a_new_process(TOO_LATE, path))
@@ -106,12 +97,10 @@ def test_a_kernel_that_cannot_run_here_is_unsupported(
     assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()
 
 
-def test_an_audit_that_fails_changes_nothing_for_the_kernels(
-    families: list[Family], tmp_path: Path
-) -> None:
+def test_an_audit_that_fails_changes_nothing_for_the_kernels(tmp_path: Path) -> None:
     """One worker runs the tile loop, whose first call imports Triton, and then the kernels."""
-    chosen = [f for f in families if f.name in ("small-random", "scales", "gradient", "varlen")]
-    run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:3]) for f in chosen])
+    names = ("small-random", "scales", "gradient", "varlen")
+    run = SmallVerify(tmp_path, [f for name in names for f in committed.some(name, 3)])
     status, output = run.whole(
         # What both threads import is there before the second begins.
         "import sys\n"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import committed
 import jsonschema
 import pytest
 import test_cheats
@@ -43,9 +44,9 @@ SOME = ("causal", "causal-bottom-right", "paged")
 
 
 @pytest.fixture(scope="module")
-def chosen(families: list[Family]) -> list[Family]:
+def chosen() -> list[Family]:
     """A few vectors of each kind; with those that are drawn, of several streams."""
-    some = decoded_families(f for f in families if f.name in SOME)
+    some = decoded_families(committed.families(*SOME))
     return [replace(f, vectors=f.vectors[-3:]) for f in some]
 
 
@@ -207,11 +208,9 @@ def cached_rows(x: AttentionVector) -> list[list[Fraction]]:
     return found
 
 
-def test_vectors_of_decoding_have_the_rows_of_those_they_are_made_of(
-    families: list[Family],
-) -> None:
+def test_vectors_of_decoding_have_the_rows_of_those_they_are_made_of() -> None:
     count = 0
-    for family in families:
+    for family in committed.everything():
         for vector in family.vectors:
             made = as_decoding(vector)
             if made is None:

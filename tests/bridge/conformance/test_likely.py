@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import pytest
 import wrong_functions
 from click.testing import CliRunner
@@ -38,8 +39,8 @@ NAMES = ("small-random", "causal", "causal-bottom-right", "scales", "default-sca
 
 
 @pytest.fixture(scope="module")
-def chosen(families: list[Family]) -> list[Family]:
-    return [family for family in families if family.name in NAMES]
+def chosen() -> list[Family]:
+    return committed.families(*NAMES)
 
 
 def outcome(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Outcome:
@@ -217,9 +218,9 @@ _QUICK = ("tiled-causal-off-by-one", "tiled-base-of-exponential", "tiled-l-not-r
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in _QUICK)) for n in _PLANTED]
 )
-def test_a_mutant_is_named(name: str, families: list[Family]) -> None:
+def test_a_mutant_is_named(name: str) -> None:
     (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
-    some = [f for f in families if f.name in {*mutant.promising, "small-random", "default-scale"}]
+    some = committed.families(*sorted({*mutant.promising, "small-random", "default-scale"}))
     with adapter_with(mutant) as adapter:
         result = run(adapter, some, "float32", details=True)
     before = Outcome(Subject("pyimpl-tiled"), Description(("float32",)), result)

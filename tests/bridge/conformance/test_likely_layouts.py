@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import committed
 import pytest
 import wrong_layouts
 from wrong_layouts import WrongLayouts
@@ -30,8 +31,8 @@ OF = {
 
 
 @pytest.fixture(scope="module")
-def chosen(families: list[Family]) -> list[Family]:
-    return [family for family in families if family.name in NAMES]
+def chosen() -> list[Family]:
+    return committed.families(*NAMES)
 
 
 def outcome(name: str, chosen: list[Family]) -> Outcome:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import psutil
 import pytest
 import torch
@@ -29,16 +30,10 @@ from bridge.conformance.sandbox.view import sight_of
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import WireError
 from bridge.vectors.load import default_directory
-from bridge.vectors.model.attention import Family
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
 ROOT = Path(__file__).resolve().parents[3]
 CONDITIONS = Conditions(required=True)
-
-
-def some(families: list[Family], name: str, count: int) -> list[Family]:
-    family = next(f for f in families if f.name == name)
-    return [replace(family, vectors=family.vectors[:count])]
 
 
 def inputs(**more: Any) -> list[torch.Tensor]:
@@ -178,11 +173,9 @@ def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
             session.open()
 
 
-def test_where_there_are_no_walls_it_is_said(
-    families: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_there_are_no_walls_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "ways", (False,))
-    chosen = some(families, "one-key", 2)
+    chosen = committed.some("one-key", 2)
     (outcome,) = outcomes(Subject(SDPA), chosen, ("float32",), Conditions())
     assert outcome.without_walls is not None
     assert outcome.to_json()["without_sandbox"] == outcome.without_walls
@@ -378,7 +371,7 @@ def test_the_filter_knows_this_machine_and_refuses_others() -> None:
         seccomp.program("pdp11")
 
 
-def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+def test_an_interpreted_kernel_runs_in_it(tmp_path: Path) -> None:
     name = write(
         tmp_path,
         """
@@ -390,7 +383,7 @@ def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path
             )
         """,
     )
-    chosen = [*some(families, "small-random", 6), *some(families, "causal", 4)]
+    chosen = [*committed.some("small-random", 6), *committed.some("causal", 4)]
     (outcome,) = outcomes(Subject(name), chosen, ("float32",), CONDITIONS)
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 10
     assert "pyimpl" in outcome.description.borrows
@@ -398,7 +391,7 @@ def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+def test_a_compiled_function_runs_in_it(tmp_path: Path) -> None:
     name = write(
         tmp_path,
         """
@@ -411,5 +404,5 @@ def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) 
     )
     conditions = replace(CONDITIONS, limit=600.0)
     subject = Subject(name, without=("gradients",))
-    (outcome,) = outcomes(subject, some(families, "small-random", 4), ("float32",), conditions)
+    (outcome,) = outcomes(subject, committed.some("small-random", 4), ("float32",), conditions)
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 4

@@ -103,6 +103,10 @@ def test_a_good_document_becomes_exact_numbers() -> None:
     assert [vector.mask.visible(i, 1) for i in (0, 1)] == [True, False]
 
 
+def refusal_of(document: Document) -> str:
+    return vector_edits.refusal(lambda: family_of(document, "two-keys.json"))
+
+
 DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "other format": (
         lambda d, _v: d.update(format="attention-vectors-3"),
@@ -292,23 +296,15 @@ NATURAL_DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = 
 @pytest.mark.parametrize("name", NATURAL_DAMAGE)
 def test_damage_of_bounds_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = NATURAL_DAMAGE[name]
-    with pytest.raises(VectorError) as caught:
-        family_of(damage(edit, natural()), "two-keys.json")
-    assert sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert sentence in refusal_of(damage(edit, natural()))
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damage_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = DAMAGE[name]
-    with pytest.raises(VectorError) as caught:
-        family_of(damage(edit), "two-keys.json")
-    message = str(caught.value)
+    message = refusal_of(damage(edit))
     assert sentence in message
     assert message.startswith("two-keys.json: ")
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert len(message) < 300
 
 
 @pytest.mark.parametrize(
@@ -325,9 +321,8 @@ def test_damage_is_refused_in_one_sentence(name: str) -> None:
 )
 def test_files_that_are_no_vector_files(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "bad.json").write_text(text, "utf-8")
-    with pytest.raises(VectorError) as caught:
-        load_file(tmp_path / "bad.json")
-    assert str(caught.value).startswith(sentence)
+    found = vector_edits.refusal(lambda: load_file(tmp_path / "bad.json"))
+    assert found.startswith(sentence)
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def tolerances_of(
 ) -> tuple[Array, Array | None]:
     """By how much the outputs of a batch may be off, [batch, 1, q_len, value_dim], and with `lse`
     its log-sum-exps, [batch, 1, q_len]."""
-    q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
+    q, k, v = (x.double().cpu().numpy() for x in batch.qkv)
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
     numbers = [x for x in map(score_additions, batch.vectors) if x is not None]
     changes = ScoreChanges(

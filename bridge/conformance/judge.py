@@ -136,15 +136,22 @@ def result_of(vector: Vector, status: Status, **more: Any) -> VectorResult:
     return VectorResult(vector.id, vector.family, vector.theorem, status, **more)
 
 
+def problems_of(vector: Vector) -> tuple[AttentionVector, ...]:
+    """The plain problems of attention that a vector is about."""
+    match vector:
+        case AttentionVector():
+            return (vector,)
+        case ComesToAttention() | GradientVector():
+            return vector.attentions()
+        case TangentVector():
+            return (vector.attention(),)
+    return ()
+
+
 def _size(vector: Vector) -> int | None:
-    problems: tuple[AttentionVector, ...] = ()
-    if isinstance(vector, AttentionVector):
-        problems = (vector,)
-    elif isinstance(vector, (ComesToAttention, GradientVector)):
-        problems = vector.attentions()
-    elif isinstance(vector, TangentVector):
-        problems = (vector.attention(),)
-    sizes = [x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems]
+    sizes = [
+        x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems_of(vector)
+    ]
     return sum(sizes) if sizes else None
 
 

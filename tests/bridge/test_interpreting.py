@@ -5,28 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import committed
 import pytest
+from compiling import output_of
 from small_verify import SmallVerify
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def in_a_new_process(program: str, *arguments: object, **environment: str) -> str:
-    """What the program prints; TRITON_INTERPRET is set only if it is given."""
-    inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 # Of torch nothing is asked but whether there is a GPU; with Triton comes the real one.
@@ -60,7 +47,7 @@ print(os.environ.get("TRITON_INTERPRET"))
 def test_triton_is_interpreted_where_there_is_no_gpu(
     case: tuple[str, ...], given: dict[str, str], found: str
 ) -> None:
-    assert in_a_new_process(SETTLE, *case, **given).strip() == found
+    assert output_of(SETTLE, *case, **given).strip() == found
 
 
 def test_the_tests_are_settled() -> None:
@@ -89,7 +76,7 @@ def test_a_kernel_that_cannot_run_here_is_unsupported(tmp_path: Path) -> None:
     one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in committed.everything()}
     path = tmp_path / "families"
     path.write_bytes(pickle.dumps(list(one_of_each.values())))
-    found = json.loads(in_a_new_process(TOO_LATE, path))
+    found = json.loads(output_of(TOO_LATE, path))
     assert {operation for operation, _, _ in found} == set(one_of_each)
     assert {status for _, status, _ in found} == {"unsupported"}
     why = {reason for operation, _, reason in found if operation == "attention"}

@@ -68,7 +68,6 @@ def test_the_flash_backends_log_sum_exp_of_a_masked_row() -> None:
     row = next(i for i, r in enumerate(vector.expected) if r.masked)
     (batch,) = batches([vector], "float32", "cpu")
     lse = adapter.run(batch).lse
-    assert lse is not None
     reason = adapter.why_unsupported(vector, "float32", "cpu", "lse")
     assert (lse[0, 0, row] != -math.inf) == (reason is not None)
     assert adapter.why_unsupported(vector, "float32", "cpu", "output") is None

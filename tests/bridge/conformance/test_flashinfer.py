@@ -96,8 +96,6 @@ def test_a_trace_has_the_axes_and_the_scale_and_no_performance(tmp_path: Path) -
         assert trace.workload.inputs["sm_scale"].value == vector.attentions()[0].natural_scale
         assert trace.workload.uuid == f"{vector.id} --fresh 1 --count 5"
         assert trace.solution == "tried_prefill"
-        assert trace.evaluation is not None
-        assert trace.evaluation.performance is not None
         assert trace.evaluation.performance.latency_ms == 0
         assert "performance was not measured" in trace.evaluation.log
 

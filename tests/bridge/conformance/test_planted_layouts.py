@@ -18,8 +18,6 @@ MUTANTS = {mutant.name: mutant for mutant in OPTION_MUTANTS}
 @pytest.mark.parametrize("name", CATCHES)
 def test_a_vector_catches_it(name: str) -> None:
     result = plant(MUTANTS[name], committed.families(CATCHES[name]))
-    assert result is not None
-    assert result.worst is not None
     assert result.worst.ratio > 100, "a mistake this gross is no close call"
 
 

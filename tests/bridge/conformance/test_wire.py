@@ -78,7 +78,6 @@ def test_numbers_arrive_as_they_were(dtype: str) -> None:
             found = before
         parser.add(bytes([byte]))
     last = parser.next()
-    assert last is not None
     assert (found.kind, last.kind) == ("kind", "next")
     assert found.fields == {"text": "é\n", "list": [1, None]}
     assert found.tensors.keys() == sent.keys()
@@ -138,7 +137,6 @@ def test_a_frame_that_is_not_whole_is_waited_for() -> None:
     whole = frame_of(one("float32", [2]), bytes(8))
     assert all(read(whole[:size]) is None for size in range(len(whole)))
     found = read(whole)
-    assert found is not None
     assert found.tensors["x"].tolist() == [0.0, 0.0]
 
 
@@ -221,7 +219,6 @@ def test_a_forged_answer_fails_and_runs_nothing(name: str, tmp_path: Path) -> No
     act, sentence = ACTS[name]
     (result,) = results(hostile(tmp_path, act))
     assert result.status == "failed"
-    assert result.reason is not None
     assert result.reason.startswith("sent an invalid answer: ")
     with pytest.raises(WireError, match=sentence):
         raise WireError(result.reason)

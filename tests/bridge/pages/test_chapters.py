@@ -279,7 +279,6 @@ def test_lines_that_move_are_followed(root: Path) -> None:
     moved = chapters.page(root, load(), "backward")
     assert moved != TEXT
     line = re.search(r"pyimpl/internal/gradients\.py:(\d+)", TEXT)
-    assert line is not None
     assert f"pyimpl/internal/gradients.py:{int(line[1]) + 1}]" in moved
 
 

@@ -57,7 +57,6 @@ def test_each_judged_vector_has_a_place() -> None:
             result("b", "failed", 1e30),
         ]
     )
-    assert found is not None
     assert [name for _, name in found.names] == ["a", "b"]
     # Within the tolerance is on the left of the line, beyond it on the right.
     assert all(dot.ok == (dot.x <= found.limit) for dot in found.dots)
@@ -117,7 +116,6 @@ def of_last_column(outputs: Outputs) -> None:
 
 
 def of_lse(outputs: Outputs) -> None:
-    assert outputs.lse is not None
     outputs.lse[..., -1] = math.nan
 
 

@@ -162,7 +162,6 @@ def _without_masks(v: model.AttentionVector) -> ScoreMod:
 
 def _flash_window(v: model.AttentionVector) -> Any:
     window = v.mask.window
-    assert window is not None
     at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
     scale, _, *qkv = inputs(v)
     bounds = (at, window.left, window.right)
@@ -391,7 +390,6 @@ def _cache(v: operations.CacheVector) -> Any:
 
 def _tile_bounds(v: operations.TileBoundsVector) -> Any:
     window = v.mask.window
-    assert window is not None
     at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
     given = (at, window.left, window.right, v.q_len, v.kv_len, v.block_m, v.block_n)
 

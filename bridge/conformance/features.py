@@ -107,7 +107,7 @@ class Features:
             self, supported=has - absent.keys(), unsupported={**absent, **self.unsupported}
         )
 
-    def padded(self, head_dim: int, value_dim: int) -> tuple[int, int]:
+    def columns(self, head_dim: int, value_dim: int) -> tuple[int, int]:
         """The columns of keys and of values that the function takes: the given ones, or with
         columns of zeros, which at a given scale change neither scores nor the other columns of the
         output."""

@@ -103,7 +103,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             )
         if vector.scale is not None and "scale" not in has:
             return f"takes no scale: {unsupported['scale']}"
-        padded = self.features.padded(vector.head_dim, vector.value_dim)[0] != vector.head_dim
+        padded = self.features.columns(vector.head_dim, vector.value_dim)[0] != vector.head_dim
         if vector.scale is None and padded and "scale" not in has:
             return "takes no scale, and its head size is padded, for which the default is another"
         way = self._way(vector)
@@ -184,7 +184,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         return Outputs(out, lse)
 
     def _widths(self, batch: Batch) -> tuple[int, int]:
-        return self.features.padded(batch.query.shape[-1], batch.value.shape[-1])
+        return self.features.columns(batch.query.shape[-1], batch.value.shape[-1])
 
     def _options(self, batch: Batch, way: _Way) -> dict[str, Any]:
         """The arguments beside query, key, value, scale and enable_gqa."""

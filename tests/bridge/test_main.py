@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import committed
 import pytest
 from click.testing import CliRunner
 from misuse import misuse
@@ -215,10 +216,9 @@ def test_conform_takes_a_function_of_a_file(function: str, status: int) -> None:
     assert result.exit_code == status, result.output
     (report,) = json.loads(result.stdout)
     assert report["rounding_model"] == "generous"
-    (small,) = load(names=["small-random"])
     assert [v["id"] for v in report["vectors"]] == [
         "one-key-001",
-        *(v.id for v in small.vectors),
+        *(v.id for v in committed.family("small-random").vectors),
     ]
 
 

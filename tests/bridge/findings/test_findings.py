@@ -35,7 +35,6 @@ from bridge.findings.symptoms import (
 from bridge.vectors.load import default_directory
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.operations import ComesToAttention
 
 NAMES = ("fully-masked", "scales", "sink", "grouped-query", "cache-edits")
 
@@ -58,9 +57,6 @@ class Spoilt(PyimplTiled):
 
     def run(self, batch: Batch) -> Outputs:
         return self.spoil(batch, super().run(batch))
-
-    def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        return super().run_vector(vector, dtype, device)
 
 
 def empty_rows(batch: Batch) -> Tensor:
@@ -94,17 +90,15 @@ def refuses_the_scale_0(batch: Batch, outputs: Outputs) -> Outputs:
     return outputs
 
 
+def outcome_of(adapter: PyimplTiled, families: list[Family], dtype: str) -> Outcome:
+    result = run(adapter, families, dtype, details=True)
+    return Outcome(Subject("it"), Description(adapter.dtypes), result)
+
+
 def find_entry(
     spoil: Callable[[Batch, Outputs], Outputs], *dtypes: str
 ) -> tuple[collect.Entry, list[Outcome]]:
-    outcomes = [
-        Outcome(
-            Subject("it"),
-            Description(dtypes),
-            run(Spoilt(spoil), choose_families(), dtype, details=True),
-        )
-        for dtype in dtypes
-    ]
+    outcomes = [outcome_of(Spoilt(spoil), choose_families(), dtype) for dtype in dtypes]
     return collect.collect(outcomes, choose_families(), hashes()), outcomes
 
 
@@ -194,13 +188,7 @@ class NanGradients(PyimplTiled):
 
 def test_gradients_that_are_nan_are_recognised() -> None:
     families = committed.families("gradient", "gradient-softcap")
-    outcomes = [
-        Outcome(
-            Subject("it"),
-            Description(("float32",)),
-            run(NanGradients(), families, "float32", details=True),
-        )
-    ]
+    outcomes = [outcome_of(NanGradients(), families, "float32")]
     entry = collect.collect(outcomes, families, collect.hashes(default_directory(), families))
     (symptom,) = entry["symptoms"]
     assert symptom["what"] == "The gradient by the queries of a query that sees no key is NaN."

@@ -6,12 +6,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import committed
 import pytest
 from vector_edits import put, refusal_of
 
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.exact import dropout as exact_dropout
-from bridge.vectors.load import default_directory, load_file
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 
 ONES = 0xFFFFFFFF
@@ -28,7 +28,7 @@ KNOWN = [
 
 
 def vectors(name: str) -> Any:
-    return load_file(default_directory() / f"{name}.json").vectors
+    return committed.family(name).vectors
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)

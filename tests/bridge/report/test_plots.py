@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+import committed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,6 @@ from bridge.conformance.subject import Subject
 from bridge.report import plots
 from bridge.report.page import MOST_SHOWN, page
 from bridge.report.plots import BOTTOM, ERRORS_LEFT, LEFT, RIGHT, TOP, Scale
-from bridge.vectors.load import load
 
 positive = st.floats(1e-30, 1e30)
 
@@ -105,7 +105,7 @@ class Spoiled(PyimplTiled):
 
 
 def report(spoil: Callable[[Outputs], None]) -> tuple[Result, str]:
-    families = load(names=["small-random", "softcap"])
+    families = committed.families("small-random", "softcap")
     judged = run(Spoiled(spoil), families, "float32", details=True)
     able = Description(("float32",), Features(("float32",), frozenset(), {}))
     return judged, page([Outcome(Subject("f"), able, judged)], families)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import committed
 import pytest
 import torch
+from spoiled import Spoiled
 
 from bridge.conformance import run as running
 from bridge.conformance.adapters.adapter import Adapter, Part
@@ -22,19 +23,6 @@ from bridge.conformance.judge import by_size, describe_failure
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
-
-
-class Spoiled(PyimplTiled):
-    """The tile loop with something done to its result."""
-
-    name = "spoiled"
-
-    def __init__(self, spoil: Callable[[Batch, Outputs], Outputs]) -> None:
-        super().__init__()
-        self.spoil = spoil
-
-    def run(self, batch: Batch) -> Outputs:
-        return self.spoil(batch, super().run(batch))
 
 
 def small() -> Family:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import committed
 import pytest
 from click.testing import CliRunner
+from misuse import misuse
 
 import bridge.__main__ as command_line
 from bridge.conformance.adapters import builtin as adapters
@@ -84,10 +85,8 @@ def test_what_is_for_gpus_says_so_on_a_cpu(name: str) -> None:
     importlib.util.find_spec("flash_attn") is not None, reason="flash-attn is installed"
 )
 def test_a_package_that_is_not_here_is_one_sentence() -> None:
-    done = CliRunner().invoke(command_line.main, ["conform", "flash-attn"])
-    assert done.exit_code == 2
-    assert "flash-attn needs packages that are not installed: pip install flash-attn" in done.stderr
-    assert "Traceback" not in done.output
+    said = misuse(command_line.main, "conform", "flash-attn")
+    assert "flash-attn needs packages that are not installed: pip install flash-attn" in said
 
 
 def test_no_package_is_imported_before_its_adapter_runs() -> None:

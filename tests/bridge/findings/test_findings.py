@@ -14,6 +14,7 @@ import committed
 import pytest
 import torch
 from misuse import misuse
+from spoiled import Spoiled
 from torch import Tensor
 
 import bridge.__main__ as command_line
@@ -46,17 +47,6 @@ def choose_families() -> list[Family]:
 @cache
 def hashes() -> dict[str, str]:
     return collect.hashes(default_directory(), choose_families())
-
-
-class Spoilt(PyimplTiled):
-    """A right function whose results are changed afterwards."""
-
-    def __init__(self, spoil: Callable[[Batch, Outputs], Outputs]) -> None:
-        super().__init__()
-        self.spoil = spoil
-
-    def run(self, batch: Batch) -> Outputs:
-        return self.spoil(batch, super().run(batch))
 
 
 def empty_rows(batch: Batch) -> Tensor:
@@ -98,7 +88,7 @@ def outcome_of(adapter: PyimplTiled, families: list[Family], dtype: str) -> Outc
 def find_entry(
     spoil: Callable[[Batch, Outputs], Outputs], *dtypes: str
 ) -> tuple[collect.Entry, list[Outcome]]:
-    outcomes = [outcome_of(Spoilt(spoil), choose_families(), dtype) for dtype in dtypes]
+    outcomes = [outcome_of(Spoiled(spoil), choose_families(), dtype) for dtype in dtypes]
     return collect.collect(outcomes, choose_families(), hashes()), outcomes
 
 

@@ -11,8 +11,8 @@ import committed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spoiled import Spoiled
 
-from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.features import Features
 from bridge.conformance.judge import Status, VectorResult
@@ -93,34 +93,28 @@ def test_an_error_is_a_cross_where_it_is_above_the_line(pairs: list[tuple[float,
         assert dot.y >= height if dot.ok else dot.y <= height
 
 
-class Spoiled(PyimplTiled):
-    def __init__(self, spoil: Callable[[Outputs], None]) -> None:
-        super().__init__()
-        self.spoil = spoil
-
-    def run(self, batch: Batch) -> Outputs:
-        outputs = super().run(batch)
-        self.spoil(outputs)
-        return outputs
+Spoil = Callable[[Batch, Outputs], Outputs]
 
 
-def report(spoil: Callable[[Outputs], None]) -> tuple[Result, str]:
+def report(spoil: Spoil) -> tuple[Result, str]:
     families = committed.families("small-random", "softcap")
     judged = run(Spoiled(spoil), families, "float32", details=True)
     able = Description(("float32",), Features(("float32",), frozenset(), {}))
     return judged, page([Outcome(Subject("f"), able, judged)], families)
 
 
-def of_last_column(outputs: Outputs) -> None:
+def of_last_column(_batch: Batch, outputs: Outputs) -> Outputs:
     outputs.out[..., 0, -1] += 1
+    return outputs
 
 
-def of_lse(outputs: Outputs) -> None:
+def of_lse(_batch: Batch, outputs: Outputs) -> Outputs:
     outputs.lse[..., -1] = math.nan
+    return outputs
 
 
 @pytest.mark.parametrize("spoil", [of_last_column, of_lse])
-def test_the_page_has_a_mark_for_each(spoil: Callable[[Outputs], None]) -> None:
+def test_the_page_has_a_mark_for_each(spoil: Spoil) -> None:
     judged, text = report(spoil)
     overview, *failures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     status = [vector.status for vector in judged.vectors]
@@ -133,7 +127,7 @@ def test_the_page_has_a_mark_for_each(spoil: Callable[[Outputs], None]) -> None:
 
 
 def test_a_page_where_all_passes_has_the_overview_alone() -> None:
-    judged, text = report(lambda outputs: None)
+    judged, text = report(lambda _batch, outputs: outputs)
     (overview,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert 'class="out"' not in overview
     assert overview.count('class="in"') == len(judged.vectors)

@@ -3,6 +3,7 @@ which every worker does, and read where a test needs them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -37,6 +38,17 @@ def family(name: str) -> Family:
 def families(*names: str) -> list[Family]:
     """Those of these names."""
     return [family(name) for name in names]
+
+
+def some(name: str, count: int) -> list[Family]:
+    """The family of this name with its first vectors alone, so many."""
+    return [replace(family(name), vectors=family(name).vectors[:count])]
+
+
+@cache
+def everything() -> list[Family]:
+    """All families."""
+    return load()
 
 
 def vectors(operation: str | None = None) -> list[Any]:

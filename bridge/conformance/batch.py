@@ -60,6 +60,11 @@ class Batch:
     head_sinks: tuple[float, ...] = ()
     head_temperatures: tuple[float, ...] = ()
 
+    @property
+    def qkv(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value."""
+        return self.query, self.key, self.value
+
     def inputs(self) -> dict[str, Tensor]:
         """The tensors that a function is given, by name."""
         named = {name: getattr(self, name) for name in ("query", "key", "value", "mask", "bias")}
@@ -150,6 +155,12 @@ def error_text(error: BaseException) -> str:
         return str(error)
     except Exception:
         return ""
+
+
+def describe_error(error: BaseException) -> str:
+    """What was raised, in a sentence without its subject: the type, and the text's first line."""
+    text = error_text(error).strip().splitlines()
+    return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
 
 
 def is_unchanged(tensor: Tensor, before: Tensor) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, Unread, error_text
+from bridge.conformance.batch import DTYPES, Unread, describe_error
 from bridge.conformance.inside.served import REFUSALS
 from bridge.errors import MendableError
 
@@ -106,6 +106,14 @@ class Features:
         return replace(
             self, supported=has - absent.keys(), unsupported={**absent, **self.unsupported}
         )
+
+    def columns(self, head_dim: int, value_dim: int) -> tuple[int, int]:
+        """The columns of keys and of values that the function takes: the given ones, or with
+        columns of zeros, which at a given scale change neither scores nor the other columns of the
+        output."""
+        if self.width is not None:
+            return (-(-max(head_dim, value_dim) // self.width) * self.width,) * 2
+        return (max(head_dim, value_dim),) * 2 if self.equal_dims else (head_dim, value_dim)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -232,8 +240,7 @@ class _Probe:
         except Exception as error:
             if not isinstance(error, REFUSALS) and (own or not isinstance(error, RuntimeError)):
                 return None
-            text = error_text(error).strip().splitlines()
-            return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+            return describe_error(error)
         return None
 
     def features(self) -> Features:
@@ -245,30 +252,25 @@ class _Probe:
             return presume(self.function, self.asked, why)
         unsupported |= {f"dtype {d}": why for d, why in refused.items()}
         self.dtype = dtypes[0]
-        supported = set()
-        for feature in candidates:
-            reason = self.try_feature(feature, own=ARGUMENTS[feature] in names)
+        supported: set[str] = set()
+
+        def settle(feature: str, reason: str | None) -> None:
             if reason is None:
                 supported.add(feature)
+                unsupported.pop(feature, None)
             else:
+                supported.discard(feature)
                 unsupported[feature] = reason
+
+        for feature in candidates:
+            settle(feature, self.try_feature(feature, own=ARGUMENTS[feature] in names))
         gqa_flag = "gqa" in supported
         if not gqa_flag and self.takes_fewer_heads():
-            supported.add("gqa")
-            unsupported.pop("gqa", None)
+            settle("gqa", None)
         lse_by, why = self.find_lse("lse" in supported)
-        if lse_by is None:
-            supported.discard("lse")
-            unsupported["lse"] = why
-        else:
-            supported.add("lse")
-            unsupported.pop("lse", None)
+        settle("lse", why if lse_by is None else None)
         for feature in GRADIENTS:
-            reason = self.try_gradients(feature, supported, lse_by)
-            if reason is None:
-                supported.add(feature)
-            else:
-                unsupported[feature] = reason
+            settle(feature, self.try_gradients(feature, supported, lse_by))
         return Features(
             dtypes,
             frozenset(supported),
@@ -367,8 +369,7 @@ class _Probe:
         except Exception as error:
             if not isinstance(error, (*REFUSALS, RuntimeError)):
                 return None
-            text = error_text(error).strip().splitlines()
-            return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+            return describe_error(error)
         absent = [name for name, x in zip(named, found, strict=True) if x is None]
         return f"gives none by {absent[0]}" if absent else None
 

@@ -136,15 +136,22 @@ def result_of(vector: Vector, status: Status, **more: Any) -> VectorResult:
     return VectorResult(vector.id, vector.family, vector.theorem, status, **more)
 
 
+def problems_of(vector: Vector) -> tuple[AttentionVector, ...]:
+    """The plain problems of attention that a vector is about."""
+    match vector:
+        case AttentionVector():
+            return (vector,)
+        case ComesToAttention() | GradientVector():
+            return vector.attentions()
+        case TangentVector():
+            return (vector.attention(),)
+    return ()
+
+
 def _size(vector: Vector) -> int | None:
-    problems: tuple[AttentionVector, ...] = ()
-    if isinstance(vector, AttentionVector):
-        problems = (vector,)
-    elif isinstance(vector, (ComesToAttention, GradientVector)):
-        problems = vector.attentions()
-    elif isinstance(vector, TangentVector):
-        problems = (vector.attention(),)
-    sizes = [x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems]
+    sizes = [
+        x.q_len * x.head_dim + x.kv_len * (x.head_dim + x.value_dim) for x in problems_of(vector)
+    ]
     return sum(sizes) if sizes else None
 
 
@@ -197,7 +204,7 @@ def tolerances_of(
 ) -> tuple[Array, Array | None]:
     """By how much the outputs of a batch may be off, [batch, 1, q_len, value_dim], and with `lse`
     its log-sum-exps, [batch, 1, q_len]."""
-    q, k, v = (x.double().cpu().numpy() for x in (batch.query, batch.key, batch.value))
+    q, k, v = (x.double().cpu().numpy() for x in batch.qkv)
     mask = np.stack([visible(vector) for vector in batch.vectors])[:, None]
     numbers = [x for x in map(score_additions, batch.vectors) if x is not None]
     changes = ScoreChanges(

@@ -277,13 +277,9 @@ def describe(session: Session, asked: tuple[str, ...]) -> Description:
     session.open()
     function = Remote(session)
 
-    def go_on() -> None:
-        if session.last_loss is not None:
-            raise Lost(session.last_loss, "did not return")
-
     try:
-        able = features.probe(function, session.device, asked, go_on, session.multiple)
-        go_on()
+        able = features.probe(function, session.device, asked, session.check_loss, session.multiple)
+        session.check_loss()
     except Lost as lost:
         session.renew()
         able = features.presume(function, asked, f"a small call {lost}")
@@ -318,13 +314,9 @@ def describe_decoder(session: Session, asked: tuple[str, ...]) -> tuple[Descript
     session.open()
     function = Remote(session)
 
-    def go_on() -> None:
-        if session.last_loss is not None:
-            raise Lost(session.last_loss, "did not return")
-
     try:
-        form, able = decoders.probe(function, session.device, asked, go_on)
-        go_on()
+        form, able = decoders.probe(function, session.device, asked, session.check_loss)
+        session.check_loss()
     except Lost as lost:
         session.renew()
         form, able = decoders.presume(function, asked, f"a small call {lost}")

@@ -158,19 +158,26 @@ class Request:
     def _check_problem(self, problem: Path) -> None:
         if problem.suffix != ".py" or not problem.is_file():
             raise Misuse("problem", f"there is no file of Python {str(problem)!r}")
-        given = {
-            "without": self.without, "alignment": self.alignment != "top-left",
-            "undeclared": self.undeclared,
-            "large": self.large,
-        }  # fmt: skip
+        sentence = "a problem determines the computation; none is accepted with one"
+        self._refuse(sentence, without=self.without, **self._of_functions())
+        self._refuse_builtin("problem", "a class of models is accepted")
+
+    def _of_functions(self) -> dict[str, object]:
+        """What is said of attention functions alone, by argument; false: the default."""
+        aligned = self.alignment != "top-left"
+        return {"alignment": aligned, "undeclared": self.undeclared, "large": self.large}
+
+    def _refuse(self, sentence: str, **given: object) -> None:
+        """Raise Misuse for the first of these arguments that is given."""
         for argument, value in given.items():
             if value:
-                raise Misuse(
-                    argument, "a problem determines the computation; none is accepted with one"
-                )
+                raise Misuse(argument, sentence)
+
+    def _refuse_builtin(self, argument: str, sentence: str) -> None:
+        """Raise Misuse for a function that is none of somebody else's."""
         for name in self.functions:
             if not callables.is_callable_name(name):
-                raise Misuse("problem", f"{name} is built in; a class of models is accepted")
+                raise Misuse(argument, f"{name} is built in; {sentence}")
 
     @property
     def decode(self) -> bool:
@@ -178,27 +185,16 @@ class Request:
         return self.operation == "decode"
 
     def _check_decode(self) -> None:
-        given = {
-            "alignment": self.alignment != "top-left", "undeclared": self.undeclared,
-            "large": self.large, "problem": self.problem is not None,
-        }  # fmt: skip
-        for argument, value in given.items():
-            if value:
-                raise Misuse(argument, "none is accepted for decoding")
-        for name in self.functions:
-            if not callables.is_callable_name(name):
-                raise Misuse("operation", f"{name} is built in; decoding is judged of functions")
+        sentence = "none is accepted for decoding"
+        self._refuse(sentence, **self._of_functions(), problem=self.problem)
+        self._refuse_builtin("operation", "decoding is judged of functions")
 
     def _check_definition(self, definition: Path) -> None:
-        given = {
-            "alignment": self.alignment != "top-left", "undeclared": self.undeclared,
-            "large": self.large, "problem": self.problem is not None,
-            "operation": self.operation != "attention", "without": self.without,
-            "require": self.require, "dtypes": self.dtypes,
-        }  # fmt: skip
-        for argument, value in given.items():
-            if value:
-                raise Misuse(argument, "a definition determines the computation; none is accepted")
+        self._refuse(
+            "a definition determines the computation; none is accepted", **self._of_functions(),
+            problem=self.problem, operation=self.decode, without=self.without,
+            require=self.require, dtypes=self.dtypes,
+        )  # fmt: skip
         named = {"definition": definition, "workload": self.workload}
         for argument, path in named.items():
             if path is not None and not path.is_file():
@@ -218,16 +214,11 @@ class Request:
             raise Misuse("processes", f"{self.processes} is given; {accepted}")
         if not self.device.startswith("cpu"):
             raise Misuse("device", f"{self.device!r} is given; processes are judged on cpu alone")
-        given = {
-            "problem": self.problem is not None, "definition": self.definition is not None,
-            "operation": self.decode,
-        }  # fmt: skip
-        for argument, value in given.items():
-            if value:
-                raise Misuse(argument, "is given with processes; functions of shards are attention")
-        for name in self.functions:
-            if not callables.is_callable_name(name):
-                raise Misuse("processes", f"{name} is built in; a function of shards is accepted")
+        self._refuse(
+            "is given with processes; functions of shards are attention", problem=self.problem,
+            definition=self.definition, operation=self.decode,
+        )  # fmt: skip
+        self._refuse_builtin("processes", "a function of shards is accepted")
 
     @property
     def shards(self) -> Shards | None:

@@ -14,7 +14,14 @@ import numpy as np
 
 from bridge.audit.theorems import theorem_list
 from bridge.conformance.batch import exactly, visible
-from bridge.conformance.judge import VectorResult, by_size, describe_failure, gradient_parts, plain
+from bridge.conformance.judge import (
+    VectorResult,
+    by_size,
+    describe_failure,
+    gradient_parts,
+    plain,
+    problems_of,
+)
 from bridge.conformance.outcome import NotJudged, Outcome
 from bridge.conformance.tolerances import gradients, tangents
 from bridge.report import plots
@@ -22,7 +29,6 @@ from bridge.report.tables import alignment_of_is_causal, no_sandbox
 from bridge.templates import template
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
-from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.tangents import TangentVector
 from pyimpl.internal.scores import KERNEL_CHANGES
 
@@ -172,13 +178,7 @@ def command(outcome: Outcome, vector: str) -> str:
 def _failure(
     outcome: Outcome, result: VectorResult, vector: Vector, sentences: dict[str, str]
 ) -> Failure:
-    problems: tuple[AttentionVector, ...] = ()
-    if isinstance(vector, AttentionVector):
-        problems = (vector,)
-    elif isinstance(vector, (ComesToAttention, GradientVector)):
-        problems = vector.attentions()
-    elif isinstance(vector, TangentVector):
-        problems = (vector.attention(),)
+    problems = problems_of(vector)
     described = describe_failure(plain(asdict(result)))
     return Failure(
         result.id,

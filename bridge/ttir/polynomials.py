@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Set
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 Coefficient = int | Fraction
 # A product of atoms by their numbers, sorted. 0 is ln 2 and 1 is log₂e, whose product is 1.
@@ -22,14 +23,36 @@ def product(m: Monomial, n: Monomial) -> Monomial:
     return tuple(found)
 
 
-class Polynomial:
-    """Σ coefficient · monomial; immutable. No coefficient in `terms` is 0."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Sum(Generic[Key, Value]):
+    """A sum of terms, each a coefficient at what it is the coefficient of; immutable. No
+    coefficient in `terms` is 0."""
 
     __slots__ = ("_hash", "terms")
 
-    def __init__(self, terms: dict[Monomial, Coefficient]) -> None:
+    def __init__(self, terms: dict[Key, Value]) -> None:
         self.terms = terms
         self._hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.terms == other.terms
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+
+class Polynomial(Sum[Monomial, Coefficient]):
+    """Σ coefficient · monomial."""
+
+    __slots__ = ()
 
     @staticmethod
     def constant(x: Coefficient) -> Polynomial:
@@ -38,17 +61,6 @@ class Polynomial:
     @staticmethod
     def atom(number: int) -> Polynomial:
         return Polynomial({(number,): 1})
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self.terms.items()))
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Polynomial) and self.terms == other.terms
-
-    def __bool__(self) -> bool:
-        return bool(self.terms)
 
     @property
     def number(self) -> Coefficient | None:
@@ -146,29 +158,14 @@ def together(x: Exponent, y: Exponent) -> Exponent:
     return tuple(sorted(found.items()))
 
 
-class Exponentials:
-    """Σ coefficient · 2^exponent with polynomials as coefficients, none of them 0; immutable."""
+class Exponentials(Sum[Exponent, Polynomial]):
+    """Σ coefficient · 2^exponent with polynomials as coefficients."""
 
-    __slots__ = ("_hash", "terms")
-
-    def __init__(self, terms: dict[Exponent, Polynomial]) -> None:
-        self.terms = terms
-        self._hash: int | None = None
+    __slots__ = ()
 
     @staticmethod
     def of(x: Polynomial) -> Exponentials:
         return Exponentials({(): x} if x else {})
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self.terms.items()))
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Exponentials) and self.terms == other.terms
-
-    def __bool__(self) -> bool:
-        return bool(self.terms)
 
     @property
     def polynomial(self) -> Polynomial | None:

@@ -5,35 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import committed
 import pytest
+from compiling import output_of
 from small_verify import SmallVerify
 
-from bridge.vectors.load import load
-from bridge.vectors.model.attention import Family
-
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def families() -> list[Family]:
-    return load()
-
-
-def in_a_new_process(program: str, *arguments: object, **environment: str) -> str:
-    """What the program prints; TRITON_INTERPRET is set only if it is given."""
-    inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 # Of torch nothing is asked but whether there is a GPU; with Triton comes the real one.
@@ -67,7 +47,7 @@ print(os.environ.get("TRITON_INTERPRET"))
 def test_triton_is_interpreted_where_there_is_no_gpu(
     case: tuple[str, ...], given: dict[str, str], found: str
 ) -> None:
-    assert in_a_new_process(SETTLE, *case, **given).strip() == found
+    assert output_of(SETTLE, *case, **given).strip() == found
 
 
 def test_the_tests_are_settled() -> None:
@@ -91,14 +71,12 @@ print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vec
 """
 
 
-def test_a_kernel_that_cannot_run_here_is_unsupported(
-    families: list[Family], tmp_path: Path
-) -> None:
+def test_a_kernel_that_cannot_run_here_is_unsupported(tmp_path: Path) -> None:
     """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
-    one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in families}
+    one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in committed.everything()}
     path = tmp_path / "families"
     path.write_bytes(pickle.dumps(list(one_of_each.values())))
-    found = json.loads(in_a_new_process(TOO_LATE, path))
+    found = json.loads(output_of(TOO_LATE, path))
     assert {operation for operation, _, _ in found} == set(one_of_each)
     assert {status for _, status, _ in found} == {"unsupported"}
     why = {reason for operation, _, reason in found if operation == "attention"}
@@ -106,12 +84,10 @@ def test_a_kernel_that_cannot_run_here_is_unsupported(
     assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()
 
 
-def test_an_audit_that_fails_changes_nothing_for_the_kernels(
-    families: list[Family], tmp_path: Path
-) -> None:
+def test_an_audit_that_fails_changes_nothing_for_the_kernels(tmp_path: Path) -> None:
     """One worker runs the tile loop, whose first call imports Triton, and then the kernels."""
-    chosen = [f for f in families if f.name in ("small-random", "scales", "gradient", "varlen")]
-    run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:3]) for f in chosen])
+    names = ("small-random", "scales", "gradient", "varlen")
+    run = SmallVerify(tmp_path, [f for name in names for f in committed.some(name, 3)])
     status, output = run.whole(
         # What both threads import is there before the second begins.
         "import sys\n"

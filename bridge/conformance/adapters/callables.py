@@ -103,7 +103,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             )
         if vector.scale is not None and "scale" not in has:
             return f"takes no scale: {unsupported['scale']}"
-        padded = self._width(vector.head_dim, vector.value_dim)[0] != vector.head_dim
+        padded = self.features.columns(vector.head_dim, vector.value_dim)[0] != vector.head_dim
         if vector.scale is None and padded and "scale" not in has:
             return "takes no scale, and its head size is padded, for which the default is another"
         way = self._way(vector)
@@ -149,10 +149,10 @@ class CallableAdapter(ByAutograd, WholeBatches):
         way = self._way(batch.vectors[0])
         if isinstance(way, str):
             raise ValueError(way)
-        width = self._width_of(batch)
+        width, value_width = self._widths(batch)
         query, key, value = (
             torch.nn.functional.pad(x, (0, size - x.shape[-1])).contiguous()
-            for x, size in zip((batch.query, batch.key, batch.value), width, strict=True)
+            for x, size in zip(batch.qkv, (width, width, value_width), strict=True)
         )
         options = self._options(batch, way)
         if self.among and documents.is_among(batch):
@@ -160,7 +160,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             options["cu_seqlens"] = sums
         if self.padded:
             query, key, value = map(buffers.pad, (query, key, value))
-        widened = width[0] != batch.query.shape[-1]
+        widened = width != batch.query.shape[-1]
         if "scale" in self.features.supported and (widened or not batch.default_scale):
             options["scale"] = batch.scale
         if query.shape[1] != key.shape[1] and self.features.gqa_flag:
@@ -177,26 +177,14 @@ class CallableAdapter(ByAutograd, WholeBatches):
         if self.among and documents.is_among(batch):
             length, multiple = batch.query.shape[2], self.features.multiple
             out, lse = (documents.own(x, length, multiple) for x in (out, lse))
-        width, value_dim = self._width_of(batch)[2], batch.value.shape[-1]
+        width, value_dim = self._widths(batch)[1], batch.value.shape[-1]
         widened = width != value_dim
         if widened and isinstance(out, Tensor) and out.shape == (*batch.query.shape[:-1], width):
             out = out[..., :value_dim]
         return Outputs(out, lse)
 
-    def _width_of(self, batch: Batch) -> tuple[int, int, int]:
-        return self._width(batch.query.shape[-1], batch.value.shape[-1])
-
-    def _width(self, head_dim: int, value_dim: int) -> tuple[int, int, int]:
-        """The sizes of query, key and value rows that the function takes: the given ones, or with
-        columns of zeros, which at a given scale change neither scores nor the other columns of the
-        output."""
-        multiple = self.features.width
-        if multiple is not None:
-            size = -(-max(head_dim, value_dim) // multiple) * multiple
-            return size, size, size
-        if self.features.equal_dims:
-            return (max(head_dim, value_dim),) * 3
-        return head_dim, head_dim, value_dim
+    def _widths(self, batch: Batch) -> tuple[int, int]:
+        return self.features.columns(batch.query.shape[-1], batch.value.shape[-1])
 
     def _options(self, batch: Batch, way: _Way) -> dict[str, Any]:
         """The arguments beside query, key, value, scale and enable_gqa."""

@@ -35,9 +35,7 @@ class Flex(GroupedHeads, ByAutograd, Builtin):
 
     def run(self, batch: Batch) -> Outputs:
         out, lse = self.call(
-            batch.query,
-            batch.key,
-            batch.value,
+            *batch.qkv,
             attn_mask=batch.boolean,
             bias=batch.bias,
             softcap=batch.softcap,

@@ -108,7 +108,7 @@ class Layouts:
             q, k, v, cu_q, cu_k,
             window=(None, None) if window is None else (window.left, window.right),
             causal_alignment=vector.alignment,
-            scale=_natural(vector), return_lse=True, backend=self.backend,
+            scale=vector.natural_scale, return_lse=True, backend=self.backend,
         )  # fmt: skip
         return [
             Outputs(out[a:b, 0][None, None], lse[0, a:b][None, None])
@@ -128,7 +128,7 @@ class Layouts:
         lengths = torch.tensor(vector.lengths, dtype=torch.int32, device=self.device)
         out, lse = pyimpl.attention_decode(
             self.matrix(vector.q)[:, None, None], pool_k, pool_v, page_table=table,
-            kv_lens=lengths, scale=_natural(vector), return_lse=True, backend=self.backend,
+            kv_lens=lengths, scale=vector.natural_scale, return_lse=True, backend=self.backend,
         )  # fmt: skip
         return [Outputs(out[b : b + 1], lse[b : b + 1]) for b in range(len(vector.q))]
 
@@ -148,7 +148,7 @@ class Layouts:
             self.matrix(vector.prefix_k, vector.head_dim)[None],
             self.matrix(vector.prefix_v, vector.value_dim)[None],
             k, v, suffix_lens=lens,
-            scale=_natural(vector), return_lse=True, backend=self.backend,
+            scale=vector.natural_scale, return_lse=True, backend=self.backend,
         )  # fmt: skip
         return [Outputs(out[b : b + 1], lse[b : b + 1]) for b in range(len(vector.q))]
 
@@ -168,14 +168,11 @@ class Layouts:
             shift = 0 if alibi is None else alibi.shift
             left, right, shift = window or (None, None, shift)
             if vector.packed is not None:
-                inputs = batch.query, batch.key, batch.value
-                scale = _natural(vector)
-                return Outputs(
-                    *packed.attend(*inputs, vector.packed, scale=scale, backend=self.backend)
-                )
+                how: dict[str, Any] = {"scale": vector.natural_scale, "backend": self.backend}
+                return Outputs(*packed.attend(*batch.qkv, vector.packed, **how))
             return Outputs(
                 *self.attention(
-                    batch.query, batch.key, batch.value, vector, mask=batch.mask,
+                    *batch.qkv, vector, mask=batch.mask,
                     window=(left, right), causal_alignment="bottom-right" if shift else "top-left",
                     softcap=batch.softcap, alibi_slopes=batch.slopes(), bias=batch.bias,
                     sinks=batch.sinks(), temperature=batch.temperatures(), **more,
@@ -198,7 +195,7 @@ class Layouts:
         **more: Any,
     ) -> tuple[Tensor, Tensor]:
         out, lse = pyimpl.attention(
-            q, k, v, attn_mask=mask, scale=_natural(vector), return_lse=True,
+            q, k, v, attn_mask=mask, scale=vector.natural_scale, return_lse=True,
             enable_gqa=q.shape[1] != k.shape[1], backend=self.backend, **more,
         )  # fmt: skip
         return out, lse
@@ -214,11 +211,3 @@ class Layouts:
             return None
         seen = [[mask.visible(i, j) for j in range(kv_len)] for i in range(q_len)]
         return torch.from_numpy(np.array(seen)).to(self.device)
-
-
-def _natural(vector: LaidOutVector | SampledVector) -> float:
-    """The factor of the scores for a kernel whose weights are e^score; vectors of a layout are of
-    the exact model."""
-    if isinstance(vector, SampledVector):
-        return vector.natural_scale
-    return float(vector.scale) * math.log(2.0)

@@ -51,10 +51,7 @@ class FlashAttn(ByAutograd, Builtin):
     def run(self, batch: Batch) -> Outputs:
         value_dim = batch.value.shape[-1]
         width = -(-max(batch.query.shape[-1], value_dim) // 8) * 8
-        inputs = (
-            torch.nn.functional.pad(x, (0, width - x.shape[-1]))
-            for x in (batch.query, batch.key, batch.value)
-        )
+        inputs = (torch.nn.functional.pad(x, (0, width - x.shape[-1])) for x in batch.qkv)
         out, lse = self.call(
             *inputs,
             window=tuple((batch.window or Window(None, None, 0))[:2]),
@@ -92,9 +89,7 @@ class Jax(GroupedHeads, Builtin):
             else:
                 masked = batch.boolean
         out, lse = self.call(
-            batch.query,
-            batch.key,
-            batch.value,
+            *batch.qkv,
             attn_mask=masked,
             bias=batch.bias,
             is_causal=batch.is_causal,
@@ -138,9 +133,7 @@ class OnnxRuntime(GroupedHeads, Builtin):
         mask = None if causal else batch.boolean if batch.bias is None else batch.added
         return Outputs(
             self.call(
-                batch.query,
-                batch.key,
-                batch.value,
+                *batch.qkv,
                 attn_mask=mask,
                 is_causal=causal,
                 softcap=batch.softcap,
@@ -184,9 +177,7 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
             mask = mask.clamp_min(torch.finfo(mask.dtype).min)
         return Outputs(
             self.call(
-                batch.query,
-                batch.key,
-                batch.value,
+                *batch.qkv,
                 attn_mask=mask,
                 softcap=batch.softcap,
                 scale=batch.scale,

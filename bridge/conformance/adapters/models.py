@@ -58,7 +58,7 @@ class ModelAdapter(WholeBatches):
         return None
 
     def run(self, batch: Batch) -> Outputs:
-        given = [self.laid_out(x) for x in (batch.query, batch.key, batch.value)]
+        given = [self.laid_out(x) for x in batch.qkv]
         return Outputs(self.read(batch, self.function(*given)))
 
     def laid_out(self, x: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class _Differentiable(OwnBackward):
     backend: Backend
 
     def run(self, batch: Batch) -> Outputs:
-        return self.forward(batch.query, batch.key, batch.value, score_options(batch))
+        return self.forward(*batch.qkv, score_options(batch))
 
     def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
         if isinstance(vector, SampledGradientVector) and vector.packed is not None:
@@ -66,8 +66,7 @@ def own_tangents(vector: TangentVector, dtype: str, device: str, backend: Backen
 
     def function(batch: Batch, others: Mapping[str, Tensor]) -> Outputs:
         options = keywords(score_options(batch)) | dict(others)
-        given = batch.query, batch.key, batch.value
-        return Outputs(*attention(*given, **options, return_lse=True, backend=backend))
+        return Outputs(*attention(*batch.qkv, **options, return_lse=True, backend=backend))
 
     return by_jvp(vector, dtype, device, function)
 
@@ -137,7 +136,7 @@ class PyimplState(Builtin):
     def run(self, batch: Batch) -> Outputs:
         state = self.module
         wide = torch.float64 if batch.query.dtype == torch.float64 else torch.float32
-        q, k, v = (x.to(wide) for x in (batch.query, batch.key, batch.value))
+        q, k, v = (x.to(wide) for x in batch.qkv)
         scores = batch.scale * (q @ k.transpose(-1, -2))
         visible = batch.boolean
         if visible is not None:

@@ -37,9 +37,7 @@ class Sdpa(ByAutograd, Builtin):
 
     def sdpa(self, batch: Batch, **more: Any) -> Any:
         return self.call(
-            batch.query,
-            batch.key,
-            batch.value,
+            *batch.qkv,
             attn_mask=_attn_mask(batch),
             is_causal=_causal_alone(batch),
             scale=batch.given_scale,
@@ -125,8 +123,7 @@ class SdpaFlash(ByAutograd, Builtin):
         value_dim = batch.value.shape[-1]
         width = max(batch.query.shape[-1], value_dim)
         query, key, value = (
-            torch.nn.functional.pad(x, (0, width - x.shape[-1]))
-            for x in (batch.query, batch.key, batch.value)
+            torch.nn.functional.pad(x, (0, width - x.shape[-1])) for x in batch.qkv
         )
         causal = _causal_alone(batch)
         # The default scale of the padded head_dim would be another.

@@ -69,7 +69,7 @@ def attend(
     queries, keys = shards_of(vector, kind)
     left, right, shift = vector.mask.window or (None, None, 0)
     sequence = module.Sequence(queries, keys, None, left, right, shift)
-    options = ScoreOptions(float(vector.scale) * math.log(2.0))
+    options = ScoreOptions(vector.natural_scale)
     q, k, v = (
         torch.from_numpy(array(rows)).to(dtype).to(device)[None, None]
         for rows in (vector.q, vector.k, vector.v)

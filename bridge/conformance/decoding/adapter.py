@@ -60,7 +60,7 @@ class DecodeAdapter:
             return None
         if vector.scale is not None:
             return f"takes no scale: {self._why('scale')}"
-        if self._width(vector.head_dim, vector.value_dim)[0] != vector.head_dim:
+        if self.features.columns(vector.head_dim, vector.value_dim)[0] != vector.head_dim:
             return "takes no scale, and its head size is padded, for which the default is another"
         return None
 
@@ -122,7 +122,7 @@ class DecodeAdapter:
 
     def _options(self, vector: DecodeVector) -> dict[str, Any]:
         options: dict[str, Any] = {}
-        padded = self._width(vector.head_dim, vector.value_dim)[0] != vector.head_dim
+        padded = self.features.columns(vector.head_dim, vector.value_dim)[0] != vector.head_dim
         if self.form.scale is not None and (vector.scale is not None or padded):
             options[self.form.scale] = vector.attentions()[0].natural_scale
         if self.form.gqa is not None and vector.heads != vector.kv_heads:
@@ -131,18 +131,8 @@ class DecodeAdapter:
             options[self.form.lse] = True
         return options
 
-    def _width(self, head_dim: int, value_dim: int) -> tuple[int, int]:
-        """The columns of keys and of values that the function takes."""
-        multiple = self.features.width
-        if multiple is not None:
-            size = -(-max(head_dim, value_dim) // multiple) * multiple
-            return size, size
-        if self.features.equal_dims:
-            return (max(head_dim, value_dim),) * 2
-        return head_dim, value_dim
-
     def _numbers(self, one: Decoded, vector: DecodeVector, dtype: str) -> Numbers:
-        head_dim, value_dim = self._width(vector.head_dim, vector.value_dim)
+        head_dim, value_dim = self.features.columns(vector.head_dim, vector.value_dim)
 
         def tensor(heads: tuple[Matrix, ...], columns: int, width: int) -> Tensor:
             found = torch.stack([torch.from_numpy(array(x, columns)) for x in heads])

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from bridge.conformance.batch import Misbehaviour, Outputs, error_text
+from bridge.conformance.batch import Misbehaviour, Outputs, describe_error
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import NAMES, Form, form_of
 from bridge.conformance.features import Features
@@ -146,8 +146,7 @@ class _Probe:
                 unnamed and isinstance(error, RuntimeError)
             ):
                 return None
-            text = error_text(error).strip().splitlines()
-            return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+            return describe_error(error)
         if finite and not all(map(_is_finite, outputs)):
             return "returns NaN where rows of the cache that are not filled hold NaN"
         return None

@@ -248,6 +248,7 @@ class PlantedBatches(ByAutograd, GroupedHeads):
         by = {"is_causal"} if batch.is_causal else {"window"} if batch.window else set()
         if options.mask is not None:
             by = by | {"attn_mask"}
-        given = batch.query, batch.key, batch.value
-        out, lse = self.function.attend(Call(*given, options, frozenset(by), self.function.wide))
+        out, lse = self.function.attend(
+            Call(*batch.qkv, options, frozenset(by), self.function.wide)
+        )
         return Outputs(out, lse)

@@ -24,7 +24,6 @@ from bridge.vectors.model.operations import (
     CombineVector,
     ComesToAttention,
     GroupedQueryVector,
-    LaidOutVector,
     PagedVector,
     VarlenVector,
 )
@@ -75,7 +74,7 @@ class KernelLayouts(PyimplTriton):
     def grouped_query(self, vector: GroupedQueryVector) -> list[Outputs]:
         q, k, v = (self.layouts.heads(x) for x in (vector.q, vector.k, vector.v))
         mask = self.layouts.mask(vector.mask, vector.q_len, vector.kv_len)
-        options = ScoreOptions(_scale(vector), mask=mask)
+        options = ScoreOptions(vector.natural_scale, mask=mask)
         out, lse = self.module.forward(q, k, v, options, block_m=_BLOCK, block_n=_BLOCK)
         return [Outputs(out[:, h : h + 1], lse[:, h : h + 1]) for h in range(vector.num_heads)]
 
@@ -85,7 +84,7 @@ class KernelLayouts(PyimplTriton):
         left, right = (None, None) if window is None else (window.left, window.right)
         out, lse = self.module.varlen(
             q, k, v, _int32(vector.cu_seqlens_q), _int32(vector.cu_seqlens_k),
-            ScoreOptions(_scale(vector), left=left, right=right),
+            ScoreOptions(vector.natural_scale, left=left, right=right),
             bottom_right=vector.alignment == "bottom-right", block_m=_BLOCK, block_n=_BLOCK,
         )  # fmt: skip
         ends = zip(vector.cu_seqlens_q[:-1], vector.cu_seqlens_q[1:], strict=True)
@@ -100,7 +99,7 @@ class KernelLayouts(PyimplTriton):
         table = [[*pages, *[0] * (longest - len(pages))] for pages in vector.tables]
         out, lse = self.module.split_and_combine(
             self.layouts.matrix(vector.q)[:, None, None], keys, values,
-            ScoreOptions(_scale(vector)), kv_lens=_int32(vector.lengths),
+            ScoreOptions(vector.natural_scale), kv_lens=_int32(vector.lengths),
             page_table=torch.tensor(table, dtype=torch.int32), bottom_right=True,
             num_splits=_SPLITS, block_n=_BLOCK,
         )  # fmt: skip
@@ -131,10 +130,6 @@ def plant(
         if result.reason is not None:
             raise MutantError(f"the mutated source does not run: {result.id}: {result.reason}")
     return failed[0] if failed else None
-
-
-def _scale(vector: LaidOutVector) -> float:
-    return float(vector.scale) * math.log(2.0)
 
 
 def _int32(numbers: Sequence[int]) -> Tensor:

@@ -159,6 +159,11 @@ class Session:
         self.end()
         self.lost, self.last_loss = Counter(), None
 
+    def check_loss(self) -> None:
+        """Raises Lost where a call since the last `renew` had no answer."""
+        if self.last_loss is not None:
+            raise Lost(self.last_loss, "did not return")
+
     def end(self) -> None:
         if self._running is not None:
             self._running.close()

@@ -42,9 +42,7 @@ class WorkedGradients:
         """By key: s, 2^s, p, dP, dP − (D − dL), dS."""
         v = self.vector
         scale, modify, q, k, values = self._plain()
-        p = probabilities(
-            scale, modify, q, k, q_len=v.q_len, kv_len=v.kv_len, d=v.head_dim, num=EXACT
-        )[query]
+        p = self._probabilities()[query]
         delta = self._deltas()[query]
         grad_s = self._score_gradients()[query]
         cells = []
@@ -69,16 +67,10 @@ class WorkedGradients:
         d_o, o = self._grad_output[query], self._outputs()[query]
         found = vec_dot(d_o, o, d=v.value_dim, zero=Fraction(0))
         given.same(found - self._grad_lse[query], self._deltas()[query], f"{v.id}: D")
-        scale, modify, q, k, values = self._plain()
-        sizes: dict[str, Any] = {
-            "q_len": v.q_len,
-            "kv_len": v.kv_len,
-            "d": v.head_dim,
-            "num": EXACT,
-        }
-        p = probabilities(scale, modify, q, k, **sizes)[query]
+        *_, values = self._plain()
         products = [vec_dot(d_o, value, d=v.value_dim, zero=Fraction(0)) for value in values]
-        total = sum((x * y for x, y in zip(p, products, strict=True)), Fraction(0))
+        pairs = zip(self._probabilities()[query], products, strict=True)
+        total = sum((x * y for x, y in pairs), Fraction(0))
         given.same(total, found, f"{v.id}: Σ p·dP")
         return show(found)
 
@@ -102,10 +94,8 @@ class WorkedGradients:
         """By query: its weight of the key, and what it adds to the gradients by the key's value and
         by the key; at last their sums. Raises SourceError unless these are the vector's."""
         v = self.vector
-        scale, modify, q, k, _ = self._plain()
-        p = probabilities(
-            scale, modify, q, k, q_len=v.q_len, kv_len=v.kv_len, d=v.head_dim, num=EXACT
-        )
+        scale, _, q, _, _ = self._plain()
+        p = self._probabilities()
         grad_s = self._score_gradients()
         cells = []
         of_values, of_keys = [], []
@@ -134,6 +124,13 @@ class WorkedGradients:
     def _plain(self) -> tuple[Any, ...]:
         """scale, modify, Q, K and V of the one head."""
         return given.inputs(self.vector.attentions()[0])
+
+    def _probabilities(self) -> list[list[Fraction]]:
+        v, (scale, modify, q, k, _) = self.vector, self._plain()
+        found: list[list[Fraction]] = probabilities(
+            scale, modify, q, k, q_len=v.q_len, kv_len=v.kv_len, d=v.head_dim, num=EXACT
+        )
+        return found
 
     def _outputs(self) -> list[list[Fraction]]:
         found: list[list[Fraction]] = attention(*self._plain(), **self._sizes)

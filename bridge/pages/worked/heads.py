@@ -8,12 +8,12 @@ from fractions import Fraction
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, show_all
 from bridge.source.excerpt import SourceError
-from bridge.spec.attention import attend, score, scored
+from bridge.spec.attention import ScoredValue, attend, scored
 from bridge.spec.core import EXACT
 from bridge.spec.heads import grouped_query, kv_head
 from bridge.spec.multi_head import concat_heads, split_heads
 from bridge.spec.softmax import softmax
-from bridge.vectors.model.attention import Family, Matrix
+from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import GroupedQueryVector
 
 Heads = list[list[list[Fraction]]]
@@ -33,13 +33,9 @@ class WorkedHeads:
     def outputs(self) -> Heads:
         """By query head and query, the output. Raises SourceError unless it is the vector's."""
         v = self.vector
-
-        def every(h: int, i: int, j: int, s: int) -> int:
-            return s
-
         found: Heads = grouped_query(
             int(v.scale),
-            every,
+            lambda h, i, j, s: s,
             [given.scores(q) for q in v.q],
             [given.scores(k) for k in v.k],
             [given.values(values) for values in v.v],
@@ -63,8 +59,8 @@ class WorkedHeads:
         cells = []
         for h in range(v.num_heads):
             right, wrong = kv_head(h, group=self.group), h % v.num_kv_heads
-            scores = self._scores(v.q[h], v.k[right], query)
-            other = self._output(v.q[h], v.k[wrong], v.v[wrong], query)
+            scores = [key.score for key in self._keys(h, right, query)]
+            other = attend(self._keys(h, wrong, query), d_v=v.value_dim, num=EXACT)
             weights = show_all(softmax(scores, num=EXACT))
             row = [str(right), show_all(scores), weights, show_all(outputs[h][query])]
             cells.append([str(h), *row, str(wrong), show_all(other)])
@@ -94,25 +90,15 @@ class WorkedHeads:
             [str(i), show_all(right), show_all(other)] for i, (right, other) in enumerate(pairs)
         ]
 
-    def _scores(self, q: Matrix, k: Matrix, query: int) -> list[int | None]:
+    def _keys(self, head: int, of: int, query: int) -> list[ScoredValue]:
+        """The keys of the head `of` as the query of a query head sees them."""
         v = self.vector
-        mats = (given.scores(q), given.scores(k))
-        return [
-            score(int(v.scale), _plain, *mats, query, j, d=v.head_dim, num=EXACT)
-            for j in range(v.kv_len)
-        ]
-
-    def _output(self, q: Matrix, k: Matrix, values: Matrix, query: int) -> list[Fraction]:
-        v = self.vector
-        mats = (given.scores(q), given.scores(k), given.values(values))
-        cols = list(range(v.kv_len))
-        row = scored(int(v.scale), _plain, *mats, query, cols, d=v.head_dim, num=EXACT)
-        found: list[Fraction] = attend(row, d_v=v.value_dim, num=EXACT)
+        mats = (given.scores(v.q[head]), given.scores(v.k[of]), given.values(v.v[of]))
+        found: list[ScoredValue] = scored(
+            int(v.scale), lambda i, j, s: s, *mats, query, list(range(v.kv_len)), d=v.head_dim,
+            num=EXACT,
+        )  # fmt: skip
         return found
-
-
-def _plain(i: int, j: int, s: int) -> int:
-    return s
 
 
 def worked_heads(family: Family, vector: str) -> WorkedHeads:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from bridge.source.excerpt import SourceError
-from bridge.spec.attention import ScoreMod
+from bridge.spec.attention import ScoredValue, ScoreMod, scored
 from bridge.spec.core import EXACT
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Row, Vector
 
@@ -46,6 +46,11 @@ def mask_of(v: AttentionVector) -> ScoreMod:
 def inputs(v: AttentionVector) -> tuple[Any, ...]:
     """scale, modify, Q, K and V."""
     return int(v.scale or 0), mask_of(v), scores(v.q), scores(v.k), values(v.v)
+
+
+def keys_seen(v: AttentionVector, query: int, cols: Sequence[int]) -> list[ScoredValue]:
+    """These keys as a query sees them."""
+    return scored(*(*inputs(v), query, cols), d=v.head_dim, num=EXACT)
 
 
 def sizes(v: AttentionVector) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
-from bridge.spec.attention import ScoredValue, attend, scored
+from bridge.spec.attention import ScoredValue, attend
 from bridge.spec.core import EXACT
 from bridge.spec.softmax import denominator, softmax
 from bridge.vectors.model.attention import AttentionVector, Family
@@ -31,7 +31,7 @@ def masked_rows(family: Family, vector: str) -> Cells:
     v = given.find_attention(family, vector)
     cells = []
     for i in range(v.q_len):
-        row = _row(v, i)
+        row = given.keys_seen(v, i, range(v.kv_len))
         scores = [key.score for key in row]
         found = attend(row, d_v=v.value_dim, num=EXACT)
         given.same(found, given.output(v, i), f"{v.id}, query {i},")
@@ -46,7 +46,7 @@ def flood(family: Family, vector: str, query: int) -> str:
     mean of values that it must not see. Raises SourceError unless it is that mean, and for a row
     that sees a key."""
     v = given.find_attention(family, vector)
-    row = _row(v, query)
+    row = given.keys_seen(v, query, range(v.kv_len))
     if any(key.score is not None for key in row):
         raise SourceError(f"{v.id}: query {query} sees a key")
     wrong = [ScoredValue(LARGE_NEGATIVE, key.value) for key in row]
@@ -54,8 +54,3 @@ def flood(family: Family, vector: str, query: int) -> str:
     mean = [sum(column, Fraction(0)) / v.kv_len for column in zip(*given.values(v.v), strict=True)]
     given.same(found, mean, f"{v.id}: the mean of all values")
     return show_all(found)
-
-
-def _row(v: AttentionVector, query: int) -> list[ScoredValue]:
-    cols = list(range(v.kv_len))
-    return scored(*(*given.inputs(v), query, cols), d=v.head_dim, num=EXACT)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, show, show_all
 from bridge.source.excerpt import SourceError
 from bridge.spec import tile_bounds
-from bridge.spec.attention import ScoredValue, scored
 from bridge.spec.core import EXACT
 from bridge.spec.flash import flash, step_tile, tiles
 from bridge.spec.masks import Alignment
@@ -39,10 +39,7 @@ class WorkedTiles:
             given.same(row, given.output(v, query), f"{v.id}, query {query}, in tiles")
         rows = tiles(self.block_m, list(range(v.q_len)))[tile]
         width: dict[str, Any] = {"d": v.value_dim, "num": EXACT}
-
-        def keys_seen(i: int, cols: list[int]) -> list[ScoredValue]:
-            return scored(*(*given.inputs(v), i, cols), d=v.head_dim, num=EXACT)
-
+        keys_seen = partial(given.keys_seen, v)
         states = [empty(**width) for _ in rows]
         cells = []
         for number, cols in enumerate(tiles(self.block_n, list(range(v.kv_len)))):

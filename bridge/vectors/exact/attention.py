@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from bridge.vectors.exact.decimals import between, decimal_of
+from bridge.vectors.exact.decimals import between, decimal_of, scale_of, soften
 from bridge.vectors.exact.dropout import wrong_masks, wrong_words
 from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.exact.tangents import tangent_row
@@ -108,15 +108,7 @@ def attention(vector: AttentionVector) -> tuple[Row, ...]:
 
 def natural_score(vector: AttentionVector, i: int, j: int) -> Decimal:
     """The score of query i and a visible key j, in the precision of the context."""
-    if vector.scale is None:
-        scale = 1 / Decimal(vector.head_dim).sqrt()
-    else:
-        scale = decimal_of(vector.scale)
-    score = scale * decimal_of(product(vector, i, j))
-    if vector.softcap is not None:
-        cap = decimal_of(vector.softcap)
-        e = (2 * score / cap).exp()
-        score = cap * (e - 1) / (e + 1)
+    score, _ = soften(scale_of(vector) * decimal_of(product(vector, i, j)), vector.softcap)
     if vector.alibi is not None:
         score -= decimal_of(vector.alibi.slope) * abs(i + vector.alibi.shift - j)
     if vector.bias is not None:

@@ -17,6 +17,22 @@ def decimal_of(x: Exact) -> Decimal:
     return Decimal(x.numerator) / Decimal(x.denominator)
 
 
+def scale_of(vector: Any) -> Decimal:
+    """The factor of the scores, for which None is 1/√head_dim."""
+    if vector.scale is None:
+        return 1 / Decimal(vector.head_dim).sqrt()
+    return decimal_of(vector.scale)
+
+
+def soften(score: Decimal, cap: Exact | None) -> tuple[Decimal, Decimal]:
+    """cap·tanh(score / cap), and its derivative by the score; None: no cap."""
+    if cap is None:
+        return score, Decimal(1)
+    most = decimal_of(cap)
+    e = (2 * score / most).exp()
+    return most * (e - 1) / (e + 1), 4 * e / (e + 1) ** 2
+
+
 def between(lower: int, x: Any, upper: int) -> bool:
     """Whether a result that was rounded to 70 digits or more lies between bounds, integers over
     2^128."""

@@ -9,11 +9,11 @@ definitions are about; the derivative of cap·tanh(x / cap) is 4·e / (e + 1)² 
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
+from decimal import localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from bridge.vectors.exact.decimals import decimal_of
+from bridge.vectors.exact.decimals import decimal_of, scale_of, soften
 from bridge.vectors.model.attention import Exact
 from bridge.vectors.model.gradients import Gradients, GradientVector
 
@@ -128,9 +128,7 @@ def _number(vector: GradientVector, x: Exact) -> Any:
 
 
 def _scale(vector: GradientVector) -> Any:
-    if vector.scale is None:
-        return 1 / Decimal(vector.head_dim).sqrt()
-    return _number(vector, vector.scale)
+    return scale_of(vector) if vector.scale is None else _number(vector, vector.scale)
 
 
 def _temperature(vector: GradientVector, h: int) -> Any:
@@ -147,11 +145,7 @@ def _score(vector: GradientVector, h: int, i: int, j: int) -> _Score:
                 f"{vector.id}: the score {score} is not an integer, or beyond any use."
             )
         return _Score(Fraction(2) ** score.numerator, Fraction(1))
-    rate = Decimal(1)
-    if vector.softcap is not None:
-        cap = _number(vector, vector.softcap)
-        e = (2 * score / cap).exp()
-        score, rate = cap * (e - 1) / (e + 1), 4 * e / (e + 1) ** 2
+    score, rate = soften(score, vector.softcap)
     if vector.alibi is not None:
         distance = abs(i + vector.alibi.shift - j)
         score -= _number(vector, vector.alibi.slopes[h]) * distance

@@ -12,7 +12,7 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
-from bridge.vectors.exact.decimals import decimal_of
+from bridge.vectors.exact.decimals import decimal_of, scale_of, soften
 from bridge.vectors.model.attention import Exact, Matrix
 from bridge.vectors.model.tangents import TangentVector
 
@@ -58,16 +58,11 @@ def _dot(a: Matrix, i: int, b: Matrix, j: int) -> Decimal:
 
 def _score(vector: TangentVector, i: int, j: int) -> _Score:
     """The score of query i and a visible key j, with its rate."""
-    if vector.scale is None:
-        scale = 1 / Decimal(vector.head_dim).sqrt()
-    else:
-        scale = decimal_of(vector.scale)
+    scale = scale_of(vector)
     value = scale * _dot(vector.q, i, vector.k, j)
     rate = scale * (_dot(vector.tangent_q, i, vector.k, j) + _dot(vector.q, i, vector.tangent_k, j))
-    if vector.softcap is not None:
-        cap = decimal_of(vector.softcap)
-        e = (2 * value / cap).exp()
-        value, rate = cap * (e - 1) / (e + 1), rate * 4 * e / (e + 1) ** 2
+    value, slope = soften(value, vector.softcap)
+    rate *= slope
     if vector.alibi is not None:
         distance = abs(i + vector.alibi.shift - j)
         value -= decimal_of(vector.alibi.slope) * distance

@@ -8,15 +8,7 @@ from itertools import chain
 from bridge.vectors.format.fields import Entry, Field, bf16_or_none
 from bridge.vectors.format.read_dropout import dropout, philox
 from bridge.vectors.format.read_gradients import gradient
-from bridge.vectors.format.read_options import (
-    alibi,
-    bias,
-    given_scale,
-    pairs_of_heads,
-    scale,
-    sink,
-    softcap,
-)
+from bridge.vectors.format.read_options import given_scale, one_head, pairs_of_heads
 from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import check_plausible, enclosed_row, key, row, state
 from bridge.vectors.format.read_rules import is_drawn, numbers
@@ -41,19 +33,7 @@ def attention(entry: Entry) -> AttentionVector:
     rows = entry["expected"].check_count("q_len", "rows")
     read: Callable[[Field], Row | EnclosedRow] = row if entry.model == "exact" else enclosed_row
     expected = tuple(map(read, rows))
-    vector = AttentionVector(
-        **entry.plain(AttentionVector),
-        scale=scale(entry),
-        q=entry["q"].numbers("q_len", "head_dim"),
-        k=entry["k"].numbers("kv_len", "head_dim"),
-        v=entry["v"].numbers("kv_len", "value_dim"),
-        mask=entry["mask"].mask(),
-        expected=expected,
-        softcap=softcap(entry),
-        alibi=alibi(entry),
-        bias=bias(entry),
-        sink=sink(entry),
-    )
+    vector = AttentionVector(**entry.plain(AttentionVector), **one_head(entry), expected=expected)
     check_plausible([vector], rows)
     return vector
 

@@ -82,3 +82,18 @@ def bias(entry: Entry) -> Any:
     if not has_changes(entry, "bias"):
         return None
     return entry["bias"].numbers("q_len", "kv_len", read=bf16_or_none)
+
+
+def one_head(entry: Entry) -> dict[str, Any]:
+    """The inputs of the one head, and what changes its scores."""
+    return {
+        "scale": scale(entry),
+        "q": entry["q"].numbers("q_len", "head_dim"),
+        "k": entry["k"].numbers("kv_len", "head_dim"),
+        "v": entry["v"].numbers("kv_len", "value_dim"),
+        "mask": entry["mask"].mask(),
+        "softcap": softcap(entry),
+        "alibi": alibi(entry),
+        "bias": bias(entry),
+        "sink": sink(entry),
+    }

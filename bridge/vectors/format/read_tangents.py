@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridge.vectors.format.fields import Entry, bf16
-from bridge.vectors.format.read_options import alibi, bias, scale, sink, softcap
+from bridge.vectors.format.read_options import one_head
 from bridge.vectors.format.read_results import enclosed_row
 from bridge.vectors.model.tangents import TangentVector
 
@@ -32,19 +32,11 @@ def tangent(entry: Entry) -> TangentVector:
         rates["tangent_bias"] = entry["tangent_bias"].numbers("q_len", "kv_len")
     vector = TangentVector(
         **entry.plain(TangentVector),
-        scale=scale(entry),
-        q=entry["q"].numbers("q_len", "head_dim"),
-        k=entry["k"].numbers("kv_len", "head_dim"),
-        v=entry["v"].numbers("kv_len", "value_dim"),
-        mask=entry["mask"].mask(),
+        **one_head(entry),
         tangent_q=entry["tangent_q"].numbers("q_len", "head_dim"),
         tangent_k=entry["tangent_k"].numbers("kv_len", "head_dim"),
         tangent_v=entry["tangent_v"].numbers("kv_len", "value_dim"),
         expected=tuple(map(enclosed_row, rows)),
-        softcap=softcap(entry),
-        alibi=alibi(entry),
-        bias=bias(entry),
-        sink=sink(entry),
         **rates,
     )
     attention = vector.attention()

@@ -219,13 +219,14 @@ class Alibi(Shape):
     slope: Number
 
 
+Softcap = Annotated[Number, Meta(description="cap·tanh(score / cap), first of all")]
+
+
 class Attention(Sized, kw_only=True):
     q: Matrix
     k: Matrix
     v: Matrix
-    softcap: (
-        Annotated[Number, Meta(description="cap·tanh(score / cap), first of all")] | UnsetType
-    ) = UNSET
+    softcap: Softcap | UnsetType = UNSET
     alibi: Alibi | UnsetType = UNSET
     bias: (
         Annotated[
@@ -312,9 +313,7 @@ class Gradient(Sized, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    softcap: (
-        Annotated[Number, Meta(description="cap·tanh(score / cap), first of all")] | UnsetType
-    ) = UNSET
+    softcap: Softcap | UnsetType = UNSET
     alibi: Slopes | UnsetType = UNSET
     bias: (
         Annotated[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 Exact = int | Fraction
 Matrix = tuple[tuple[Exact, ...], ...]
@@ -223,8 +223,34 @@ class Dropout:
         return self.largest if self.keep[i][j] else Fraction(0)
 
 
+class Scaled:
+    """What a vector has whose scores are scaled; a scale of None is 1/√head_dim."""
+
+    @property
+    def natural_scale(self: Any) -> float:
+        """The factor of the scores for a kernel whose weights are e^score."""
+        if self.scale is None:
+            return 1.0 / math.sqrt(self.head_dim)
+        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
+
+
 @dataclass(frozen=True)
-class AttentionVector(Vector):
+class OneHead(Scaled, Vector):
+    """The inputs of attention of one head, as `AttentionVector` has them."""
+
+    q_len: int
+    kv_len: int
+    head_dim: int
+    value_dim: int
+    scale: Exact | None
+    q: Matrix
+    k: Matrix
+    v: Matrix
+    mask: Mask
+
+
+@dataclass(frozen=True)
+class AttentionVector(OneHead):
     """One input of attention with its result.
 
     q: [q_len][head_dim]; k: [kv_len][head_dim]; v: [kv_len][value_dim]; expected: [q_len]. A score
@@ -235,15 +261,6 @@ class AttentionVector(Vector):
     """
 
     operation: ClassVar[str] = "attention"
-    q_len: int
-    kv_len: int
-    head_dim: int
-    value_dim: int
-    scale: Exact | None
-    q: Matrix
-    k: Matrix
-    v: Matrix
-    mask: Mask
     expected: tuple[Row | EnclosedRow, ...]
     softcap: Exact | None = None
     alibi: Alibi | None = None
@@ -261,13 +278,6 @@ class AttentionVector(Vector):
         """Whether query i may attend to key j."""
         hidden = self.bias is not None and self.bias[i][j] is None
         return not hidden and self.mask.visible(i, j)
-
-    @property
-    def natural_scale(self) -> float:
-        """The factor of the scores for a kernel whose weights are e^score."""
-        if self.scale is None:
-            return 1.0 / math.sqrt(self.head_dim)
-        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from bridge.vectors.model.attention import (
     Exact,
     Mask,
     Matrix,
+    Scaled,
     Vector,
 )
 from bridge.vectors.model.operations import problem
@@ -84,7 +84,7 @@ class Slopes:
 
 
 @dataclass(frozen=True)
-class GradientVector(Vector):
+class GradientVector(Scaled, Vector):
     """The gradients of a loss by the inputs of attention, from those by its outputs.
 
     The inputs as for grouped-query; a scale of None is 1/√head_dim. batch: how many entries of a
@@ -141,13 +141,6 @@ class GradientVector(Vector):
         names = ("softcap", "alibi", "bias", *PER_HEAD)
         found = {name for name in names if getattr(self, name) is not None}
         return frozenset(found | {"dropout"} if self.dropout else found)
-
-    @property
-    def natural_scale(self) -> float:
-        """The factor of the scores for a kernel whose weights are e^score."""
-        if self.scale is None:
-            return 1.0 / math.sqrt(self.head_dim)
-        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
 
     @cached_property
     def uncertainty(self) -> Fraction:

@@ -22,6 +22,7 @@ from bridge.vectors.model.attention import (
     Mask,
     Matrix,
     Row,
+    Scaled,
     State,
     Vector,
 )
@@ -56,7 +57,7 @@ class ComesToAttention(Vector, ABC):
 
 
 @dataclass(frozen=True)
-class LaidOutVector(ComesToAttention):
+class LaidOutVector(Scaled, ComesToAttention):
     """Attention of inputs in a layout of their own; a score is scale·⟨q, k⟩."""
 
     head_dim: int

@@ -3,7 +3,6 @@ attention, and of its gradients."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,6 +25,7 @@ from bridge.vectors.model.attention import (
     Mask,
     Matrix,
     Row,
+    Scaled,
 )
 from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes
 from bridge.vectors.model.operations import ComesToAttention, problem
@@ -124,7 +124,7 @@ def _exact(x: float) -> Exact:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledVector(ComesToAttention):
+class SampledVector(Scaled, ComesToAttention):
     """Several heads of several entries of a batch in one call.
 
     q: [batch, num_heads, q_len, head_dim]; k: [batch, num_kv_heads, kv_len, head_dim]; v: likewise
@@ -176,13 +176,6 @@ class SampledVector(ComesToAttention):
     def grouped(self) -> bool:
         """Whether query heads share heads of keys and values."""
         return self.heads != int(self.k.shape[1])
-
-    @property
-    def natural_scale(self) -> float:
-        """The factor of the scores for a kernel whose weights are e^score."""
-        if self.scale is None:
-            return 1.0 / math.sqrt(self.head_dim)
-        return float(self.scale) * (math.log(2.0) if self.model == "exact" else 1.0)
 
     def mask_of(self, number: int) -> Mask:
         """The mask of the head with this number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from bridge.vectors.model.attention import (
@@ -10,15 +10,13 @@ from bridge.vectors.model.attention import (
     AttentionVector,
     EnclosedRow,
     Exact,
-    Mask,
     Matrix,
-    Vector,
+    OneHead,
 )
-from bridge.vectors.model.operations import problem
 
 
 @dataclass(frozen=True)
-class TangentVector(Vector):
+class TangentVector(OneHead):
     """The rates at which the outputs of attention change, from those of its inputs.
 
     The inputs as for `AttentionVector`, of the natural model; the scale, the softcap and the mask
@@ -29,15 +27,6 @@ class TangentVector(Vector):
     """
 
     operation: ClassVar[str] = "tangent"
-    q_len: int
-    kv_len: int
-    head_dim: int
-    value_dim: int
-    scale: Exact | None
-    q: Matrix
-    k: Matrix
-    v: Matrix
-    mask: Mask
     tangent_q: Matrix
     tangent_k: Matrix
     tangent_v: Matrix
@@ -52,24 +41,9 @@ class TangentVector(Vector):
 
     def attention(self) -> AttentionVector:
         """The inputs, without results."""
-        return problem(
-            self,
-            self.id,
-            q_len=self.q_len,
-            kv_len=self.kv_len,
-            head_dim=self.head_dim,
-            value_dim=self.value_dim,
-            scale=self.scale,
-            q=self.q,
-            k=self.k,
-            v=self.v,
-            mask=self.mask,
-            expected=(),
-            softcap=self.softcap,
-            alibi=self.alibi,
-            bias=self.bias,
-            sink=self.sink,
-        )
+        names = {field.name for field in fields(AttentionVector)} & vars(self).keys()
+        given = {name: getattr(self, name) for name in names}
+        return AttentionVector(**{**given, "expected": ()})
 
     def rates(self) -> tuple[Matrix, ...]:
         """All that there are."""

@@ -30,47 +30,72 @@ instance doubling : Doubling Nat where
   exp := double
   exp_eq _ := rfl
 """
-# By name: the statement with its proof, and what is wrong with it.
-EMPTY = {
+# Statements with their proofs, by what is wrong with them; with each the conclusion as it is told.
+SAME_TERM = {
     # Meant of `doubling`; but `e` is an instance too, and nearer.
-    "local_instance (e : Doubling Nat) (x : Nat) : e.exp x = exp x := rfl": (
-        "its conclusion `exp x = exp x` has the same term on both sides"
-    ),
+    "local_instance (e : Doubling Nat) (x : Nat) : e.exp x = exp x := rfl": "exp x = exp x",
     "bound (f : Nat → Nat) : (fun x => f x) = (fun y => f y) := rfl": (
-        "its conclusion `(fun x => f x) = fun y => f y` has the same term on both sides"
+        "(fun x => f x) = fun y => f y"
     ),
-    "same_iff (p : Prop) : True → (p ↔ p) := fun _ => Iff.rfl": (
-        "its conclusion `p ↔ p` has the same term on both sides"
+    "same_iff (p : Prop) : True → (p ↔ p) := fun _ => Iff.rfl": "p ↔ p",
+    "same_le : ∀ n : Nat, n ≤ n := Nat.le_refl": "n ≤ n",
+    "same_ge : ∀ n : Nat, n ≥ n := Nat.le_refl": "n ≥ n",
+    "same_heq (n : Nat) : HEq n n := HEq.rfl": "n ≍ n",
+    "hidden (n : Nat) : Same n := rfl": "Same n",
+    "with_let (n : Nat) : let m := n; m = n := rfl": "have m := n; m = n",
+}
+SAME_UNFOLDED = {
+    "named (n : Nat) : other n = double n := rfl": "other n = double n",
+    "instance_field (n : Nat) : doubling.exp n = double n := rfl": "exp n = double n",
+}
+OF_A_TERM = {
+    "result (n : Nat) : ∃ r, r = double n := ⟨_, rfl⟩": "∃ r, r = double n",
+    "result_on_the_right : ∀ n : Nat, 0 < n → ∃ r, double n = r := fun _ _ => ⟨_, rfl⟩": (
+        "∃ r, double n = r"
     ),
-    "same_le : ∀ n : Nat, n ≤ n := Nat.le_refl": (
-        "its conclusion `n ≤ n` has the same term on both sides"
+    "result_for_all (n : Nat) (standard : Fin n → Nat) : ∃ result : Fin n → Nat, "
+    "∀ i, result i = standard i := ⟨_, fun _ => rfl⟩": (
+        "∃ result, ∀ (i : Fin n), result i = standard i"
     ),
-    "same_ge : ∀ n : Nat, n ≥ n := Nat.le_refl": (
-        "its conclusion `n ≥ n` has the same term on both sides"
+    "result_of_two : ∃ f : Nat → Nat → Nat, ∀ m n, 0 < m → f n m = m + double n := "
+    "⟨fun n m => m + double n, fun _ _ _ => rfl⟩": (
+        "∃ f, ∀ (m n : Nat), 0 < m → f n m = m + double n"
     ),
-    "same_heq (n : Nat) : HEq n n := HEq.rfl": (
-        "its conclusion `n ≍ n` has the same term on both sides"
+    "results (n : Nat) : ∃ r, r = double n ∧ ∃ s t, (s = r + t ∧ t = n) := "
+    "⟨_, rfl, _, _, rfl, rfl⟩": "∃ r, r = double n ∧ ∃ s t, s = r + t ∧ t = n",
+    "result_vector (n : Nat) (standard : Fin n → Nat) : ∃ result : Vector Nat n, "
+    "∀ i : Fin n, result[i] = standard i := ⟨Vector.ofFn standard, by simp⟩": (
+        "∃ result, ∀ (i : Fin n), result[i] = standard i"
     ),
-    "named (n : Nat) : other n = double n := rfl": (
-        "its conclusion `other n = double n` has the same on both sides, "
-        "abbreviations and instances unfolded"
+    "result_matrix (x : Vector Nat 3) : ∃ r : Vector (Vector Nat 2) 3, "
+    "∀ (j : Fin 2) (i : Fin 3), x[i] + j = r[i][j] := "
+    "⟨Vector.ofFn fun i => Vector.ofFn fun j => x[i] + j, by simp⟩": (
+        "∃ r, ∀ (j : Fin 2) (i : Fin 3), x[i] + ↑j = r[i][j]"
     ),
-    "hidden (n : Nat) : Same n := rfl": "its conclusion `Same n` has the same term on both sides",
-    "instance_field (n : Nat) : doubling.exp n = double n := rfl": (
-        "its conclusion `exp n = double n` has the same on both sides, "
-        "abbreviations and instances unfolded"
+    "result_of_any : ∃ m r, r = double m := ⟨0, _, rfl⟩": "∃ m r, r = double m",
+    "some_property (p : Nat → Prop) : ∃ q : Nat → Prop, ∀ n, p n ↔ q n := ⟨p, fun _ => Iff.rfl⟩": (
+        "∃ q, ∀ (n : Nat), p n ↔ q n"
     ),
-    "with_let (n : Nat) : let m := n; m = n := rfl": (
-        "its conclusion `have m := n; m = n` has the same term on both sides"
-    ),
+}
+ASSUMED = {
+    "assumed (n : Nat) (h : 0 < n) : 0 < n := h": "0 < n",
+    "assumed_all (p : Nat → Prop) (h : ∀ n, p n) : ∀ m, p m := h": "∀ (m : Nat), p m",
+    "assumed_part (p q : Prop) (h : p ∧ q) : q := h.2": "q",
+}
+REASONS = (
+    (SAME_TERM, "has the same term on both sides"),
+    (SAME_UNFOLDED, "has the same on both sides, abbreviations and instances unfolded"),
+    (OF_A_TERM, "says only that something equals a term"),
+    (ASSUMED, "is one of its hypotheses"),
+)
+# By statement: all that is wrong, also where it is no conclusion alone.
+EMPTY = {
+    theorem: f"its conclusion `{conclusion}` {reason}"
+    for theorems, reason in REASONS
+    for theorem, conclusion in theorems.items()
+} | {
     "anything (n : Nat) : 0 < n → True := fun _ => trivial": (
         "its conclusion `True` holds of anything"
-    ),
-    "assumed (n : Nat) (h : 0 < n) : 0 < n := h": (
-        "its conclusion `0 < n` is one of its hypotheses"
-    ),
-    "assumed_all (p : Nat → Prop) (h : ∀ n, p n) : ∀ m, p m := h": (
-        "its conclusion `∀ (m : Nat), p m` is one of its hypotheses"
     ),
     "assumed_of_all (n : Nat) (h : ∀ m : Nat, double m = twice m) : double n = twice n := h n": (
         "its conclusion `double n = twice n` is an instance of its hypothesis "
@@ -81,9 +106,6 @@ EMPTY = {
         "its conclusion `double n = twice n` is an instance of its hypothesis "
         "`∀ (m : Nat), twice m = double m`"
     ),
-    "assumed_part (p q : Prop) (h : p ∧ q) : q := h.2": (
-        "its conclusion `q` is one of its hypotheses"
-    ),
     "one_part (n : Nat) : double n = twice n ∧ ∀ m : Nat, m = m := "
     "⟨by simp only [double, twice]; omega, fun _ => rfl⟩": (
         "the part `m = m` of its conclusion has the same term on both sides"
@@ -91,47 +113,9 @@ EMPTY = {
     "nested_part (p q : Prop) (h : p) (k : q) : (True ∧ p) ∧ q := ⟨⟨trivial, h⟩, k⟩": (
         "the part `True` of its conclusion holds of anything"
     ),
-    "result (n : Nat) : ∃ r, r = double n := ⟨_, rfl⟩": (
-        "its conclusion `∃ r, r = double n` says only that something equals a term"
-    ),
-    "result_on_the_right : ∀ n : Nat, 0 < n → ∃ r, double n = r := fun _ _ => ⟨_, rfl⟩": (
-        "its conclusion `∃ r, double n = r` says only that something equals a term"
-    ),
-    "result_for_all (n : Nat) (standard : Fin n → Nat) : ∃ result : Fin n → Nat, "
-    "∀ i, result i = standard i := ⟨_, fun _ => rfl⟩": (
-        "its conclusion `∃ result, ∀ (i : Fin n), result i = standard i` "
-        "says only that something equals a term"
-    ),
-    "result_of_two : ∃ f : Nat → Nat → Nat, ∀ m n, 0 < m → f n m = m + double n := "
-    "⟨fun n m => m + double n, fun _ _ _ => rfl⟩": (
-        "its conclusion `∃ f, ∀ (m n : Nat), 0 < m → f n m = m + double n` "
-        "says only that something equals a term"
-    ),
-    "results (n : Nat) : ∃ r, r = double n ∧ ∃ s t, (s = r + t ∧ t = n) := "
-    "⟨_, rfl, _, _, rfl, rfl⟩": (
-        "its conclusion `∃ r, r = double n ∧ ∃ s t, s = r + t ∧ t = n` "
-        "says only that something equals a term"
-    ),
-    "result_vector (n : Nat) (standard : Fin n → Nat) : ∃ result : Vector Nat n, "
-    "∀ i : Fin n, result[i] = standard i := ⟨Vector.ofFn standard, by simp⟩": (
-        "its conclusion `∃ result, ∀ (i : Fin n), result[i] = standard i` "
-        "says only that something equals a term"
-    ),
-    "result_matrix (x : Vector Nat 3) : ∃ r : Vector (Vector Nat 2) 3, "
-    "∀ (j : Fin 2) (i : Fin 3), x[i] + j = r[i][j] := "
-    "⟨Vector.ofFn fun i => Vector.ofFn fun j => x[i] + j, by simp⟩": (
-        "its conclusion `∃ r, ∀ (j : Fin 2) (i : Fin 3), x[i] + ↑j = r[i][j]` "
-        "says only that something equals a term"
-    ),
-    "result_of_any : ∃ m r, r = double m := ⟨0, _, rfl⟩": (
-        "its conclusion `∃ m r, r = double m` says only that something equals a term"
-    ),
     "result_part (n : Nat) : double n = twice n ∧ ∃ r, r = twice n := "
     "⟨by simp only [double, twice]; omega, _, rfl⟩": (
         "the part `∃ r, r = twice n` of its conclusion says only that something equals a term"
-    ),
-    "some_property (p : Nat → Prop) : ∃ q : Nat → Prop, ∀ n, p n ↔ q n := ⟨p, fun _ => Iff.rfl⟩": (
-        "its conclusion `∃ q, ∀ (n : Nat), p n ↔ q n` says only that something equals a term"
     ),
     "contradicting (n : Nat) (h : n = 0) (k : n ≠ 0) : double n = 1 := absurd h k": (
         "its hypotheses `n = 0` and `n ≠ 0` contradict each other"

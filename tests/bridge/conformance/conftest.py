@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 
+import committed
 import pytest
 
 from bridge.cache import Cache
 from bridge.report.runs import Runs
-from bridge.vectors.load import load
 from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@functools.cache
-def everything() -> list[Family]:
-    return load()
-
-
 @pytest.fixture(scope="session")
 def families() -> list[Family]:
-    return everything()
-
-
-@pytest.fixture(scope="session")
-def all_families() -> Callable[[], list[Family]]:
-    """For what reads them only where its result is not kept."""
-    return everything
+    return committed.everything()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import committed
 import pytest
 import torch
 
@@ -15,18 +16,18 @@ from bridge.conformance.batch import DTYPES, batches, visible
 from bridge.conformance.rounding_model import FORMATS
 from bridge.conformance.run import run
 from bridge.vectors.exact import attention as exact
-from bridge.vectors.model.attention import AttentionVector, Family, Mask
+from bridge.vectors.model.attention import AttentionVector, Mask
 
 CASES = [(name, dtype) for name, make in BUILTIN.items() for dtype in make().dtypes]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_shapes_and_declarations(name: str, dtype: str, families: list[Family]) -> None:
+def test_shapes_and_declarations(name: str, dtype: str) -> None:
     adapter = builtin(name)
     assert adapter.name == name
     rounding = adapter.rounding(dtype, "cpu")
     assert rounding.input == rounding.output == FORMATS[dtype]
-    masked = next(f for f in families if f.name == "fully-masked")
+    masked = committed.family("fully-masked")
     batch = next(batches(masked.vectors[:1], dtype, "cpu"))
     outputs = adapter.run(batch)
     assert outputs.out.shape == (*batch.query.shape[:-1], batch.value.shape[-1])
@@ -35,8 +36,8 @@ def test_shapes_and_declarations(name: str, dtype: str, families: list[Family]) 
         assert outputs.lse.shape == batch.query.shape[:-1]
 
 
-def test_batches_hold_every_vector_once(families: list[Family]) -> None:
-    vectors = [v for f in families for v in f.vectors if isinstance(v, AttentionVector)]
+def test_batches_hold_every_vector_once() -> None:
+    vectors = [v for v in committed.vectors() if isinstance(v, AttentionVector)]
     seen = []
     for batch in batches(vectors, "float32", "cpu", largest=8):
         assert len(batch.vectors) <= 8
@@ -59,26 +60,23 @@ def test_an_unknown_name_lists_the_known() -> None:
         builtin("spda")
 
 
-def test_the_flash_backends_log_sum_exp_of_a_masked_row(families: list[Family]) -> None:
+def test_the_flash_backends_log_sum_exp_of_a_masked_row() -> None:
     """The deviation that its adapter declares, as long as PyTorch has it."""
     adapter = builtin("sdpa-flash")
-    masked = next(f for f in families if f.name == "fully-masked")
+    masked = committed.family("fully-masked")
     vector = masked.vectors[0]
     row = next(i for i, r in enumerate(vector.expected) if r.masked)
     (batch,) = batches([vector], "float32", "cpu")
     lse = adapter.run(batch).lse
-    assert lse is not None
     reason = adapter.why_unsupported(vector, "float32", "cpu", "lse")
     assert (lse[0, 0, row] != -math.inf) == (reason is not None)
     assert adapter.why_unsupported(vector, "float32", "cpu", "output") is None
 
 
-def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
-    families: list[Family],
-) -> None:
+def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale() -> None:
     """The other deviation. As boolean mask the same is right."""
     adapter = builtin("sdpa-flash")
-    causal = next(f for f in families if f.name == "causal")
+    causal = committed.family("causal")
     vector = next(v for v in causal.vectors if v.q_len > 1)
     negative = replace(vector, scale=-1)
     (batch,) = batches([negative], "float32", "cpu")
@@ -90,15 +88,15 @@ def test_the_flash_backend_under_a_causal_mask_with_a_negative_scale(
     assert run(adapter, [replace(causal, vectors=(written_out,))], "float32").ok
 
 
-def test_the_kernel_says_what_it_does_not_take(families: list[Family]) -> None:
-    vector = families[0].vectors[0]
+def test_the_kernel_says_what_it_does_not_take() -> None:
+    vector = committed.everything()[0].vectors[0]
     reason = PyimplTriton().why_unsupported(vector, "float64", "cpu", "output")
     assert reason is not None
     assert "float64" in reason
 
 
-def test_output_only_hides_the_log_sum_exp(families: list[Family]) -> None:
+def test_output_only_hides_the_log_sum_exp() -> None:
     adapter: Adapter = OutputOnly(builtin("pyimpl-tiled"))
-    (batch,) = batches(families[0].vectors[:1], "float32", "cpu")
+    (batch,) = batches(committed.everything()[0].vectors[:1], "float32", "cpu")
     assert adapter.run(batch).lse is None
     assert adapter.name == "pyimpl-tiled"

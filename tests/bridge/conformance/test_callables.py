@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import attention_functions as functions
+import committed
 import numpy as np
 import pytest
 import torch
@@ -61,16 +62,12 @@ def find_features(function: Callable[..., Any]) -> Features:
 
 
 def conform(
-    function: Callable[..., Any], families: list[Family], dtype: str = "float32", *without: str,
+    function: Callable[..., Any], chosen: list[Family], dtype: str = "float32", *without: str,
     **more: Any,
 ) -> Result:  # fmt: skip
     subject = Subject(name_of(function), None, without, find_features(function), **more)
-    (outcome,) = outcomes(subject, families, (dtype,), Conditions())
+    (outcome,) = outcomes(subject, chosen, (dtype,), Conditions())
     return outcome.result
-
-
-def some(families: list[Family], *names: str) -> list[Family]:
-    return [f for f in families if f.name in names]
 
 
 def reasons(result: Result, status: str) -> set[str | None]:
@@ -95,9 +92,9 @@ def test_what_is_found_of_the_public_function() -> None:
     assert able.lse_by == "return_lse"
 
 
-def first_of_each(families: list[Family], of_each: int | None) -> list[Family]:
+def first_of_each(of_each: int | None) -> list[Family]:
     """So many vectors of each family; None: all of them."""
-    return [replace(family, vectors=family.vectors[:of_each]) for family in families]
+    return [replace(family, vectors=family.vectors[:of_each]) for family in committed.everything()]
 
 
 @pytest.mark.parametrize("of_each", [1, pytest.param(None, marks=pytest.mark.thorough)])
@@ -107,11 +104,11 @@ def first_of_each(families: list[Family], of_each: int | None) -> list[Family]:
     ids=lambda function: name_of(function).rpartition(":")[2],
 )
 def test_a_right_function_passes_everything(
-    function: Callable[..., Any], of_each: int | None, families: list[Family]
+    function: Callable[..., Any], of_each: int | None
 ) -> None:
     """In every dtype; of_each: how many vectors of each family, None for all of them."""
     subject = Subject(name_of(function), None, (), find_features(function))
-    of_dtypes = outcomes(subject, first_of_each(families, of_each), ALL_DTYPES, Conditions())
+    of_dtypes = outcomes(subject, first_of_each(of_each), ALL_DTYPES, Conditions())
     assert [outcome.result.dtype for outcome in of_dtypes] == list(ALL_DTYPES)
     for outcome in of_dtypes:
         result = outcome.result
@@ -126,11 +123,11 @@ def test_a_right_function_passes_everything(
     ("of_each", "least"), [(4, 25), pytest.param(None, 150, marks=pytest.mark.thorough)]
 )
 def test_every_vector_of_attention_goes_to_the_public_function(
-    of_each: int | None, least: int, families: list[Family]
+    of_each: int | None, least: int
 ) -> None:
     """of_each: as above; least: more gradients than this are among them that one slope and one
     sink for all heads will do for."""
-    chosen = first_of_each(families, of_each)
+    chosen = first_of_each(of_each)
     result = conform(pyimpl.attention, chosen)
     taken = {"attention", "grouped-query", "sampled"}
     # A function of others draws its own dropout, and is given none of these options.
@@ -158,14 +155,12 @@ def test_every_vector_of_attention_goes_to_the_public_function(
     assert passed - wanted == alike
 
 
-def test_what_a_function_does_not_support_is_unsupported_with_the_reason(
-    families: list[Family],
-) -> None:
-    result = conform(functions.plain, families)
+def test_what_a_function_does_not_support_is_unsupported_with_the_reason() -> None:
+    result = conform(functions.plain, committed.everything())
     assert not result.failures
     assert "takes no scale: has no argument scale" in reasons(result, "unsupported")
     assert any(v.status == "passed" for v in result.vectors)
-    refused = conform(functions.mask_refused, some(families, "block-mask"))
+    refused = conform(functions.mask_refused, committed.families("block-mask"))
     (reason,) = reasons(refused, "unsupported")
     assert reason is not None
     assert "raised NotImplementedError: no masks yet" in reason
@@ -180,26 +175,24 @@ def test_what_a_function_does_not_support_is_unsupported_with_the_reason(
         (functions.raises, "small-random"),
     ],
 )
-def test_a_mistake_fails_the_vectors(
-    function: Callable[..., Any], family: str, families: list[Family]
-) -> None:
-    result = conform(function, some(families, family))
+def test_a_mistake_fails_the_vectors(function: Callable[..., Any], family: str) -> None:
+    result = conform(function, committed.families(family))
     assert len(result.failures) > 5
     assert "unsupported" not in {v.status for v in result.vectors}
 
 
-def test_where_every_call_raises_each_vector_says_so(families: list[Family]) -> None:
+def test_where_every_call_raises_each_vector_says_so() -> None:
     able = find_features(functions.raises)
     assert able.dtypes == ALL_DTYPES
     assert able.presumed == "a plain call raised RuntimeError: no such kernel"
-    result = conform(functions.raises, some(families, "one-key"))
+    result = conform(functions.raises, committed.families("one-key"))
     assert reasons(result, "failed") == {"raised RuntimeError: no such kernel"}
 
 
-def test_the_alignment_is_found(families: list[Family]) -> None:
+def test_the_alignment_is_found() -> None:
     able = find_features(functions.bottom_right)
     assert able.alignment == "bottom-right"
-    unequal = some(families, "unequal-lengths", "causal-bottom-right")
+    unequal = committed.families("unequal-lengths", "causal-bottom-right")
     # SDPA's is_causal is aligned top-left: a function of its form that is not fails, unless the
     # user says that bottom-right is meant.
     assert conform(functions.bottom_right, unequal).failures
@@ -211,22 +204,20 @@ def test_the_alignment_is_found(families: list[Family]) -> None:
     assert sentence.endswith("If bottom-right is meant: --alignment bottom-right.")
 
 
-def test_an_alignment_that_nothing_shows_is_not_found(families: list[Family]) -> None:
+def test_an_alignment_that_nothing_shows_is_not_found() -> None:
     able = find_features(functions.causal_ignored)
     assert able.alignment == "not-found"
     assert "matches neither" in alignment_of_is_causal(able.alignment, "top-left")
     assert alignment_of_is_causal("top-left", "top-left") == "is_causal: top-left."
     # A wrong answer is no lack.
-    result = conform(functions.causal_ignored, some(families, "causal"))
+    result = conform(functions.causal_ignored, committed.families("causal"))
     assert len(result.failures) > 5
     assert not reasons(result, "unsupported")
 
 
-def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
-    families: list[Family],
-) -> None:
+def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared() -> None:
     sdpa = torch.nn.functional.scaled_dot_product_attention
-    chosen = some(families, "scales")
+    chosen = committed.families("scales")
     declared = conform(sdpa, chosen)
     assert not declared.failures
     known = {v.id for v in declared.vectors if v.status == "unsupported"}
@@ -235,21 +226,19 @@ def test_what_sdpa_is_known_to_get_wrong_fails_where_it_is_not_declared(
     assert {v.id for v in failing} == known
 
 
-def test_dtypes_and_head_sizes_are_found(families: list[Family]) -> None:
+def test_dtypes_and_head_sizes_are_found() -> None:
     able = find_features(functions.half_only)
     assert able.dtypes == ("float16",)
     assert able.width == 16
     assert "float16 only" in able.unsupported["dtype float32"]
-    result = conform(functions.half_only, some(families, "small-random", "scales"), "float16")
+    result = conform(functions.half_only, committed.families("small-random", "scales"), "float16")
     assert not result.failures
     assert any(v.status == "passed" for v in result.vectors)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_what_padding_would_give_another_default_scale_is_unsupported(
-    dtype: str, families: list[Family]
-) -> None:
-    chosen = some(families, "default-scale")
+def test_what_padding_would_give_another_default_scale_is_unsupported(dtype: str) -> None:
+    chosen = committed.families("default-scale")
     vectors = [v for f in chosen for v in f.vectors if isinstance(v, AttentionVector)]
     vectors = [v for v in vectors if v.mask.kind == "none"]
     why = "takes no scale, and its head size is padded, for which the default is another"
@@ -280,19 +269,19 @@ def test_names_of_sdpa_are_tried_where_any_are_taken() -> None:
     assert "softcap" in able.unsupported
 
 
-def test_a_log_sum_exp_that_is_returned_is_judged(families: list[Family]) -> None:
-    right = conform(functions.with_lse, some(families, "log-sum-exp"))
+def test_a_log_sum_exp_that_is_returned_is_judged() -> None:
+    right = conform(functions.with_lse, committed.families("log-sum-exp"))
     assert right.ok
     assert all(v.lse_ratio is not None for v in right.vectors if v.status == "passed")
-    wrong = conform(functions.with_log2, some(families, "small-random"))
+    wrong = conform(functions.with_log2, committed.families("small-random"))
     assert wrong.failures
     assert all(v.worst is not None and v.worst.part == "lse" for v in wrong.failures)
-    left_out = conform(functions.with_log2, some(families, "small-random"), "float32", "lse")
+    left_out = conform(functions.with_log2, committed.families("small-random"), "float32", "lse")
     assert not left_out.failures
 
 
-def test_gradients_are_judged_where_autograd_gives_them(families: list[Family]) -> None:
-    chosen = some(families, "gradient", "gradient-grouped")
+def test_gradients_are_judged_where_autograd_gives_them() -> None:
+    chosen = committed.families("gradient", "gradient-grouped")
     vectors = [v for f in chosen for v in f.vectors if isinstance(v, GradientVector)]
     by_out = {v.id for v in vectors if not v.by_log_sum_exp}
     result = conform(functions.with_lse, chosen)
@@ -313,8 +302,8 @@ def test_gradients_are_judged_where_autograd_gives_them(families: list[Family]) 
     assert reasons(result, "unsupported") == {"has no gradients: declared by --without"}
 
 
-def test_wrong_gradients_fail(families: list[Family]) -> None:
-    chosen = some(families, "gradient")
+def test_wrong_gradients_fail() -> None:
+    chosen = committed.families("gradient")
     result = conform(functions.without_delta, chosen)
     assert result.failures
     assert all(v.worst is not None and v.worst.part[:2] in ("dq", "dk") for v in result.failures)
@@ -342,19 +331,17 @@ def test_wrong_gradients_fail(families: list[Family]) -> None:
         (functions.changes_mask, "changed its input attn_mask"),
     ],
 )
-def test_misbehaviour_is_named(
-    function: Callable[..., Any], sentence: str, families: list[Family]
-) -> None:
+def test_misbehaviour_is_named(function: Callable[..., Any], sentence: str) -> None:
     family = "block-mask" if function is functions.changes_mask else "unequal-lengths"
-    vectors = some(families, family)
+    vectors = committed.families(family)
     result = conform(function, vectors)
     said = reasons(result, "failed")
     assert said
     assert all(reason is not None and sentence in reason for reason in said)
 
 
-def test_not_a_number_is_called_so(families: list[Family]) -> None:
-    result = conform(functions.not_a_number, some(families, "one-key"))
+def test_not_a_number_is_called_so() -> None:
+    result = conform(functions.not_a_number, committed.families("one-key"))
     assert result.failures
     assert all(v.worst is not None and math.isnan(v.worst.got) for v in result.failures)
 
@@ -392,13 +379,11 @@ def test_what_cannot_be_called_as_sdpa_is_said() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_what_passes_another_rounding_model_passes_the_generous(
-    dtype: str, families: list[Family]
-) -> None:
+def test_what_passes_another_rounding_model_passes_the_generous(dtype: str) -> None:
     """Its tolerance is never the smaller, for any choice and what the built-in adapters declare."""
     others = [make(dtype) for make in CHOICES.values()]
     others += [RoundingModel.sdpa_flash(dtype), RoundingModel.sdpa_math(dtype)]
-    for family in some(families, "natural-scores", "large-spread", "block-mask"):
+    for family in committed.families("natural-scores", "large-spread", "block-mask"):
         for vector in family.vectors[:4]:
             assert isinstance(vector, AttentionVector)
             q, k, v = (

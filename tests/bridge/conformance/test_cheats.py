@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import committed
 import pytest
 
 from bridge.conformance.features import Features, presume
@@ -20,7 +21,6 @@ from bridge.conformance.sandbox import view
 from bridge.conformance.subject import Subject
 from bridge.report.junit import junit
 from bridge.report.page import page
-from bridge.vectors.model.attention import Family
 
 # Most of its two minutes are other processes' and waiting for limits.
 pytestmark = pytest.mark.long
@@ -50,17 +50,10 @@ def able() -> Features:
     return presume(function, ("float32",), "it cheats").without(("gradients",))
 
 
-def some(families: list[Family], count: int, name: str = "small-random") -> list[Family]:
-    family = next(f for f in families if f.name == name)
-    return [replace(family, vectors=family.vectors[:count])]
-
-
-def judge_cheat(
-    cheat: str, families: list[Family], count: int, conditions: Conditions = CONDITIONS
-) -> Outcome:
+def judge_cheat(cheat: str, count: int, conditions: Conditions = CONDITIONS) -> Outcome:
     file, _, function = cheat.partition(":")
     subject = Subject(f"{FOLDER / file}.py:{function}", features=able())
-    (outcome,) = outcomes(subject, some(families, count), ("float32",), conditions)
+    (outcome,) = outcomes(subject, committed.some("small-random", count), ("float32",), conditions)
     return outcome
 
 
@@ -69,16 +62,16 @@ def failures(outcome: Outcome) -> tuple[VectorResult, ...]:
     return outcome.result.failures
 
 
-def test_an_honest_function_passes(families: list[Family]) -> None:
-    outcome = judge_cheat("honest:attention", families, 36)
+def test_an_honest_function_passes() -> None:
+    outcome = judge_cheat("honest:attention", 36)
     assert outcome.without_walls is None
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 36
 
 
 @pytest.mark.parametrize("name", functions("attempts"))
-def test_what_is_impossible_helps_nobody(name: str, families: list[Family]) -> None:
+def test_what_is_impossible_helps_nobody(name: str) -> None:
     """Where the attempt worked, the answer would be right."""
-    found = failures(judge_cheat(f"attempts:{name}", families, 2))
+    found = failures(judge_cheat(f"attempts:{name}", 2))
     assert [v.reason for v in found] == [None, None]
 
 
@@ -91,12 +84,10 @@ WITHOUT_WALLS = (
 
 
 @pytest.mark.parametrize("name", [x for x in WITHOUT_WALLS if x != "kills_its_parent"])
-def test_without_walls_it_is_possible(
-    name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_walls_it_is_possible(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attempts themselves are real, and the report says that there are no walls."""
     monkeypatch.setattr(sessions.Session, "ways", (False,))
-    outcome = judge_cheat(f"attempts:{name}", families, 2, replace(CONDITIONS, required=False))
+    outcome = judge_cheat(f"attempts:{name}", 2, replace(CONDITIONS, required=False))
     assert outcome.result.ok
     assert outcome.without_walls is not None
 
@@ -112,10 +103,8 @@ def test_without_walls_it_is_possible(
         ("says_another_shape", "returned an output of shape"),
     ],
 )
-def test_replacing_what_calls_it_helps_nobody(
-    name: str, reason: str | None, families: list[Family]
-) -> None:
-    found = failures(judge_cheat(f"replacing:{name}", families, 4))
+def test_replacing_what_calls_it_helps_nobody(name: str, reason: str | None) -> None:
+    found = failures(judge_cheat(f"replacing:{name}", 4))
     assert len(found) == 4
     for vector in found:
         assert (vector.reason is None) == (reason is None)
@@ -124,8 +113,8 @@ def test_replacing_what_calls_it_helps_nobody(
         )
 
 
-def test_a_copy_of_the_process_may_answer_but_ends_with_it(families: list[Family]) -> None:
-    outcome = judge_cheat("replacing:another_process_answers", families, 4)
+def test_a_copy_of_the_process_may_answer_but_ends_with_it() -> None:
+    outcome = judge_cheat("replacing:another_process_answers", 4)
     for vector in outcome.result.vectors:
         said = str(vector.reason).startswith(("ended the process", "did not return"))
         assert vector.status == "passed" or said
@@ -146,10 +135,8 @@ def test_a_copy_of_the_process_may_answer_but_ends_with_it(families: list[Family
         ("spoils_what_it_gave", "that it goes on to change"),
     ],
 )
-def test_a_function_that_remembers_is_seen(
-    name: str, sentence: str | None, families: list[Family]
-) -> None:
-    found = failures(judge_cheat(f"remembering:{name}", families, 36))
+def test_a_function_that_remembers_is_seen(name: str, sentence: str | None) -> None:
+    found = failures(judge_cheat(f"remembering:{name}", 36))
     assert found
     if sentence is None:
         assert any(v.worst is not None for v in found)
@@ -157,8 +144,8 @@ def test_a_function_that_remembers_is_seen(
         assert any(sentence in str(v.reason) for v in found)
 
 
-def test_remembering_what_was_given_is_no_cheat(families: list[Family]) -> None:
-    assert judge_cheat("remembering:by_content", families, 36).result.ok
+def test_remembering_what_was_given_is_no_cheat() -> None:
+    assert judge_cheat("remembering:by_content", 36).result.ok
 
 
 @pytest.mark.parametrize(
@@ -204,26 +191,24 @@ def test_what_is_reported_of_no_function(name: str) -> None:
         ("stops_its_group", "did not return: used practically no processor time"),
     ],
 )
-def test_using_up_what_there_is(
-    name: str, reason: str, families: list[Family], capsys: pytest.CaptureFixture[str]
-) -> None:
-    (found,) = failures(judge_cheat(f"exhausting:{name}", families, 1))
+def test_using_up_what_there_is(name: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = failures(judge_cheat(f"exhausting:{name}", 1))
     assert re.match(reason, str(found.reason))
     assert len(capsys.readouterr().err) < 100_000
 
 
-def test_an_answer_in_crumbs_costs_the_judge_little(families: list[Family]) -> None:
+def test_an_answer_in_crumbs_costs_the_judge_little() -> None:
     """Or else it would be over its own work that the function's limit is not looked at."""
     hasty = replace(CONDITIONS, limit=0.5)
     before = time.process_time()
-    (found,) = failures(judge_cheat("exhausting:answers_in_crumbs", families, 1, hasty))
+    (found,) = failures(judge_cheat("exhausting:answers_in_crumbs", 1, hasty))
     assert re.match(
         "did not return: used .* of processor time, of 0.5 s allowed", str(found.reason)
     )
     assert time.process_time() - before < 10
 
 
-def test_too_many_processes(families: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels from 6.14 on refuse them; the judge counts them everywhere."""
     together = view._together
 
@@ -231,28 +216,26 @@ def test_too_many_processes(families: list[Family], monkeypatch: pytest.MonkeyPa
         return replace(together(*given), processes=20)  # type: ignore[arg-type]
 
     monkeypatch.setattr(view, "_together", fewer)
-    (found,) = failures(judge_cheat("exhausting:forks", families, 1))
+    (found,) = failures(judge_cheat("exhausting:forks", 1))
     assert re.match("used [0-9]+ processes; 20 are allowed|raised BlockingIO", str(found.reason))
 
 
 @pytest.mark.parametrize("name", functions("talking"))
-def test_messages_are_text_everywhere(
-    name: str, families: list[Family], capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = judge_cheat(f"talking:{name}", families, 1)
+def test_messages_are_text_everywhere(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = judge_cheat(f"talking:{name}", 1)
     (found,) = failures(outcome)
     shown = (str(found.reason), capsys.readouterr().err)
     for text in shown:
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
     assert len(shown[0]) < 400
     ElementTree.fromstring(junit([outcome]))
-    assert "<script>alert" not in page([outcome], some(families, 1))
+    assert "<script>alert" not in page([outcome], committed.some("small-random", 1))
 
 
 @pytest.mark.parametrize("name", functions("looking"))
-def test_what_no_run_shows(name: str, families: list[Family]) -> None:
+def test_what_no_run_shows(name: str) -> None:
     """Said in docs/cheats.md, and true: these pass."""
-    assert judge_cheat(f"looking:{name}", families, 36).result.ok
+    assert judge_cheat(f"looking:{name}", 36).result.ok
 
 
 def test_the_page_names_every_cheat_and_no_other() -> None:

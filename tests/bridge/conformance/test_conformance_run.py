@@ -7,8 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import committed
 import pytest
 import torch
+from spoiled import Spoiled
 
 from bridge.conformance import run as running
 from bridge.conformance.adapters.adapter import Adapter, Part
@@ -23,21 +25,8 @@ from bridge.conformance.run import run
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 
 
-class Spoiled(PyimplTiled):
-    """The tile loop with something done to its result."""
-
-    name = "spoiled"
-
-    def __init__(self, spoil: Callable[[Batch, Outputs], Outputs]) -> None:
-        super().__init__()
-        self.spoil = spoil
-
-    def run(self, batch: Batch) -> Outputs:
-        return self.spoil(batch, super().run(batch))
-
-
-def small(families: list[Family]) -> Family:
-    return next(f for f in families if f.name == "small-random")
+def small() -> Family:
+    return committed.family("small-random")
 
 
 def with_result(family: Family, vector: AttentionVector) -> list[Family]:
@@ -46,9 +35,9 @@ def with_result(family: Family, vector: AttentionVector) -> list[Family]:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-def test_one_changed_digit_of_an_expected_value_fails(dtype: str, families: list[Family]) -> None:
+def test_one_changed_digit_of_an_expected_value_fails(dtype: str) -> None:
     """The last digit of a numerator, of every vector in turn."""
-    family = small(families)
+    family = small()
     for vector in family.vectors:
         row = vector.expected[-1]
         digit = row.numerators[0] % 10
@@ -60,7 +49,6 @@ def test_one_changed_digit_of_an_expected_value_fails(dtype: str, families: list
         result = run(PyimplTiled(), with_result(family, bad), dtype)
         (failure,) = result.failures
         assert failure.id == vector.id
-        assert failure.worst is not None
         assert (failure.worst.row, failure.worst.column) == (vector.q_len - 1, 0)
         assert failure.worst.expected == float(wrong.output[0])
         assert failure.theorem == vector.theorem
@@ -68,10 +56,8 @@ def test_one_changed_digit_of_an_expected_value_fails(dtype: str, families: list
 
 
 @pytest.mark.parametrize("field", ["max", "denominator"])
-def test_a_changed_maximum_or_denominator_fails_by_the_log_sum_exp(
-    field: str, families: list[Family]
-) -> None:
-    family = small(families)
+def test_a_changed_maximum_or_denominator_fails_by_the_log_sum_exp(field: str) -> None:
+    family = small()
     vector = family.vectors[3]
     row = vector.expected[0]
     assert row.max is not None
@@ -82,7 +68,6 @@ def test_a_changed_maximum_or_denominator_fails_by_the_log_sum_exp(
     )
     bad = replace(vector, expected=(wrong, *vector.expected[1:]))
     (failure,) = run(PyimplTiled(), with_result(family, bad), "float32").failures
-    assert failure.worst is not None
     assert failure.worst.part == "lse"
     assert failure.worst.column is None
 
@@ -97,19 +82,18 @@ def spoil_first(value: float) -> Callable[[Batch, Outputs], Outputs]:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_numbers_that_are_none_always_fail(value: float, families: list[Family]) -> None:
-    result = run(Spoiled(spoil_first(value)), [small(families)], "float32")
+def test_numbers_that_are_none_always_fail(value: float) -> None:
+    result = run(Spoiled(spoil_first(value)), [small()], "float32")
     assert len(result.failures) == len(result.vectors)
     assert result.ratio == math.inf
     assert all(v.rows[0] == math.inf for v in result.vectors)
 
 
-def test_a_wrong_infinity_of_the_log_sum_exp_fails(families: list[Family]) -> None:
+def test_a_wrong_infinity_of_the_log_sum_exp_fails() -> None:
     def spoil(_batch: Batch, outputs: Outputs) -> Outputs:
-        assert outputs.lse is not None
         return Outputs(outputs.out, torch.where(outputs.lse.isinf(), math.inf, outputs.lse))
 
-    masked = next(f for f in families if f.name == "fully-masked")
+    masked = committed.family("fully-masked")
     result = run(Spoiled(spoil), [masked], "float32")
     assert len(result.failures) == len(result.vectors)
 
@@ -156,54 +140,53 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Batch, Outputs], Outputs], str]] = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_misbehaviour_is_reported_for_each_vector(name: str, families: list[Family]) -> None:
+def test_misbehaviour_is_reported_for_each_vector(name: str) -> None:
     spoil, sentence = MISBEHAVIOUR[name]
-    family = small(families)
+    family = small()
     family = replace(family, vectors=family.vectors[:6])
     result = run(Spoiled(spoil), [family], "float32")
     assert [v.status for v in result.vectors] == ["failed"] * 6
     assert all(v.reason is not None and sentence in v.reason for v in result.vectors)
 
 
-def test_a_changed_mask_is_reported(families: list[Family]) -> None:
-    family = next(f for f in families if f.name == "block-mask")
+def test_a_changed_mask_is_reported() -> None:
+    family = committed.family("block-mask")
     result = run(Spoiled(change_mask), [replace(family, vectors=family.vectors[:4])], "float32")
     assert {v.reason for v in result.vectors} == {"changed its inputs: mask"}
 
 
-def test_an_output_that_asks_for_a_gradient_is_judged(families: list[Family]) -> None:
+def test_an_output_that_asks_for_a_gradient_is_judged() -> None:
     def spoil(_batch: Batch, outputs: Outputs) -> Outputs:
         return Outputs(outputs.out.requires_grad_(), outputs.lse)
 
-    assert run(Spoiled(spoil), [small(families)], "float32").ok
+    assert run(Spoiled(spoil), [small()], "float32").ok
 
 
-def test_what_was_returned_is_kept_for_failures_alone(families: list[Family]) -> None:
-    family = small(families)
+def test_what_was_returned_is_kept_for_failures_alone() -> None:
+    family = small()
     wrong = run(Spoiled(spoil_first(7.0)), [family], "float32", details=True)
     for result, vector in zip(wrong.vectors, family.vectors, strict=True):
         detail = result.detail
-        assert detail is not None
         assert detail.got[0][0] == 7.0
         shape = (vector.q_len, vector.value_dim)
         assert (len(detail.tolerance), len(detail.tolerance[0])) == shape
         assert len(detail.lse_got) == len(detail.lse_tolerance) == vector.q_len
     assert all(v.detail is None for v in run(PyimplTiled(), [family], "float32").vectors)
-    heads = next(f for f in families if f.name == "grouped-query")
+    heads = committed.family("grouped-query")
     right = run(PyimplTiled(), [heads], "float32", details=True)
     assert right.ok
     assert all(v.detail is None for v in right.vectors)
 
 
-def test_nan_is_called_so(families: list[Family]) -> None:
-    result = run(Spoiled(spoil_first(math.nan)), [small(families)], "float32").to_json()
+def test_nan_is_called_so() -> None:
+    result = run(Spoiled(spoil_first(math.nan)), [small()], "float32").to_json()
     said = describe_failure(result["vectors"][0])
     assert "output[0, 0]: expected " in said
     assert ", got nan, error nan, tolerance " in said
 
 
-def test_where_no_error_is_allowed_the_tolerance_is_zero(families: list[Family]) -> None:
-    masked = next(f for f in families if f.name == "fully-masked")
+def test_where_no_error_is_allowed_the_tolerance_is_zero() -> None:
+    masked = committed.family("fully-masked")
     result = run(Spoiled(spoil_first(7.0)), [masked], "float32").to_json()
     said = [describe_failure(v) for v in result["vectors"] if v["status"] == "failed"]
     assert any(
@@ -211,8 +194,8 @@ def test_where_no_error_is_allowed_the_tolerance_is_zero(families: list[Family])
     )
 
 
-def test_only_a_failed_vector_has_a_size_and_it_counts_numbers(families: list[Family]) -> None:
-    chosen = [f for f in families if f.name in ("one-key", "grouped-query", "gradient")]
+def test_only_a_failed_vector_has_a_size_and_it_counts_numbers() -> None:
+    chosen = committed.families("one-key", "grouped-query", "gradient")
     result = run(Spoiled(spoil_first(7.0)), chosen, "float32")
     vectors = {v.id: v for f in chosen for v in f.vectors}
     assert {v.size is None for v in result.vectors if v.status != "failed"} <= {True}
@@ -225,8 +208,8 @@ def test_only_a_failed_vector_has_a_size_and_it_counts_numbers(families: list[Fa
     assert sorted([5, None, 3, 4], key=by_size) == [3, 4, 5, None]
 
 
-def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[Family]) -> None:
-    family = small(families)
+def test_one_vector_that_raises_does_not_take_its_batch_with_it() -> None:
+    family = small()
     culprit = family.vectors[0]
     twin = replace(culprit, id="small-random-9999")
 
@@ -239,7 +222,7 @@ def test_one_vector_that_raises_does_not_take_its_batch_with_it(families: list[F
     assert [v.status for v in result.vectors] == ["failed", "passed"]
 
 
-def test_a_rounding_model_that_promises_too_much_is_found_out(families: list[Family]) -> None:
+def test_a_rounding_model_that_promises_too_much_is_found_out() -> None:
     """PyTorch's reduced-precision mode, judged as if it computed in float32."""
 
     class Boasting(SdpaMathReduced):
@@ -247,39 +230,39 @@ def test_a_rounding_model_that_promises_too_much_is_found_out(families: list[Fam
             return RoundingModel.sdpa_math(dtype)
 
     for dtype in ("float16", "bfloat16"):
-        result = run(Boasting(), families, dtype)
+        result = run(Boasting(), committed.everything(), dtype)
         assert len(result.failures) > 50
 
 
-def test_what_is_unsupported_says_why_and_does_not_count(families: list[Family]) -> None:
+def test_what_is_unsupported_says_why_and_does_not_count() -> None:
     class Choosy(FlashEmulated):
         def why_unsupported(
             self, vector: AttentionVector, dtype: str, device: str, part: Part
         ) -> str | None:
             return "too long" if vector.kv_len > 2 else None
 
-    result = run(Choosy(), [small(families)], "float32")
+    result = run(Choosy(), [small()], "float32")
     (summary,) = result.families().values()
     assert summary.unsupported > 0
-    assert summary.passed + summary.unsupported == len(small(families).vectors)
+    assert summary.passed + summary.unsupported == len(small().vectors)
     reasons = {v.reason for v in result.vectors if v.status == "unsupported"}
     assert reasons == {"too long"}
     nothing = Choosy()
     # A method replaced on one object only, which mypy does not allow for.
     nothing.why_unsupported = lambda *_: "never"  # type: ignore[method-assign]
-    assert not run(nothing, families, "float32").ok
+    assert not run(nothing, committed.everything(), "float32").ok
 
 
-def test_inputs_that_the_dtype_cannot_hold_are_unsupported(families: list[Family]) -> None:
-    family = small(families)
+def test_inputs_that_the_dtype_cannot_hold_are_unsupported() -> None:
+    family = small()
     large = replace(family.vectors[0], v=((2**20,) * family.vectors[0].value_dim,) * 99)
     large = replace(large, v=large.v[: large.kv_len])
     (result,) = run(PyimplTiled(), [replace(family, vectors=(large,))], "float16").vectors
     assert (result.status, result.reason) == ("unsupported", "its inputs are not exact in float16")
 
 
-def test_json_has_no_special_numbers(families: list[Family]) -> None:
-    result = run(Spoiled(spoil_first(math.nan)), [small(families)], "float32")
+def test_json_has_no_special_numbers() -> None:
+    result = run(Spoiled(spoil_first(math.nan)), [small()], "float32")
     text = json.dumps(result.to_json(), allow_nan=False)
     plain = json.loads(text)
     assert plain["ratio"] == "inf"
@@ -288,15 +271,13 @@ def test_json_has_no_special_numbers(families: list[Family]) -> None:
     assert set(plain["families"]) == {"small-random"}
 
 
-def test_a_dtype_that_the_adapter_does_not_take(families: list[Family]) -> None:
+def test_a_dtype_that_the_adapter_does_not_take() -> None:
     with pytest.raises(ValueError, match="takes float32, float16, bfloat16, not float64"):
-        run(FlashEmulated(), families, "float64")
+        run(FlashEmulated(), committed.everything(), "float64")
 
 
-def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not(
-    families: list[Family],
-) -> None:
-    chosen = [f for f in families if f.name in ("causal", "masked-holes", "small-random")]
+def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not() -> None:
+    chosen = committed.families("causal", "masked-holes", "small-random")
     order = ("masked-holes", "causal")
     result = run(Spoiled(spoil_first(7.0)), chosen, "float32", until_failure=order)
     assert {v.family for v in result.failures} == {"masked-holes"}
@@ -307,10 +288,10 @@ def test_until_a_failure_the_named_families_run_first_and_the_rest_does_not(
 
 
 def test_after_a_failure_nobody_asks_which_of_the_rest_are_unsupported(
-    families: list[Family], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """To ask means to turn all their numbers into floats."""
-    chosen = [f for f in families if f.name in ("causal", "masked-holes", "small-random")]
+    chosen = committed.families("causal", "masked-holes", "small-random")
     asked: set[str] = set()
 
     def note(adapter: Adapter, vectors: Sequence[Vector], *rest: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import committed
 import numpy as np
 import pytest
 import torch
@@ -25,7 +26,7 @@ from bridge.conformance.batch import DTYPES, Batch
 from bridge.conformance.run import run
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.report.runs import Runs
-from bridge.vectors.model.attention import AttentionVector, Family, Vector, Window
+from bridge.vectors.model.attention import AttentionVector, Vector, Window
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
 from bridge.vectors.model.tangents import TangentVector
@@ -69,35 +70,35 @@ ON_VECTORS = [
 
 
 @pytest.mark.parametrize(("name", "dtype"), ON_VECTORS)
-def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) -> None:
+def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
     if name in BUILTIN:
-        result = runs.get(runs.implementation(name, dtype, "cpu"), lambda: families)
+        result = runs.get(runs.implementation(name, dtype, "cpu"), committed.everything)
     else:
-        result = runs.of_adapter(name, ADAPTERS[name], dtype, lambda: families)
+        result = runs.of_adapter(name, ADAPTERS[name], dtype, committed.everything)
     assert [v["id"] for v in result["vectors"] if v["status"] == "failed"] == []
     # What the function takes no arguments for, what PyTorch's flash backend is known to get wrong,
     # and nothing else.
     adapter = ADAPTERS[name]
     operations = {"attention", *getattr(adapter, "operations", ())}
-    declared = {v.id for f in families for v in f.vectors if v.operation not in operations}
-    for v in (v for f in families for v in f.vectors if isinstance(v, AttentionVector)):
+    declared = {v.id for v in committed.vectors() if v.operation not in operations}
+    for v in (v for v in committed.vectors() if isinstance(v, AttentionVector)):
         wrong = name == "sdpa-flash" and v.mask.kind == "causal" and v.natural_scale <= 0
         if wrong or v.options - adapter.takes:
             declared.add(v.id)
-    for v in (v for f in families for v in f.vectors if isinstance(v, SampledVector)):
+    for v in (v for v in committed.vectors() if isinstance(v, SampledVector)):
         options = v.problems()[0].options | v.own_options
         takes = adapter.takes | (operations & {"dropout"})
         if options - takes or (v.grouped and "grouped-query" not in operations):
             declared.add(v.id)
     if name in ("pyimpl-reference", "pyimpl-tiled"):
-        declared -= {v.id for f in families if f.operation in GRADIENTS for v in f.vectors}
+        declared -= {v.id for v in committed.vectors() if v.operation in GRADIENTS}
     if isinstance(adapter, TangentsAdapter):
-        each = (v for f in families for v in f.vectors if isinstance(v, TangentVector))
+        each = (v for v in committed.vectors() if isinstance(v, TangentVector))
         declared -= {v.id for v in each if v.attention().options <= adapter.takes}
     if name not in ("pyimpl-reference", "pyimpl-tiled") and isinstance(adapter, GradientsAdapter):
         # Of SDPA's backends: one head of keys for each of queries, no log-sum-exp, and what else
         # they do not take forwards.
-        for v in (v for f in families for v in f.vectors if isinstance(v, GradientVector)):
+        for v in (v for v in committed.vectors() if isinstance(v, GradientVector)):
             wrong = (
                 name == "sdpa-flash"
                 and any(m.kind == "causal" for m in v.masks)
@@ -106,24 +107,22 @@ def test_the_vectors(name: str, dtype: str, families: list[Family], runs: Runs) 
             grouped = v.num_heads != v.num_kv_heads
             if not (wrong or grouped or v.by_log_sum_exp or v.options - adapter.takes):
                 declared.discard(v.id)
-    declared |= {v.id for f in families for v in f.vectors if needs_more_bits(v, dtype)}
+    declared |= {v.id for v in committed.vectors() if needs_more_bits(v, dtype)}
     assert {v["id"] for v in result["vectors"] if v["status"] == "unsupported"} == declared
     # Neither so loose that nothing could fail: 1 % is what exact scores leave of a float64 bound.
     assert 0.01 < result["ratio"] <= 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_the_interpreted_kernel_on_the_vectors(
-    dtype: str, families: list[Family], runs: Runs
-) -> None:
-    result = runs.get(runs.implementation("pyimpl-triton", dtype, "cpu"), lambda: families)
+def test_the_interpreted_kernel_on_the_vectors(dtype: str, runs: Runs) -> None:
+    result = runs.get(runs.implementation("pyimpl-triton", dtype, "cpu"), committed.everything)
     vectors = result["vectors"]
     assert [v["id"] for v in vectors if v["status"] == "failed"] == []
     left = {"merge", "cache", "tile-bounds", "philox", "layer", "transformer", "tangent"}
-    every = [v for f in families for v in f.vectors if v.operation not in left]
+    every = [v for v in committed.vectors() if v.operation not in left]
     taken = {v.id for v in every if not needs_more_bits(v, dtype)}
     assert {v["id"] for v in vectors if v["status"] == "passed"} == taken
-    without = {v.id for f in families if f.operation in GRADIENTS for v in f.vectors}
+    without = {v.id for v in committed.vectors() if v.operation in GRADIENTS}
     passed = [v for v in vectors if v["status"] == "passed" and v["id"] not in without]
     assert all(v["lse_ratio"] is not None for v in passed)
 

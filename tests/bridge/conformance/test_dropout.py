@@ -63,7 +63,7 @@ class Dropping(PyimplTiled):
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         assert isinstance(vector, DropoutVector)
-        scale = float(vector.scale) * math.log(2.0)
+        scale = vector.natural_scale
         found = []
         for problem in vector.attentions():
             assert problem.dropout is not None

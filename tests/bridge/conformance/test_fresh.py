@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import pytest
 import torch
 from click.testing import CliRunner
@@ -163,21 +164,19 @@ class ZeroWhereItIsLarge(FlashEmulated):
         (MixesUpTheBatch, "fresh-batch"),
     ],
 )
-def test_what_the_files_do_not_show(
-    make: Callable[[], FlashEmulated], caught: str, families: list[Family]
-) -> None:
-    some = [f for f in families if f.name in ("small-random", "ragged-tiles", "drawn")]
+def test_what_the_files_do_not_show(make: Callable[[], FlashEmulated], caught: str) -> None:
+    some = committed.families("small-random", "ragged-tiles", "drawn")
     assert failing_vectors(make(), some) == set()
     assert failing_vectors(make(), Fresh(7).families) == {caught}
 
 
-def test_a_real_size_shows_what_small_ones_do_not(families: list[Family]) -> None:
+def test_a_real_size_shows_what_small_ones_do_not() -> None:
     (family,) = LARGE.families
     (vector,) = family.vectors
     assert isinstance(vector, SampledVector)
     assert vector.k.shape[2] > 3000
     assert len(vector.rows) < 10
-    long = [f for f in families if f.name == "long-keys"]
+    long = committed.families("long-keys")
     assert failing_vectors(ZeroWhereItIsLarge(), [*long, *Fresh(4).families]) == set()
     assert failing_vectors(ZeroWhereItIsLarge(), [family]) == {"fresh-large"}
     assert failing_vectors(FlashEmulated(block_n=128), [family]) == set()
@@ -224,10 +223,8 @@ def judge_memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcom
     return outcome
 
 
-def test_memorised_answers_pass_but_for_fresh_vectors(
-    tmp_path: Path, families: list[Family]
-) -> None:
-    family = next(f for f in families if f.name == "small-random")
+def test_memorised_answers_pass_but_for_fresh_vectors(tmp_path: Path) -> None:
+    family = committed.family("small-random")
     assert judge_memorised(tmp_path, family, None).result.ok
     drawn = Fresh(5)
     outcome = judge_memorised(tmp_path, family, drawn)
@@ -270,9 +267,9 @@ def content(query: Tensor) -> bytes:
     return query.detach().double().numpy().tobytes()
 
 
-def test_gradients_by_heart_pass_but_for_fresh_vectors(families: list[Family]) -> None:
+def test_gradients_by_heart_pass_but_for_fresh_vectors() -> None:
     """The answers of the files' vectors of gradients are as public as all others."""
-    chosen = [f for f in families if f.name in ("gradient", "gradient-drawn")]
+    chosen = committed.families("gradient", "gradient-drawn")
     known = {
         content(inputs_of(vector, torch.float32).query)
         for family in chosen
@@ -299,10 +296,10 @@ def test_gradients_by_heart_pass_but_for_fresh_vectors(families: list[Family]) -
 class KnowsTheFiles(PyimplReference):
     """Right up to 150 keys, and beyond for the inputs of the files alone, whose answers it has."""
 
-    def __init__(self, families: list[Family]) -> None:
+    def __init__(self, chosen: list[Family]) -> None:
         super().__init__()
         self.known = set()
-        for family in families:
+        for family in chosen:
             for vector in family.vectors:
                 if isinstance(vector, SampledVector):
                     self.known.add(content(whole_batch(vector, "float32", "cpu").query))
@@ -323,10 +320,10 @@ class KnowsTheFiles(PyimplReference):
         return [{name: x * 0 for name, x in call.items()} for call in found]
 
 
-def test_a_table_of_answers_past_tiles_is_seen(families: list[Family]) -> None:
+def test_a_table_of_answers_past_tiles_is_seen() -> None:
     """Options and gradients are drawn at a few hundred keys too."""
     names = ("past-tiles-options", "gradient-past-tiles-masks")
-    chosen = [f for f in families if f.name in names]
+    chosen = committed.families(*names)
     assert len(chosen) == len(names)
     cheat = KnowsTheFiles(chosen)
     assert run(cheat, chosen, "float32").failures == ()
@@ -349,9 +346,10 @@ class KnowsTheSinks(KnowsTheFiles):
         return PyimplReference.gradients(self, vector, dtype, device)
 
 
-def test_gradients_with_sinks_past_tiles_are_drawn_third(families: list[Family]) -> None:
+def test_gradients_with_sinks_past_tiles_are_drawn_third() -> None:
     """And nothing else that is drawn has them."""
-    chosen = [f for f in families if f.name.startswith("gradient-past-tiles")]
+    names = [name for name in committed.names() if name.startswith("gradient-past-tiles")]
+    chosen = committed.families(*names)
     cheat = KnowsTheSinks(chosen)
     assert any(getattr(v, "sinks", None) for f in chosen for v in f.vectors)
     assert run(cheat, chosen, "float64").failures == ()
@@ -423,7 +421,7 @@ def test_gradients_of_every_kind_are_drawn() -> None:
 
 
 def test_they_are_drawn_when_the_process_has_imported_the_function(
-    tmp_path: Path, families: list[Family], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened, opened = [], Session.open
 
@@ -438,14 +436,13 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
             return ()
 
     monkeypatch.setattr(Session, "open", note)
-    judge_memorised(tmp_path, next(f for f in families if f.name == "one-key"), Noted(1))
+    judge_memorised(tmp_path, committed.family("one-key"), Noted(1))
     assert happened[0] == "opened"
     assert happened.count("drawn") == 1
 
 
 def test_every_run_has_some_unless_vectors_are_chosen() -> None:
     drawn = fresh_vectors(None, None, False, (), ())
-    assert drawn is not None
     assert len(drawn.list_names()) == COUNT
     assert fresh_vectors(None, None, False, (), ()) != drawn
     assert fresh_vectors(None, None, False, ("causal",), ()) is None

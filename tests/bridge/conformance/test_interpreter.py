@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import committed
 import numpy as np
 import pytest
 import torch
@@ -17,7 +18,6 @@ from bridge.conformance import interpreter
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.answers import Job, jobs_of, why_unsupported
 from bridge.conformance.batch import Outputs, stack
-from bridge.vectors.load import default_directory, load, load_file
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 
@@ -75,22 +75,21 @@ def differing(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("dtype", ADAPTER.dtypes)
 def test_a_sample_of_vectors_yields_the_same_bits(dtype: str) -> None:
-    families = [load_file(default_directory() / f"{name}.json") for name in SAMPLE]
-    smallest = [min(f.vectors, key=lambda v: len(repr(v))) for f in families]
+    smallest = [min(f.vectors, key=lambda v: len(repr(v))) for f in committed.families(*SAMPLE)]
     assert differing(smallest, dtype) == (len(SAMPLE), [])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ADAPTER.dtypes)
 def test_all_vectors_yield_the_same_bits(dtype: str) -> None:
-    ran, others = differing([v for family in load() for v in family.vectors], dtype)
+    ran, others = differing([v for family in committed.everything() for v in family.vectors], dtype)
     assert ran > 500
     assert others == []
 
 
 def test_another_result_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison sees one bit: interpreted as installed, exp2 is off by one unit."""
-    family = load_file(default_directory() / "ragged-tiles.json")
+    family = committed.family("ragged-tiles")
     builder = importlib.import_module("triton.runtime.interpreter").InterpreterBuilder
     true = builder.create_exp2
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import pytest
 import wrong_functions
 from click.testing import CliRunner
@@ -38,8 +39,8 @@ NAMES = ("small-random", "causal", "causal-bottom-right", "scales", "default-sca
 
 
 @pytest.fixture(scope="module")
-def chosen(families: list[Family]) -> list[Family]:
-    return [family for family in families if family.name in NAMES]
+def chosen() -> list[Family]:
+    return committed.families(*NAMES)
 
 
 def outcome(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Outcome:
@@ -119,12 +120,10 @@ def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> 
 
 def test_what_failing_vectors_have_in_common(chosen: list[Family]) -> None:
     common = find_likely("without_softcap", chosen).common
-    assert common is not None
     assert common.features == ("a softcap",)
     assert common.failing > 0
     assert "All" in common.sentence()
     common = find_likely("bottom_right", chosen).common
-    assert common is not None
     assert common.alike == 0
     assert set(common.features) == {"a causal mask", "another number of keys than of queries"}
 
@@ -133,7 +132,6 @@ def test_results_that_could_not_be_judged(chosen: list[Family]) -> None:
     likely = find_likely("refuses_long_keys", chosen)
     assert not likely.causes
     assert likely.tried == 0
-    assert likely.common is not None
     assert "more than 16 keys" in likely.common.features
     assert any("have no result that could be judged" in text for text in likely.sentences())
 
@@ -142,7 +140,6 @@ def test_dtypes_that_pass_are_named(chosen: list[Family]) -> None:
     outcomes = [outcome("wrong_in_one_dtype", chosen, dtype) for dtype in ("float32", "float64")]
     wrong, right = with_likely(outcomes, chosen)
     assert right.likely is None
-    assert wrong.likely is not None
     assert "Fails in float32; passes in float64." in wrong.likely.sentences()
 
 
@@ -184,12 +181,10 @@ def test_an_error_is_said_and_the_result_stays(
     monkeypatch.setattr(likely, "_Running", raise_error)
     (after,) = with_likely([before], chosen)
     assert after.result == before.result
-    assert after.likely is not None
     assert "MemoryError: no memory" in (after.likely.problem or "")
     monkeypatch.setattr(likely, "_Search", raise_error)
     (after,) = with_likely([before], chosen)
     assert after.result == before.result
-    assert after.likely is not None
     assert "not looked for to the end" in (after.likely.problem or "")
 
 
@@ -217,14 +212,13 @@ _QUICK = ("tiled-causal-off-by-one", "tiled-base-of-exponential", "tiled-l-not-r
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in _QUICK)) for n in _PLANTED]
 )
-def test_a_mutant_is_named(name: str, families: list[Family]) -> None:
+def test_a_mutant_is_named(name: str) -> None:
     (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
-    some = [f for f in families if f.name in {*mutant.promising, "small-random", "default-scale"}]
+    some = committed.families(*sorted({*mutant.promising, "small-random", "default-scale"}))
     with adapter_with(mutant) as adapter:
         result = run(adapter, some, "float32", details=True)
     before = Outcome(Subject("pyimpl-tiled"), Description(("float32",)), result)
     (after,) = with_likely([before], some)
-    assert after.likely is not None
     assert _PLANTED[name] == after.likely.causes[0].name
 
 

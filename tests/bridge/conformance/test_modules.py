@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import committed
 import pytest
 import torch
 from torch import nn
@@ -17,7 +18,6 @@ from bridge.conformance.mutants.planting import Mutant, MutantError
 from bridge.conformance.tolerances import first_order
 from bridge.conformance.tolerances.first_order import tolerance
 from bridge.conformance.tolerances.module_tolerance import NoBound
-from bridge.vectors.model.attention import Family
 from bridge.vectors.model.transformers import Enclosed, LayerVector, TransformerVector
 from pyimpl.internal.implements import implementations
 from pyimpl.modules import FeedForward
@@ -26,16 +26,16 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
-def layer_vectors(families: list[Family]) -> list[LayerVector | TransformerVector]:
+def layer_vectors() -> list[LayerVector | TransformerVector]:
     kinds = (LayerVector, TransformerVector)
-    return [v for f in families for v in f.vectors if isinstance(v, kinds)]
+    return [v for v in committed.vectors() if isinstance(v, kinds)]
 
 
 @pytest.mark.parametrize(
     "dtype", [pytest.param(torch.float16, marks=pytest.mark.thorough), torch.bfloat16], ids=str
 )
-def test_modules_of_few_bits(dtype: torch.dtype, families: list[Family]) -> None:
-    vectors, without = layer_vectors(families), []
+def test_modules_of_few_bits(dtype: torch.dtype) -> None:
+    vectors, without = layer_vectors(), []
     for vector in vectors:
         try:
             assert list(modules.wrong(vector, dtype)) == [], vector.id
@@ -50,12 +50,12 @@ def test_modules_of_few_bits(dtype: torch.dtype, families: list[Family]) -> None
     ids=str,
 )
 def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
-    dtype: torch.dtype, most: float, families: list[Family]
+    dtype: torch.dtype, most: float
 ) -> None:
     """Relative to the largest number of the result: the bound of each is as small as that, but for
     sums that cancel."""
     loose = set()
-    for vector in layer_vectors(families):
+    for vector in layer_vectors():
         for part in modules.parts(vector, dtype):
             largest = max(abs(float(x)) for row in part.expected.middle for x in row)
             if float(part.allowed.max()) > most * max(largest, 1.0):
@@ -72,38 +72,34 @@ def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
     ids=str,
 )
 @pytest.mark.parametrize("mutant", MODULE_MUTANTS, ids=lambda f: f.name)
-def test_every_mutant_is_caught_in_every_dtype(
-    mutant: Mutant, dtype: torch.dtype, families: list[Family]
-) -> None:
-    caught = catch(mutant, families, dtype)
+def test_every_mutant_is_caught_in_every_dtype(mutant: Mutant, dtype: torch.dtype) -> None:
+    caught = catch(mutant, committed.everything(), dtype)
     assert caught is not None
     vector_id, clause = caught
     assert vector_id.rpartition("-")[0] in mutant.promising
     assert "times the tolerance away" in clause or "should be" in clause
 
 
-def test_the_factor_for_the_second_order_may_be_smaller(
-    families: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_factor_for_the_second_order_may_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_order, "SECOND_ORDER", 1.25)
-    for vector in layer_vectors(families)[::4]:
+    for vector in layer_vectors()[::4]:
         assert list(modules.wrong(vector, torch.float32)) == [], vector.id
 
 
 @pytest.mark.parametrize("mutant", MODULE_MUTANTS, ids=lambda f: f.name)
 def test_the_factor_for_the_second_order_may_be_larger(
-    mutant: Mutant, families: list[Family], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_order, "SECOND_ORDER", 16)
-    assert catch(mutant, families, torch.float32) is not None
+    assert catch(mutant, committed.everything(), torch.float32) is not None
 
 
-def test_the_unedited_copy_passes(families: list[Family]) -> None:
+def test_the_unedited_copy_passes() -> None:
     before = implementations()
     with copied_modules("modules/residual.py", lambda text: text) as package:
         assert package.Transformer is not modules.pyimpl.modules.Transformer
         for family in {f.promising[0] for f in MODULE_MUTANTS}:
-            vectors = next(f for f in families if f.name == family).vectors
+            vectors = committed.family(family).vectors
             for vector in vectors[:4]:
                 assert list(modules.wrong(vector, torch.float32, package)) == []  # type: ignore[arg-type]
     assert implementations() == before
@@ -133,15 +129,15 @@ def move_number(vector: Any, by: int) -> Any:
 
 
 @pytest.mark.parametrize("name", ["linear", "encoder-layer", "transformer"])
-def test_another_result_is_noticed(name: str, families: list[Family]) -> None:
-    vector: Any = next(f for f in families if f.name == name).vectors[2]
+def test_another_result_is_noticed(name: str) -> None:
+    vector: Any = committed.family(name).vectors[2]
     assert list(modules.wrong(vector, torch.float32)) == []
     (clause,) = list(modules.wrong(move_number(vector, 1 << 120), torch.float32))[:1]
     assert "times the tolerance away" in clause
 
 
-def test_another_token_is_noticed(families: list[Family]) -> None:
-    vector: Any = next(f for f in families if f.name == "transformer").vectors[0]
+def test_another_token_is_noticed() -> None:
+    vector: Any = committed.family("transformer").vectors[0]
     other = tuple((t + 1) % len(vector.parameters.target) for t in vector.expected_tokens)
     found = list(modules.wrong(replace(vector, expected_tokens=other), torch.float64))
     assert len(found) == 2 * len(other)
@@ -211,8 +207,8 @@ def test_errors_beyond_first_order_have_no_bound() -> None:
     tolerance(lambda r: r.round(x, five / 1000).softmax(-1), torch.float32)
 
 
-def test_numbers_that_a_dtype_cannot_hold_are_refused(families: list[Family]) -> None:
-    vector: Any = next(f for f in families if f.name == "linear").vectors[0]
+def test_numbers_that_a_dtype_cannot_hold_are_refused() -> None:
+    vector: Any = committed.family("linear").vectors[0]
     large = replace(vector, x=((1 << 20, *vector.x[0][1:]), *vector.x[1:]))
     with pytest.raises(ValueError, match=r"not exact in torch\.float16"):
         list(modules.wrong(large, torch.float16))

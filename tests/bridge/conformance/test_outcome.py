@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import attention_functions as functions
+import committed
 import pytest
 
 from bridge.conformance.features import CallableError, Features
@@ -24,11 +25,6 @@ LIMIT = 3.0
 IDLE = "did not return: used practically no processor time for"
 
 
-def some(families: list[Family], name: str, count: int) -> list[Family]:
-    family = next(f for f in families if f.name == name)
-    return [replace(family, vectors=family.vectors[:count])]
-
-
 def describe(name: str) -> Description:
     with Conditions(limit=LIMIT).session(name) as session:
         return describe_session(session, ("float32",))
@@ -40,11 +36,9 @@ def takes(name: str) -> Features:
     return able
 
 
-def judge_isolated(
-    name: str, families: list[Family], able: Features, limit: float = LIMIT
-) -> Result:
+def judge_isolated(name: str, chosen: list[Family], able: Features, limit: float = LIMIT) -> Result:
     subject = Subject(f"{FILE}:{name}", features=able)
-    (outcome,) = outcomes(subject, families, ("float32",), Conditions(limit=limit))
+    (outcome,) = outcomes(subject, chosen, ("float32",), Conditions(limit=limit))
     assert outcome.without_walls is None
     return outcome.result
 
@@ -53,16 +47,16 @@ def reasons(result: Result) -> Counter[str | None]:
     return Counter(v.reason for v in result.vectors if v.status == "failed")
 
 
-def test_a_right_function_passes(families: list[Family]) -> None:
-    wanted = some(families, "block-mask", 99)
+def test_a_right_function_passes() -> None:
+    wanted = committed.some("block-mask", 99)
     result = judge_isolated("reference", wanted, takes("reference"))
     assert result.ok
     assert [v.id for v in result.vectors] == [v.id for v in wanted[0].vectors]
     assert result.rounding_model == "generous"
 
 
-def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
-    chosen = [*some(families, "small-random", 12), *some(families, "maximum-moves", 3)]
+def test_the_first_failure_ends_all_dtypes() -> None:
+    chosen = [*committed.some("small-random", 12), *committed.some("maximum-moves", 3)]
     dtypes = ("float32", "bfloat16")
     for name, ends in (("reference", False), ("not_a_number", True)):
         subject = Subject(f"{FILE}:{name}", features=replace(takes(name), dtypes=dtypes))
@@ -75,10 +69,10 @@ def test_the_first_failure_ends_all_dtypes(families: list[Family]) -> None:
             assert {v.family for v in found[0].result.failures} == {"maximum-moves"}
 
 
-def test_one_that_always_hangs_ends(families: list[Family]) -> None:
+def test_one_that_always_hangs_ends() -> None:
     able = takes("hangs")
     assert str(able.presumed).startswith(f"a small call {IDLE} 3 s")
-    wanted = some(families, "small-random", 12)
+    wanted = committed.some("small-random", 12)
     result = judge_isolated("hangs", wanted, able, 1.0)
     said = reasons(result)
     assert sum(said.values()) == 12
@@ -86,8 +80,8 @@ def test_one_that_always_hangs_ends(families: list[Family]) -> None:
     assert said["was not run: 5 calls before it did not return"] > 0
 
 
-def test_one_that_hangs_at_times_is_run_on_the_others(families: list[Family]) -> None:
-    family = next(f for f in families if f.name == "small-random")
+def test_one_that_hangs_at_times_is_run_on_the_others() -> None:
+    family = committed.family("small-random")
     three = [v for v in family.vectors if v.kv_len == 3 and v.q_len != 2][:1]
     others = [v for v in family.vectors if v.kv_len != 3][:6]
     assert len(three) == 1
@@ -97,24 +91,24 @@ def test_one_that_hangs_at_times_is_run_on_the_others(families: list[Family]) ->
     assert [v.status for v in result.vectors] == ["failed"] + ["passed"] * 6
 
 
-def test_one_that_uses_the_processor_for_ever_ends(families: list[Family]) -> None:
-    wanted = some(families, "one-key", 1)
+def test_one_that_uses_the_processor_for_ever_ends() -> None:
+    wanted = committed.some("one-key", 1)
     (reason,) = reasons(judge_isolated("spins", wanted, takes("reference"), 0.5))
     assert re.match(r"did not return: used .* of processor time, of 0\.5 s allowed", str(reason))
 
 
-def test_one_that_ends_the_process_is_reported(families: list[Family]) -> None:
+def test_one_that_ends_the_process_is_reported() -> None:
     able = takes("leaves")
     assert able.presumed == "a small call ended the process with status 3"
-    result = judge_isolated("leaves", some(families, "one-key", 3), able)
+    result = judge_isolated("leaves", committed.some("one-key", 3), able)
     assert reasons(result) == {"ended the process with status 3": 3}
 
 
-def test_a_crash_is_the_fault_of_the_vector_that_it_happens_on(families: list[Family]) -> None:
-    family = next(f for f in families if f.name == "equal-scores")
+def test_a_crash_is_the_fault_of_the_vector_that_it_happens_on() -> None:
+    family = committed.family("equal-scores")
     culprits = {v.id for v in family.vectors if any(2 in row for row in v.q)}
     if not culprits:
-        family = next(f for f in families if f.name == "small-random")
+        family = committed.family("small-random")
         culprits = {v.id for v in family.vectors if any(2 in row for row in v.q)}
     kept = [v for v in family.vectors if v.id in culprits][:2]
     kept += [v for v in family.vectors if v.id not in culprits][:6]

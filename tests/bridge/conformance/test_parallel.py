@@ -6,15 +6,15 @@ import os
 import signal
 from typing import Any
 
+import committed
 import pytest
 
 from bridge.conformance import parallel
 from bridge.conformance.parallel import Done, Job
-from bridge.vectors.model.attention import Family
 
 
-def test_each_process_runs_the_families_that_it_is_given(families: list[Family]) -> None:
-    chosen = [f for f in families if f.name in ("one-key", "ragged-tiles")]
+def test_each_process_runs_the_families_that_it_is_given() -> None:
+    chosen = committed.families("one-key", "ragged-tiles")
     found: dict[str, Done] = {}
     jobs = [
         Job("implementation", ("pyimpl-tiled", "float32"), "cpu"),
@@ -35,8 +35,8 @@ def test_each_process_runs_the_families_that_it_is_given(families: list[Family])
     assert caught["tried"] == len(caught["families"])
 
 
-def test_a_job_that_raises_keeps_no_other_from_being_done(families: list[Family]) -> None:
-    chosen = [f for f in families if f.name == "one-key"]
+def test_a_job_that_raises_keeps_no_other_from_being_done() -> None:
+    chosen = committed.families("one-key")
     jobs = [
         Job("mutant", ("no such mutant",), "cpu"),
         Job("implementation", ("sdpa-math", "float64"), "cpu"),
@@ -49,8 +49,8 @@ def test_a_job_that_raises_keeps_no_other_from_being_done(families: list[Family]
     assert sorted(found) == ["sdpa-math float32", "sdpa-math float64"]
 
 
-def test_a_worker_that_is_ended_is_a_sentence(families: list[Family]) -> None:
-    chosen = [f for f in families if f.name == "one-key"]
+def test_a_worker_that_is_ended_is_a_sentence() -> None:
+    chosen = committed.families("one-key")
     with parallel.Workers(chosen, "cpu", most=1) as workers:
         jobs = [Job("implementation", ("pyimpl-state", "float64"), "cpu")]
         workers.each(jobs, lambda one: None)

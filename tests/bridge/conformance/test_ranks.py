@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import jsonschema
 import pytest
 import torch
@@ -52,8 +53,7 @@ def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
 
 def judge_function(
     name: str,
-    families: list[Family],
-    chosen: str,
+    chosen: str | list[Family],
     layout: str = "contiguous",
     *,
     processes: int = 2,
@@ -69,7 +69,7 @@ def judge_function(
         features=features or able(),
         shards=Shards(processes, layout),
     )
-    some = [family for family in families if family.name in chosen.split()]
+    some = committed.families(*chosen.split()) if isinstance(chosen, str) else chosen
     (outcome,) = outcomes(subject, some, (dtype,), conditions)
     return outcome
 
@@ -109,8 +109,8 @@ def test_the_layouts_are_those_of_others(layout: str, processes: int) -> None:
         pytest.param("zigzag", 4, marks=pytest.mark.thorough),
     ],
 )
-def test_a_ring_passes(layout: str, processes: int, families: list[Family]) -> None:
-    outcome = judge_function(layout, families, "causal gradient", layout, processes=processes)
+def test_a_ring_passes(layout: str, processes: int) -> None:
+    outcome = judge_function(layout, "causal gradient", layout, processes=processes)
     assert has_passed(outcome)
     counts = outcome.result.families()
     assert (counts["causal"].passed, counts["gradient"].passed) == (18, 5)
@@ -126,15 +126,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_mistake_that_others_made_is_seen(fault: str, families: list[Family]) -> None:
+def test_a_mistake_that_others_made_is_seen(fault: str) -> None:
     chosen, part = FAULTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
     alone = able(without=("documents",))
-    found = failures(judge_function(fault, families, chosen, layout, features=alone))
+    found = failures(judge_function(fault, chosen, layout, features=alone))
     assert found
     for vector in found:
         assert vector.reason is None
-        assert vector.worst is not None
         assert re.match(part, vector.worst.part)
 
 
@@ -147,26 +146,22 @@ def test_a_mistake_that_others_made_is_seen(fault: str, families: list[Family]) 
         ("documents_of_shards", "zigzag", "causal"),
     ],
 )
-def test_a_mistake_with_documents_is_seen(
-    fault: str, layout: str, chosen: str, families: list[Family]
-) -> None:
+def test_a_mistake_with_documents_is_seen(fault: str, layout: str, chosen: str) -> None:
     """Where the sequence is one document they are right, or the reason would be another."""
-    found = failures(judge_function(fault, families, chosen, layout))
+    found = failures(judge_function(fault, chosen, layout))
     assert found
     assert all(str(vector.reason).startswith(AMONG_DOCUMENTS) for vector in found)
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_the_example_passes_and_with_a_mistake_fails(
-    wrong: bool, families: list[Family], tmp_path: Path
-) -> None:
+def test_the_example_passes_and_with_a_mistake_fails(wrong: bool, tmp_path: Path) -> None:
     """`pyimpl.distributed`; and with keys in another layout than it believes."""
     text = (EXAMPLES / "ring_in_shards.py").read_text("utf-8")
     assert text.count("key_shards=Shards.zigzag(") == 1
     if wrong:
         text = text.replace("key_shards=Shards.zigzag(", "key_shards=Shards.striped(")
     (tmp_path / "example.py").write_text(text, "utf-8")
-    some = [family for family in families if family.name in ("causal", "gradient")]
+    some = committed.families("causal", "gradient")
     name = f"{tmp_path / 'example.py'}:attention"
     subject = Subject(name, features=able(), shards=Shards(2, "zigzag"))
     (outcome,) = outcomes(subject, some, ("float32",), CONDITIONS)
@@ -174,22 +169,21 @@ def test_the_example_passes_and_with_a_mistake_fails(
     assert bool(failures(outcome)) == wrong
 
 
-def test_partial_outputs_that_are_rounded_are_seen(families: list[Family]) -> None:
+def test_partial_outputs_that_are_rounded_are_seen() -> None:
     """By a model that rounds the result alone; `generous` allows it."""
     more: dict[str, Any] = {"dtype": "bfloat16", "features": able(without=("gradients",))}
     strict: dict[str, Any] = {**more, "rounding_model": "float32-inside"}
-    assert has_passed(judge_function("contiguous", families, "natural-scores", **strict))
-    assert failures(judge_function("rounded", families, "natural-scores", **strict))
-    assert has_passed(judge_function("rounded", families, "natural-scores", **more))
+    assert has_passed(judge_function("contiguous", "natural-scores", **strict))
+    assert failures(judge_function("rounded", "natural-scores", **strict))
+    assert has_passed(judge_function("rounded", "natural-scores", **more))
 
 
-def test_what_it_takes_is_found_out(families: list[Family]) -> None:
+def test_what_it_takes_is_found_out() -> None:
     """By small calls, in shards of one length where it is not told the lengths."""
     subject = Subject(f"{FOLDER / 'ring.py'}:even_alone", shards=Shards(2, "contiguous"))
-    chosen = [family for family in families if family.name == "default-scale"]
+    chosen = committed.families("default-scale")
     (outcome,) = outcomes(subject, chosen, ("float32",), CONDITIONS)
     features = outcome.description.features
-    assert features is not None
     assert features.presumed is None
     assert features.multiple == 2
     assert features.alignment == "top-left"
@@ -213,16 +207,12 @@ def test_what_it_takes_is_found_out(families: list[Family]) -> None:
         ("returns_half", "returned tensors of different dtypes or sizes in its processes"),
     ],
 )
-def test_one_process_that_does_otherwise_is_told(
-    name: str, sentence: str | None, families: list[Family]
-) -> None:
+def test_one_process_that_does_otherwise_is_told(name: str, sentence: str | None) -> None:
     features = able(multiple=2, without=("gradients", "is-causal"))
-    (family,) = (family for family in families if family.name == "natural-scores")
+    family = committed.family("natural-scores")
     one = replace(family, vectors=tuple(v for v in family.vectors if v.id == "natural-scores-011"))
     conditions = replace(CONDITIONS, limit=2.0 if name == "hangs" else 60.0)
-    found = judge_function(
-        f"ends:{name}", [one], one.name, features=features, conditions=conditions
-    )
+    found = judge_function(f"ends:{name}", [one], features=features, conditions=conditions)
     (vector,) = found.result.vectors
     assert (vector.status == "passed") == (sentence is None)
     assert str(vector.reason).startswith(str(sentence))
@@ -250,12 +240,10 @@ def test_nothing_is_reached_but_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_without_walls_it_runs_and_is_told(
-    families: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_walls_it_runs_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "ways", (False,))
     conditions = replace(CONDITIONS, required=False)
-    outcome = judge_function("contiguous", families, "causal", conditions=conditions)
+    outcome = judge_function("contiguous", "causal", conditions=conditions)
     assert outcome.without_walls is not None
     assert outcome.result.ok
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import committed
 import pytest
 import torch
 from torch import Tensor
@@ -16,7 +17,6 @@ from torch import Tensor
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.run import run
-from bridge.vectors.model.attention import Family
 
 Rounding = Callable[[Tensor], Tensor]
 
@@ -76,9 +76,9 @@ class Rough(FlashEmulated):
         return Outputs((o / total[..., None]).to(batch.query.dtype), m + torch.log(total))
 
 
-def test_without_a_rounding_it_passes(families: list[Family]) -> None:
+def test_without_a_rounding_it_passes() -> None:
     for dtype in ("float32", "float16", "bfloat16"):
-        assert run(Rough(), families, dtype).ok
+        assert run(Rough(), committed.everything(), dtype).ok
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,9 @@ def test_without_a_rounding_it_passes(families: list[Family]) -> None:
         pytest.param("bfloat16", "o", to_bfloat16, 1, marks=pytest.mark.thorough),
     ],
 )
-def test_vectors_notice(
-    dtype: str, what: str, rounding: Rounding, at_least: int, families: list[Family]
-) -> None:
+def test_vectors_notice(dtype: str, what: str, rounding: Rounding, at_least: int) -> None:
     """at_least: of how many vectors; an accumulator in the output's format hides best."""
-    assert len(run(Rough(**{what: rounding}), families, dtype).failures) >= at_least
+    assert len(run(Rough(**{what: rounding}), committed.everything(), dtype).failures) >= at_least
 
 
 @pytest.mark.parametrize(
@@ -109,12 +107,10 @@ def test_vectors_notice(
         *(pytest.param(r, marks=pytest.mark.thorough) for r in (to_bfloat16, to_float16)),
     ],
 )
-def test_rounded_weights_need_the_natural_exponential(
-    rounding: Rounding, families: list[Family]
-) -> None:
+def test_rounded_weights_need_the_natural_exponential(rounding: Rounding) -> None:
     """Weights of the exact model are powers of two: no format with enough range rounds them."""
-    failures = run(Rough(weights=rounding), families, "float32").failures
-    models = {family.name: family.model for family in families}
+    failures = run(Rough(weights=rounding), committed.everything(), "float32").failures
+    models = {family.name: family.model for family in committed.everything()}
     assert sum(models[v.family] == "natural" for v in failures) >= 20
     if rounding is to_bfloat16:
         assert {models[v.family] for v in failures} == {"natural"}

@@ -9,10 +9,12 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import committed
 import psutil
 import pytest
 import torch
@@ -29,16 +31,10 @@ from bridge.conformance.sandbox.view import sight_of
 from bridge.conformance.subject import Subject
 from bridge.conformance.wire import WireError
 from bridge.vectors.load import default_directory
-from bridge.vectors.model.attention import Family
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
 ROOT = Path(__file__).resolve().parents[3]
 CONDITIONS = Conditions(required=True)
-
-
-def some(families: list[Family], name: str, count: int) -> list[Family]:
-    family = next(f for f in families if f.name == name)
-    return [replace(family, vectors=family.vectors[:count])]
 
 
 def inputs(**more: Any) -> list[torch.Tensor]:
@@ -52,9 +48,15 @@ def write(folder: Path, text: str) -> str:
     return f"{file}:attention"
 
 
-def test_this_system_has_walls() -> None:
-    with Session(SDPA, required=True) as session:
+@contextlib.contextmanager
+def opened(name: str, **more: Any) -> Iterator[Session]:
+    with Session(name, required=True, **more) as session:
         session.open()
+        yield session
+
+
+def test_this_system_has_walls() -> None:
+    with opened(SDPA) as session:
         assert session.without_walls is None
 
 
@@ -65,8 +67,7 @@ def test_numbers_go_there_and_back() -> None:
         here = torch.nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, scale=0.3
         )
-        with Session(SDPA, required=True) as session:
-            session.open()
+        with opened(SDPA) as session:
             there = Remote(session)(query, key, value, attn_mask=mask, scale=0.3)
         assert there.dtype == dtype
         assert torch.equal(here, there)
@@ -78,8 +79,7 @@ def test_gradients_are_those_of_the_function() -> None:
         output = function(*leaves, scale=0.3)
         return list(torch.autograd.grad((output * output.detach().cos()).sum(), leaves))
 
-    with Session(SDPA, required=True) as session:
-        session.open()
+    with opened(SDPA) as session:
         there = gradients(Remote(session))
     here = gradients(torch.nn.functional.scaled_dot_product_attention)
     assert all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
@@ -98,8 +98,7 @@ def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
             return None, 3, (query + 1,)
         """,
     )
-    with Session(name, required=True) as session:
-        session.open()
+    with opened(name) as session:
         function = Remote(session)
         with pytest.raises(NotImplementedError, match="not this") as caught:
             function(*inputs(), what="not this")
@@ -174,15 +173,13 @@ def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(CallableError, match="No module named 'neighbour'"), Session(name) as one:
         one.open()
     for also in (tmp_path, tmp_path / "neighbour.py"):
-        with Session(name, also=(also,), required=True) as session:
-            session.open()
+        with opened(name, also=(also,)):
+            pass
 
 
-def test_where_there_are_no_walls_it_is_said(
-    families: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_there_are_no_walls_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "ways", (False,))
-    chosen = some(families, "one-key", 2)
+    chosen = committed.some("one-key", 2)
     (outcome,) = outcomes(Subject(SDPA), chosen, ("float32",), Conditions())
     assert outcome.without_walls is not None
     assert outcome.to_json()["without_sandbox"] == outcome.without_walls
@@ -237,15 +234,18 @@ walls.run_enclosed(view, walls.Work(ready, call, ended))
 )
 
 
+def run_inside(text: str, *arguments: str) -> str:
+    """Standard output of a program with the package that runs inside."""
+    command = [sys.executable, "-I", "-c", text, str(Path(walls.__file__).parent), *arguments]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.stderr == ""
+    return found.stdout
+
+
 @pytest.mark.parametrize("proc", ["whole", "hidden"])
 def test_no_rights_are_needed(proc: str) -> None:
     """As nobody, if this is root. Where this fails, the system lets nobody make namespaces."""
-    folder = str(Path(walls.__file__).parent)
-    found = subprocess.run(
-        [sys.executable, "-I", "-c", WITHOUT_RIGHTS, folder, proc], capture_output=True, text=True
-    )
-    assert found.stderr == ""
-    why, seen, *_ = found.stdout.splitlines()
+    why, seen, *_ = run_inside(WITHOUT_RIGHTS, proc).splitlines()
     assert why == "[null]"
     user = 65534 if os.getuid() == 0 else os.getuid()
     own = "true" if proc == "whole" else "false"
@@ -275,12 +275,7 @@ walls.run_enclosed(view, walls.Work(lambda why: why and print(why), call, lambda
 
 def test_with_a_device_of_a_gpu_threads_can_be_named_and_nothing_else_changed() -> None:
     """NVIDIA's driver names its threads as it starts, or does not start."""
-    folder = str(Path(walls.__file__).parent)
-    found = subprocess.run(
-        [sys.executable, "-I", "-c", WRITABLE, folder], capture_output=True, text=True
-    )
-    assert found.stderr == ""
-    assert json.loads(found.stdout) == ["named\n", []]
+    assert json.loads(run_inside(WRITABLE)) == ["named\n", []]
 
 
 REACHED = (
@@ -320,15 +315,10 @@ walls.run_enclosed(view, walls.Work(lambda why: why and print(why), call, lambda
 
 def test_with_a_device_of_a_gpu_neither_rights_nor_the_first_process_are_reached() -> None:
     """As nobody, if this is root; and as root."""
-    folder = str(Path(walls.__file__).parent)
     as_it_is = REACHED.replace("if os.getuid() == 0:", "if False:")
     for text in {REACHED, as_it_is} if os.getuid() == 0 else {as_it_is}:
-        found = subprocess.run(
-            [sys.executable, "-I", "-c", text, folder], capture_output=True, text=True
-        )
-        assert found.stderr == ""
         user = 65534 if text is REACHED and os.getuid() == 0 else os.getuid()
-        assert json.loads(found.stdout) == [user, [True, True], []]
+        assert json.loads(run_inside(text)) == [user, [True, True], []]
 
 
 @pytest.mark.parametrize("seconds", ["0.5", "inf"], ids=["returns", "is ended"])
@@ -378,7 +368,7 @@ def test_the_filter_knows_this_machine_and_refuses_others() -> None:
         seccomp.program("pdp11")
 
 
-def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+def test_an_interpreted_kernel_runs_in_it(tmp_path: Path) -> None:
     name = write(
         tmp_path,
         """
@@ -390,7 +380,7 @@ def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path
             )
         """,
     )
-    chosen = [*some(families, "small-random", 6), *some(families, "causal", 4)]
+    chosen = [*committed.some("small-random", 6), *committed.some("causal", 4)]
     (outcome,) = outcomes(Subject(name), chosen, ("float32",), CONDITIONS)
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 10
     assert "pyimpl" in outcome.description.borrows
@@ -398,7 +388,7 @@ def test_an_interpreted_kernel_runs_in_it(families: list[Family], tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) -> None:
+def test_a_compiled_function_runs_in_it(tmp_path: Path) -> None:
     name = write(
         tmp_path,
         """
@@ -411,5 +401,5 @@ def test_a_compiled_function_runs_in_it(families: list[Family], tmp_path: Path) 
     )
     conditions = replace(CONDITIONS, limit=600.0)
     subject = Subject(name, without=("gradients",))
-    (outcome,) = outcomes(subject, some(families, "small-random", 4), ("float32",), conditions)
+    (outcome,) = outcomes(subject, committed.some("small-random", 4), ("float32",), conditions)
     assert [v.status for v in outcome.result.vectors] == ["passed"] * 4

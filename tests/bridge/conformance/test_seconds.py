@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+import committed
 import numpy as np
 import pytest
 import torch
@@ -101,8 +102,7 @@ def test_results_are_kept_for_one_object_as_long_as_it_lives() -> None:
 
 
 def test_nobody_can_write_to_what_is_kept() -> None:
-    (family,) = load(names=["bias"])
-    vector = next(v for v in family.vectors if isinstance(v, AttentionVector))
+    vector = next(v for v in committed.family("bias").vectors if isinstance(v, AttentionVector))
     exact = batch.exactly(vector)
     arrays = [*batch.inputs_of(vector), batch.visible(vector), exact.out, exact.lse]
     for numbers in arrays:

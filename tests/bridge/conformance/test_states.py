@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
+import committed
 import pytest
 
 from bridge.conformance.tolerances.states import Computed, tolerances, wrong_states
-from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import CacheVector
 
 UNIT = 2.0**-24
 
 
 @pytest.fixture
-def vectors(families: list[Family]) -> list[CacheVector]:
-    return [v for family in families for v in family.vectors if isinstance(v, CacheVector)]
+def vectors() -> list[CacheVector]:
+    return [v for v in committed.vectors() if isinstance(v, CacheVector)]
 
 
 def right(vector: CacheVector) -> list[Computed]:

@@ -3,84 +3,51 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def _attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    *,
-    factor: float | None = None,
-    diagonal: int = 0,
-    softcap: float | None = None,
-) -> Tensor:
-    """Right, but for what the arguments after scale are used for."""
-    scores = (query @ key.mT) * _factor(query, scale) * (1.0 if factor is None else factor)
-    if softcap is not None:
-        scores = softcap * torch.tanh(scores / softcap)
+def right(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
+    scale: float | None = None, *, power: int = 1, diagonal: int = 0, bottom_right: bool = False,
+    times: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """Right, but for what the arguments after scale are used for. power: of the scale; diagonal: of
+    the causal mask, bottom_right: from the last query and key on; times: the output."""
+    scores = (query @ key.mT) * _factor(query, scale) ** power
     if is_causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(diagonal)
+        shift = diagonal + (key.shape[-2] - query.shape[-2] if bottom_right else 0)
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(shift)
         scores = scores.masked_fill(~seen, -torch.inf)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         scores = scores.masked_fill(~attn_mask, -torch.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
     dead = scores.amax(-1, keepdim=True) == -torch.inf
-    return scores.masked_fill(dead, 0.0).softmax(-1).masked_fill(dead, 0.0) @ value
+    out = scores.masked_fill(dead, 0.0).softmax(-1).masked_fill(dead, 0.0) @ value
+    return times * out
 
 
 def _factor(query: Tensor, scale: float | None) -> float:
     return query.shape[-1] ** -0.5 if scale is None else scale
 
 
-def right(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    return _attend(query, key, value, attn_mask, is_causal, scale)
-
-
-def scaled_twice(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    return _attend(query, key, value, attn_mask, is_causal, scale, factor=_factor(query, scale))
-
-
-def without_scale(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    return _attend(query, key, value, attn_mask, is_causal, 1.0)
-
-
-def causal_off_by_one(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    return _attend(query, key, value, attn_mask, is_causal, scale, diagonal=1)
-
-
-def bottom_right(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    diagonal = key.shape[-2] - query.shape[-2]
-    return _attend(query, key, value, attn_mask, is_causal, scale, diagonal=diagonal)
+scaled_twice = partial(right, power=2)
+without_scale = partial(right, power=0)
+causal_off_by_one = partial(right, diagonal=1)
+bottom_right = partial(right, bottom_right=True)
+# A hundredth too large.
+no_known_fault = partial(right, times=1.01)
 
 
 def without_softcap(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None,
     softcap: float | None = None,
 ) -> Tensor:  # fmt: skip
-    return _attend(query, key, value, scale=scale)
+    return right(query, key, value, scale=scale)
 
 
 def mask_inverted(
@@ -89,7 +56,7 @@ def mask_inverted(
     """Of a boolean mask alone."""
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         attn_mask = ~attn_mask
-    return _attend(query, key, value, attn_mask, False, scale)
+    return right(query, key, value, attn_mask, False, scale)
 
 
 def with_log2(
@@ -121,19 +88,11 @@ def not_rescaled(query: Tensor, key: Tensor, value: Tensor, scale: float | None 
     return o / l
 
 
-def no_known_fault(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    """A hundredth too large."""
-    return 1.01 * _attend(query, key, value, attn_mask, is_causal, scale)
-
-
 def wrong_in_one_dtype(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
 ) -> Tensor:
-    twice = _factor(query, scale) if query.dtype == torch.float32 else None
-    return _attend(query, key, value, scale=scale, factor=twice)
+    power = 2 if query.dtype == torch.float32 else 1
+    return right(query, key, value, scale=scale, power=power)
 
 
 def refuses_long_keys(
@@ -141,4 +100,4 @@ def refuses_long_keys(
 ) -> Tensor:
     if key.shape[-2] > 16:
         raise OverflowError("more keys than a tile has")
-    return _attend(query, key, value, scale=scale)
+    return right(query, key, value, scale=scale)

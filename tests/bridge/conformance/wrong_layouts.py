@@ -27,7 +27,7 @@ from bridge.vectors.model.operations import (
 LN2 = math.log(2.0)
 
 
-def _tensor(matrix: Matrix, columns: int | None = None) -> Tensor:
+def tensor(matrix: Matrix, columns: int | None = None) -> Tensor:
     return torch.from_numpy(array(matrix, columns)).float()
 
 
@@ -152,7 +152,7 @@ def varlen(x: VarlenVector, name: str) -> list[Outputs]:
             found = [visible(Pair(i, j, a, b, c, d, last, x)) for j in range(total_k)]
             computed[i] = None not in found
             seen[i] = torch.tensor([bool(one) for one in found])
-    q, k, v = _tensor(x.q), _tensor(x.k), _tensor(x.v)
+    q, k, v = tensor(x.q), tensor(x.k), tensor(x.v)
     out, lse = attend(_scale(x, name) * (q @ k.mT), seen, v)
     out, lse = out * computed[:, None], torch.where(computed, lse, 0.0)
     if name == "strange":
@@ -205,7 +205,7 @@ PAGED = (*PAGES, *LENGTHS, "page-table-of-keys-alone")
 def run_paged(x: PagedVector, name: str) -> list[Outputs]:
     width = max(map(len, x.tables))
     table = [[*pages, *[0] * (width - len(pages))] for pages in x.tables]
-    k, v = (torch.stack([*map(_tensor, pages)]) for pages in (x.k, x.v))
+    k, v = (torch.stack([*map(tensor, pages)]) for pages in (x.k, x.v))
     outputs = []
     for b, n in enumerate(x.lengths):
         one = Token(0, b, n, table, x.page_size, x)
@@ -220,7 +220,7 @@ def run_paged(x: PagedVector, name: str) -> list[Outputs]:
         of_values = "page-table-ignored" if name == "page-table-of-keys-alone" else name
         keys = k[pages(tokens, name), slots]
         values = v[pages(tokens, of_values), slots]
-        scores = _scale(x, name) * (_tensor(x.q)[b : b + 1] @ keys.mT)
+        scores = _scale(x, name) * (tensor(x.q)[b : b + 1] @ keys.mT)
         out, lse = attend(scores, True, values)
         out = 1.01 * out if name == "strange" else out
         outputs.append(Outputs(out[None, None], lse[None, None]))
@@ -232,12 +232,12 @@ MERGED = ("prefix-left-out", "suffix-left-out", "suffix-of-first")
 
 def cascade(x: CascadeVector, name: str) -> list[Outputs]:
     outputs = []
-    for b, query in enumerate(_tensor(x.q)):
+    for b, query in enumerate(tensor(x.q)):
         own = 0 if name == "suffix-of-first" else b
         kept = slice(len(x.prefix_k) if name == "prefix-left-out" else 0,
                      len(x.prefix_k) if name == "suffix-left-out" else None)  # fmt: skip
-        k = _tensor((x.prefix_k + x.suffix_k[own])[kept], x.head_dim)
-        v = _tensor((x.prefix_v + x.suffix_v[own])[kept], x.value_dim)
+        k = tensor((x.prefix_k + x.suffix_k[own])[kept], x.head_dim)
+        v = tensor((x.prefix_v + x.suffix_v[own])[kept], x.value_dim)
         scores = _scale(x, name) * (query[None] @ k.mT)
         out, lse = attend(scores, True, v)
         if name == "parts-averaged":
@@ -251,7 +251,7 @@ def cascade(x: CascadeVector, name: str) -> list[Outputs]:
 def combine(x: CombineVector, name: str) -> list[Outputs]:
     parts = x.parts[:-1] if name == "last-part-dropped" else x.parts
     logs = [-math.inf if part.log_sum_exp is None else float(part.log_sum_exp) for part in parts]
-    outs = _tensor(tuple(part.output for part in parts), x.value_dim)
+    outs = tensor(tuple(part.output for part in parts), x.value_dim)
     out, lse = attend(torch.tensor([logs]), True, outs)
     if name == "parts-averaged":
         empty = torch.tensor([math.isinf(log) for log in logs])

@@ -7,7 +7,6 @@ weights again for the backward pass, and are right forwards.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -273,7 +272,7 @@ class Parts(PyimplTiled):
         )
         rows = tuple(range(vector.q_len))
         seen = torch.from_numpy(seen_by(vector.mask, rows, vector.kv_len))
-        scale = float(vector.scale) * math.log(2.0)
+        scale = vector.natural_scale
         drop = vector.dropout_p, vector.dropout_seed
         if vector.dropout_p == 1:
             return super().run_vector(vector, "float32", "cpu")
@@ -289,7 +288,7 @@ class Parts(PyimplTiled):
             torch.from_numpy(floats([x])).float()[None] for x in (vector.q, vector.k, vector.v)
         )
         packed = Packed(vector.cu_seqlens_q, vector.cu_seqlens_k, vector.masks, vector.alignment)
-        scale = float(vector.scale) * math.log(2.0)
+        scale = vector.natural_scale
         given = _Given(query, key, value, scale, torch.ones(1, 1, dtype=torch.bool))
         out, lse = _attend_packed(given, packed, self.fault)
         return [Outputs(out[:, :, a:b], lse[:, :, a:b]) for a, b in pairwise(vector.cu_seqlens_q)]

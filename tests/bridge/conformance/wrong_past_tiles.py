@@ -2,7 +2,7 @@
 heads, for masks that differ by head, for scores far above those that are seen, and for inputs that
 a format of 16 bits does not hold.
 
-Each is `_attend` with one fault, which `FAULTS` says; `right` has none.
+Each is `_attend` with one fault, which `FAULTS` says.
 """
 
 from __future__ import annotations
@@ -151,26 +151,6 @@ def _attend(
     return out
 
 
-def right(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    *,
-    softcap: float | None = None,
-    alibi_slopes: Tensor | None = None,
-    sinks: Tensor | None = None,
-    return_lse: bool = False,
-) -> Any:
-    return _attend(
-        query, key, value, attn_mask, is_causal, scale, enable_gqa, softcap=softcap,
-        alibi_slopes=alibi_slopes, sinks=sinks, return_lse=return_lse,
-    )  # fmt: skip
-
-
 def function(fault: str) -> Callable[..., Any]:
-    """The function with this fault of `FAULTS`; "" for `right`."""
-    return partial(_attend, fault=fault) if fault else right
+    """The function with this fault of `FAULTS`; "" for none."""
+    return partial(_attend, fault=fault)

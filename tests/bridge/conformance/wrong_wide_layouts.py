@@ -4,11 +4,11 @@ or of keys: in float32, query by query."""
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from wrong_layouts import attend, tensor
 
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Outputs, array
-from bridge.vectors.model.attention import AttentionVector, Matrix
+from bridge.conformance.batch import Outputs
+from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention
 
 # By each fault, what it is.
@@ -23,14 +23,10 @@ FAULTS = {
 }
 
 
-def _tensor(matrix: Matrix, columns: int) -> Tensor:
-    return torch.from_numpy(array(matrix, columns)).float()
-
-
 def _attend(x: AttentionVector, fault: str) -> Outputs:
     """Output and log-sum-exp of one sequence."""
-    query, key = (_tensor(m, x.head_dim) for m in (x.q, x.k))
-    value = _tensor(x.v, x.value_dim)
+    query, key = (tensor(m, x.head_dim) for m in (x.q, x.k))
+    value = tensor(x.v, x.value_dim)
     pairs = [[x.visible(i, j) for j in range(x.kv_len)] for i in range(x.q_len)]
     seen = torch.tensor(pairs, dtype=torch.bool)
     seen = seen.reshape(x.q_len, x.kv_len)
@@ -42,10 +38,7 @@ def _attend(x: AttentionVector, fault: str) -> Outputs:
     if fault == "keys_of_64_in_wide_heads" and x.head_dim >= 128:
         seen = seen & (torch.arange(x.kv_len) < 64)
     scores = query[:, :width] @ key[:, :width].T * x.natural_scale
-    scores = scores.masked_fill(~seen, -torch.inf)
-    lse = scores.logsumexp(-1) if x.kv_len else scores.new_full((x.q_len,), -torch.inf)
-    dead = torch.isneginf(lse)[:, None]
-    out = torch.exp(scores - lse[:, None]).masked_fill(dead, 0.0) @ value
+    out, lse = attend(scores, seen, value)
     if fault == "value_columns_of_64":
         out = out * (torch.arange(x.value_dim) < 64)
     if fault == "value_columns_of_128":

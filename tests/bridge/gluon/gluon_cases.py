@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import committed
+
+from bridge.gluon.vectors import differences, not_run
 from bridge.vectors.by_spec import grouped_rows
 from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.model.attention import Mask, Matrix
@@ -63,6 +66,24 @@ def gradient_case(
         ),
     )  # fmt: skip
     return replace(bare, expected=gradients(bare))
+
+
+def taken_families(*, of_gradients: bool) -> list[str]:
+    """The families with vectors that the kernels take."""
+    return [
+        name
+        for name in committed.names()
+        if (name in committed.names("gradient")) == of_gradients
+        if any(not_run(vector) is None for vector in committed.family(name).vectors)
+    ]
+
+
+def check_family(name: str, most: int | None = None) -> None:
+    """Those of its vectors that the kernels take, at most so many, have no difference."""
+    taken = [vector for vector in committed.family(name).vectors if not_run(vector) is None]
+    assert taken
+    for vector in taken[:most]:
+        assert list(differences(vector)) == [], vector.id
 
 
 def _matrix(rows: int, most: int, rng: random.Random) -> Matrix:

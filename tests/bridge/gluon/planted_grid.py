@@ -3,61 +3,40 @@ texts and what takes their places."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from types import ModuleType
+from typing import Any
+
+from gluon_cases import grid_case
+from planted_fault import EARLY, IN_USE, Planted
 
 from bridge.gluon.faults import Kind
 from bridge.gluon.kernels import BACKWARD
-from bridge.gluon.load import Change, Loader
+from bridge.gluon.load import Change
 
 
-@dataclass(frozen=True)
-class Planted:
-    """changes: of the kernel's text. said: of which kinds the faults are, in some schedule each;
-    empty: numbers are wrong. items: for how many tiles a program has buffers of keys; head_dim: the
-    size of heads."""
-
-    changes: tuple[Change, ...]
-    said: frozenset[Kind] = frozenset()
-    items: int = 1
-    head_dim: int = 64
-
-
-def _plant(
-    *changes: Change, said: tuple[Kind, ...] = (), items: int = 1, head_dim: int = 64
-) -> Planted:
-    return Planted(changes, frozenset(said), items, head_dim)
-
-
-@cache
-def plant(name: str) -> ModuleType:
-    """The kernel's module with something planted in it."""
-    return Loader(PLANTED[name].changes).module(BACKWARD)
+def _plant(*changes: Change, said: tuple[Kind, ...] = (), **more: Any) -> Planted:
+    return Planted(BACKWARD, changes, grid_case, frozenset(said), **more)
 
 
 _RELEASED = "mbarrier.arrive(kv_empty.index(place), count=1)\n"
 _AWAITED = "    mbarrier.wait(kv_full.index(place), parity)\n"
 _AWAITED_EMPTY = "        mbarrier.wait(kv_empty.index(place), parity ^ 1)\n"
 _DK = "    dk = gl.zeros([HALF, HEAD_DIM], gl.float32, layout)\n"
-_IN_USE: Kind = "overwritten while in use"
-_EARLY: Kind = "read before it has landed"
 PLANTED = {
     "phase-of-the-keys-begun-anew": _plant(
         ("number % ITEMS, number // ITEMS & 1", "number % ITEMS, 0"),
-        said=(_IN_USE, "too many arrivals"),
+        said=(IN_USE, "too many arrivals"),
     ),
     "phase-of-the-queries-begun-anew": _plant(
         ("            slot, phase, turn = _sum_half(", "            _, _, turn = _sum_half("),
-        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        said=("deadlock", EARLY, IN_USE, "too many arrivals"),
     ),
     "buffer-of-the-queries-begun-anew": _plant(
         ("            slot, phase, turn = _sum_half(", "            _, phase, turn = _sum_half("),
-        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        said=("deadlock", EARLY, IN_USE, "too many arrivals"),
     ),
     "turn-of-the-exchange-begun-anew": _plant(
         ("            slot, phase, turn = _sum_half(", "            slot, phase, _ = _sum_half("),
-        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        said=("deadlock", EARLY, IN_USE, "too many arrivals"),
     ),
     "sum-not-begun-anew": _plant(
         ("HALF = gl.constexpr(64)\n", "HALF = gl.constexpr(64)\nleft_over = {}\n"),
@@ -79,43 +58,43 @@ PLANTED = {
     "keys-released-too-early": _plant(
         (_AWAITED + "    if AHEAD", _AWAITED + "    " + _RELEASED + "    if AHEAD"),
         ("come meanwhile.\n        " + _RELEASED, "come meanwhile.\n        pass\n"),
-        said=(_IN_USE,),
+        said=(IN_USE,),
     ),
     "keys-never-released": _plant(
         ("come meanwhile.\n        " + _RELEASED, "come meanwhile.\n        pass\n"),
         said=("deadlock",),
     ),
     "keys-overwritten": _plant(
-        (_AWAITED_EMPTY, "        pass\n"), said=(_IN_USE, _EARLY, "too many arrivals")
+        (_AWAITED_EMPTY, "        pass\n"), said=(IN_USE, EARLY, "too many arrivals")
     ),
     "release-of-one-half-counted": _plant(
         ("init(kv_empty.index(i), count=2)", "init(kv_empty.index(i), count=1)"),
-        said=(_IN_USE, _EARLY, "too many arrivals", "deadlock"),
+        said=(IN_USE, EARLY, "too many arrivals", "deadlock"),
     ),
     "one-buffer-for-the-keys-of-two-tiles": _plant(
         ("number % ITEMS, number // ITEMS & 1", "0, number // ITEMS & 1"),
-        said=(_IN_USE, "too many arrivals"),
+        said=(IN_USE, "too many arrivals"),
         items=2,
     ),
     "values-of-the-other-buffer": _plant(
         ("v = v_bufs.index(2 * place + W)", "v = v_bufs.index(2 * (1 - place) + W)"),
-        said=(_IN_USE, _EARLY, "never written"),
+        said=(IN_USE, EARLY, "never written"),
         items=2,
     ),
     "ahead-in-the-first-buffer": _plant(
         ("dv, first, from_slot, from_phase, k", "dv, first, 0, from_phase, k"),
-        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        said=("deadlock", EARLY, IN_USE, "too many arrivals"),
         head_dim=128,
     ),
     "wide-released-too-early": _plant(
         (_AWAITED + "    slot = from", _AWAITED + "    " + _RELEASED + "    slot = from"),
         ("    if ITEMS:\n        " + _RELEASED + "    if W == 0", "    if W == 0"),
-        said=(_IN_USE,),
+        said=(IN_USE,),
         head_dim=256,
     ),
     "wide-phase-begun-anew": _plant(
         ("            slot, phase = _sum_wide(", "            _sum_wide("),
-        said=("deadlock", _EARLY, _IN_USE, "too many arrivals"),
+        said=("deadlock", EARLY, IN_USE, "too many arrivals"),
         head_dim=256,
     ),
 }  # fmt: skip

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from types import ModuleType
+from typing import Any
+
+from gluon_cases import queries_case
+from planted_fault import EARLY, IN_USE, Planted
 
 from bridge.gluon.faults import Kind
 from bridge.gluon.kernels import QUERIES
-from bridge.gluon.load import Change, Loader
 
 
-@dataclass(frozen=True)
-class Planted:
-    """change: of the kernel's text. said: of which kinds the faults are, in some schedule each;
-    empty: numbers are wrong. chosen: launch options with which it shows; head_dim: the size of
-    heads."""
-
-    change: Change
-    said: frozenset[Kind] = frozenset()
-    chosen: tuple[tuple[str, int], ...] = ()
-    head_dim: int = 64
-
-
-def _plant(
-    old: str, new: str, *kinds: Kind, chosen: tuple[tuple[str, int], ...] = (), head_dim: int = 64
-) -> Planted:
-    return Planted((old, new), frozenset(kinds), chosen, head_dim)
-
-
-@cache
-def plant(name: str) -> ModuleType:
-    """The kernel's module with something planted in it."""
-    return Loader((PLANTED[name].change,)).module(QUERIES)
+def _plant(old: str, new: str, *kinds: Kind, **more: Any) -> Planted:
+    return Planted(QUERIES, ((old, new),), queries_case, frozenset(kinds), **more)
 
 
 _DQ_AWAITED = "dq, ds = warpgroup_mma_wait(1, deps=[dq_later, ds])\n        "
@@ -42,14 +22,12 @@ _V_RELEASED = "mbarrier.arrive(v_empty.index(v_slot), count=1)\n        "
 _STORE = "(dq_desc, [batch, head, row, 0], q_buf)\n"
 _WIDE_AWAITED = "dq, ds = warpgroup_mma_wait(0, deps=[dq_later, ds])\n        "
 _WIDE_RELEASED = "mbarrier.arrive(k_empty.index(k_slot), count=1)\n        "
-_IN_USE: Kind = "overwritten while in use"
-_EARLY: Kind = "read before it has landed"
 PLANTED = {
     "keys-released-too-early": _plant(
-        _DQ_AWAITED + _K_RELEASED, _K_RELEASED + _DQ_AWAITED, _IN_USE
+        _DQ_AWAITED + _K_RELEASED, _K_RELEASED + _DQ_AWAITED, IN_USE
     ),
     "values-released-too-early": _plant(
-        _DP_AWAITED + _V_RELEASED + "ds = gl", _V_RELEASED + _DP_AWAITED + "ds = gl", _IN_USE,
+        _DP_AWAITED + _V_RELEASED + "ds = gl", _V_RELEASED + _DP_AWAITED + "ds = gl", IN_USE,
         # With two buffers the next release of keys orders it all the same.
         chosen=(("values", 1),),
     ),
@@ -64,18 +42,18 @@ PLANTED = {
         "read in flight",
     ),
     "other-keys": _plant("        before = k_slot\n        k_slot", "        k_slot",
-                         _IN_USE, _EARLY, "deadlock", "too many arrivals"),
-    "numbers-not-counted": _plant("TENSORS + NUMBERS", "TENSORS", _EARLY),
+                         IN_USE, EARLY, "deadlock", "too many arrivals"),
+    "numbers-not-counted": _plant("TENSORS + NUMBERS", "TENSORS", EARLY),
     "output-not-awaited": _plant(
-        _STORE + "        tma.store_wait(pendings=0)\n", _STORE, _IN_USE, "never awaited"
+        _STORE + "        tma.store_wait(pendings=0)\n", _STORE, IN_USE, "never awaited"
     ),
     "output-over-queries-in-use": _plant(
         "        q.store((dq", "        mbarrier.arrive(q_empty.index(place), count=1)\n"
-        "        q.store((dq", _IN_USE, "too many arrivals",
+        "        q.store((dq", IN_USE, "too many arrivals",
     ),
     "one-buffer-of-keys": _plant(
         "next_buffer(k_slot, k_phase, KEYS)", "next_buffer(k_slot, k_phase, 1)",
-        "deadlock", _IN_USE, _EARLY, "never written", "too many arrivals",
+        "deadlock", IN_USE, EARLY, "never written", "too many arrivals",
     ),
     "turns-of-all-alike": _plant(
         "turn if W else turn ^ 1)", "turn)", "deadlock", chosen=(("in_turns", 1),)
@@ -90,7 +68,7 @@ PLANTED = {
     "not-scaled": _plant("(dq * grad_scale)", "(dq * scale)"),
     "wide-released-too-early": _plant(
         _WIDE_AWAITED + _WIDE_RELEASED + "k_slot", _WIDE_RELEASED + _WIDE_AWAITED + "k_slot",
-        _IN_USE, head_dim=256,
+        IN_USE, head_dim=256,
     ),
     "wide-without-the-other-tiles": _plant(
         "v_phase, turn, 1, tiles, last", "v_phase, turn, 1, tiles - 1, last", "deadlock",

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gluon_cases import backward_case, causal, gradient_case
-from planted import PLANTED_BACKWARD, plant
+from gluon_cases import backward_case, causal, check_family, gradient_case, taken_families
+from planted import PLANTED_BACKWARD
 
-from bridge.gluon.faults import Fault
-from bridge.gluon.vectors import differences, not_run
-from bridge.vectors.load import load
+from bridge.gluon.vectors import differences
 
-FAMILIES = [
-    family.name
-    for family in load()
-    if family.operation == "gradient"
-    and any(not_run(vector) is None for vector in family.vectors)
-]  # fmt: skip
+FAMILIES = taken_families(of_gradients=True)
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, pytest.param(256, marks=pytest.mark.thorough)])
@@ -51,27 +44,15 @@ def test_it_is_the_gradient_in_many_schedules(
 )
 def test_what_is_planted_is_seen(name: str) -> None:
     fault = PLANTED_BACKWARD[name]
-    how: dict[str, Any] = {"backward_module": plant(name), "head_dim": fault.head_dim}
-    if not fault.said:
-        assert list(differences(fault.of(), **how)) != []
-        return
-    for seed in range(2):
-        with pytest.raises(Fault) as raised:
-            list(differences(fault.of(), seed=seed, **how))
-        assert raised.value.kind in fault.said
+    fault.check(2, backward_module=fault.module, head_dim=fault.head_dim)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
-    (family,) = load(names=[name])
-    vector = next(vector for vector in family.vectors if not_run(vector) is None)
-    assert list(differences(vector)) == []
+    check_family(name, 1)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
-    (family,) = load(names=[name])
-    for vector in family.vectors:
-        if not_run(vector) is None:
-            assert list(differences(vector)) == [], vector.id
+    check_family(name)

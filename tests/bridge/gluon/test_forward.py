@@ -8,24 +8,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import committed
 import numpy as np
 import pytest
 import torch
-from gluon_cases import FULL, case, causal, ragged, windowed
+from gluon_cases import FULL, case, causal, check_family, ragged, taken_families, windowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import PLANTED, plant
+from planted import PLANTED
+from planted_fault import Planted
 
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.judge import judge
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.gluon.faults import Fault
 from bridge.gluon.kernels import FORWARD, GluonKernels
 from bridge.gluon.load import Loader
 from bridge.gluon.rounded import Float32
 from bridge.gluon.vectors import differences, not_run
 from bridge.ttir.memory import Memory
-from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask
 from bridge.vectors.model.operations import GroupedQueryVector
 from pyimpl.internal.scores import ScoreOptions
@@ -79,22 +79,10 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
     assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_what_is_planted_is_seen(name: str) -> None:
-    """In each schedule, not in those alone in which numbers become wrong."""
-    fault = PLANTED[name]
-    how: dict[str, Any] = {
-        "processors": 1,
-        "module": plant(name),
-        "chosen": FEW | dict(fault.chosen),
-    }
-    if not fault.said:
-        assert list(differences(fault.of(), **how)) != []
-        return
-    for seed in range(4):
-        with pytest.raises(Fault) as raised:
-            list(differences(fault.of(), seed=seed, **how))
-        assert raised.value.kind in fault.said
+@pytest.mark.parametrize("fault", PLANTED.values(), ids=PLANTED)
+def test_what_is_planted_is_seen(fault: Planted) -> None:
+    chosen = FEW | dict(fault.chosen)
+    fault.check(4, processors=1, module=fault.module, chosen=chosen)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -106,7 +94,7 @@ def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:
     vector = ragged() if name == "queries-not-awaited" else windowed()
 
     def find_faults(seed: int) -> list[str]:
-        how: dict[str, Any] = {"module": plant(name), "chosen": FEW, "in_order": False}
+        how: dict[str, Any] = {"module": PLANTED[name].module, "chosen": FEW, "in_order": False}
         return list(differences(vector, seed=seed, **how))
 
     wrong = [find_faults(seed) for seed in range(6)]
@@ -119,34 +107,22 @@ def test_a_text_that_is_not_there_cannot_be_changed() -> None:
         Loader([("never there", "")]).module(FORWARD)
 
 
-def _run(name: str, every: bool) -> int:
-    (family,) = load(names=[name])
-    taken = [vector for vector in family.vectors if not_run(vector) is None]
-    for vector in taken if every else taken[:1]:
-        assert list(differences(vector)) == [], vector.id
-    return len(taken)
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
-    assert _run(name, every=False)
+    check_family(name, 1)
 
 
-FAMILIES = [
-    family.name
-    for family in load()
-    if family.operation != "gradient" and any(not_run(x) is None for x in family.vectors)
-]  # fmt: skip
+FAMILIES = taken_families(of_gradients=False)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
-    assert _run(name, every=True)
+    check_family(name)
 
 
 def test_of_each_vector_it_is_said_whether_it_runs() -> None:
-    run = Counter(x.operation for f in load() for x in f.vectors if not_run(x) is None)
+    run = Counter(x.operation for x in committed.vectors() if not_run(x) is None)
     assert set(run) == {"attention", "grouped-query", "gradient"}
     assert run["attention"] + run["grouped-query"] >= 300
     assert run["gradient"] >= 100
@@ -154,9 +130,8 @@ def test_of_each_vector_it_is_said_whether_it_runs() -> None:
 
 
 def test_a_vector_that_is_not_run_is_refused_with_the_reason() -> None:
-    (family,) = load(names=["key-padding"])
     with pytest.raises(ValueError, match="key-padding-000 cannot run: the Gluon kernel takes no"):
-        list(differences(family.vectors[0]))
+        list(differences(committed.vector("key-padding-000")))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
@@ -174,7 +149,7 @@ def test_rounded_it_is_within_the_tolerance(
     assert len(ratios) == vector.num_heads
     assert any(ratio > 0 for ratio in ratios if ratio is not None)
     (first, *_) = vector.attentions()
-    wrong = GluonKernels(Memory(Float32()), dtype, module=plant("stale-weights"))
+    wrong = GluonKernels(Memory(Float32()), dtype, module=PLANTED["stale-weights"].module)
     assert _judge(first, dtype, wrong).status == "failed"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from index_sample import Sample
+from misuse import misuse
 
 from bridge import __main__
 from bridge.__main__ import main
@@ -102,12 +103,10 @@ def test_a_misspelt_name_builds_nothing(
 
     monkeypatch.setattr(collect, "collect", build)
     monkeypatch.setattr(collect, "texts_of", lambda root: sample.texts)
-    result = CliRunner().invoke(main, ["index", "Spec.stepp"])
-    assert result.exit_code == 2
-    assert result.output.startswith(
-        "Error: NAME: the library declares nothing called 'Spec.stepp'; the nearest: "
-    )
-    assert "Attention.Spec.step" in result.output
+    said = misuse(main, "index", "Spec.stepp")
+    nearest = "Error: NAME: the library declares nothing called 'Spec.stepp'; the nearest: "
+    assert said.startswith(nearest)
+    assert "Attention.Spec.step" in said
     # Lean makes up names that stand in no text: those are looked up in what it stored.
     assert isinstance(CliRunner().invoke(main, ["index", "instLE"]).exception, AssertionError)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from committed import family
 
 from bridge.pages import chapters
 from bridge.pages.worked.row import Worked
 from bridge.source.excerpt import SourceError
 from bridge.source.sources import Sources
 from bridge.vectors.load import load
-from bridge.vectors.model.attention import Family
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -131,11 +131,6 @@ def test_a_chapter_has_two_exercises_whose_answers_are_right(chapter: str) -> No
 def test_a_wrong_answer_is_found() -> None:
     right = ANSWER.findall(text_of("softmax"))[0]
     assert count_failures(right.replace("'1/3'", "'1/4'")) == 2
-
-
-def family(name: str) -> Family:
-    (found,) = load(names=[name])
-    return found
 
 
 def test_worked_examples_are_recomputed_by_hand() -> None:
@@ -279,7 +274,6 @@ def test_lines_that_move_are_followed(root: Path) -> None:
     moved = chapters.page(root, load(), "backward")
     assert moved != TEXT
     line = re.search(r"pyimpl/internal/gradients\.py:(\d+)", TEXT)
-    assert line is not None
     assert f"pyimpl/internal/gradients.py:{int(line[1]) + 1}]" in moved
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import committed
 import pytest
 import torch
 
@@ -16,7 +17,6 @@ import pyimpl
 from bridge.conformance.mutants.planting import Mutant, mutated_module
 from bridge.pages import generated_tests
 from bridge.source.excerpt import SourceError
-from bridge.vectors.load import load
 from pyimpl import state
 from pyimpl.backends import tile_bounds
 
@@ -26,20 +26,19 @@ FOLDER = ROOT / generated_tests.FOLDER
 
 def test_every_vector_is_in_one_of_them() -> None:
     text = "".join(path.read_text("utf-8") for path in FOLDER.glob("test_*.py"))
-    for family in load():
+    for family in committed.everything():
         assert f'\n@vectors("{family.name}", {len(family.vectors)})\n' in text
 
 
 def test_a_family_of_definitions_called_differently_is_refused() -> None:
-    families = load()
-    both = [*families[0].vectors, *families[3].vectors]
-    mixed = type(families[0])("mixed", "", "attention", "exact", tuple(both))
+    one, _, _, other, *_ = committed.everything()
+    mixed = replace(one, name="mixed", vectors=one.vectors + other.vectors)
     with pytest.raises(ValueError, match="mixed were made by definitions that are called diff"):
         generated_tests.modules(ROOT, [mixed])
 
 
 def test_what_the_table_of_calls_or_of_theorems_lacks_is_one_sentence() -> None:
-    (family,) = load(names=["alibi"])
+    family = committed.family("alibi")
     vector, name = family.vectors[0], family.name
     for changed, said in (
         ({"lean": "Attention.Spec.new"}, f"has no call for new, which made the vectors of {name}"),
@@ -52,8 +51,6 @@ def test_what_the_table_of_calls_or_of_theorems_lacks_is_one_sentence() -> None:
 
 def import_generated(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"generated_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -104,64 +101,44 @@ def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         module.check("merge-003", torch.float32)
 
 
-def mutant(name: str, file: str, old: str, new: str) -> Mutant:
-    return Mutant(name, "", file, old, new)
+# By mutant: the module, what of it or of `pyimpl` is exchanged, and a vector that shows it; then
+# the file and the edit.
+PLANTED = {
+    "keys-not-passed-on": (
+        "ring", "simulate_ring", "ring-003",
+        "ring.py", "return held[1:] + held[:1]", "return held",
+    ),
+    "parts-averaged": (
+        "cascade", "attention_cascade", "cascade-003",
+        "cascade.py",
+        "out, lse = combine(outs, lses)", "out, lse = outs.mean(0), lses.logsumexp(0)",
+    ),
+    "denominator-keeps-the-key": (
+        "cache", "cache", "cache-edits-004",
+        "cache.py", "State(state.m, state.l - p, o)", "State(state.m, state.l, o)",
+    ),
+    "window-off-by-one": (
+        "cache", "cache", "cache-window-002",
+        "cache.py", "if window < cache.", "if window <= cache.",
+    ),
+    "not-multiplied-back": (
+        "divided", "state", "divided-updates-001",
+        "state.py", "State(state.m, state.l, state.l.unsqueeze(-1) * state.o)", "state",
+    ),
+    "sink-without-weight": (
+        "sink", "state", "sink-online-001",
+        "state.py", "State(sinks, torch.ones_like(sinks), o)",
+        "State(sinks, torch.zeros_like(sinks), o)",
+    ),
+}  # fmt: skip
 
 
-# The module, a mutant, what of the module or of `pyimpl` is exchanged, and a vector that shows it.
-PLANTED = [
-    (
-        "ring",
-        mutant("keys-not-passed-on", "ring.py", "return held[1:] + held[:1]", "return held"),
-        "simulate_ring", "ring-003",
-    ),
-    (
-        "cascade",
-        mutant(
-            "parts-averaged", "cascade.py",
-            "out, lse = combine(outs, lses)", "out, lse = outs.mean(0), lses.logsumexp(0)",
-        ),
-        "attention_cascade", "cascade-003",
-    ),
-    (
-        "cache",
-        mutant(
-            "denominator-keeps-the-key", "cache.py",
-            "State(state.m, state.l - p, o)", "State(state.m, state.l, o)",
-        ),
-        "cache", "cache-edits-004",
-    ),
-    (
-        "cache",
-        mutant("window-off-by-one", "cache.py", "if window < cache.", "if window <= cache."),
-        "cache", "cache-window-002",
-    ),
-    (
-        "divided",
-        mutant(
-            "not-multiplied-back", "state.py",
-            "State(state.m, state.l, state.l.unsqueeze(-1) * state.o)", "state",
-        ),
-        "state", "divided-updates-001",
-    ),
-    (
-        "sink",
-        mutant(
-            "sink-without-weight", "state.py",
-            "State(sinks, torch.ones_like(sinks), o)", "State(sinks, torch.zeros_like(sinks), o)",
-        ),
-        "state", "sink-online-001",
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "wrong", "exchanged", "vector_id"), PLANTED)
-def test_a_mutant_fails(
-    name: str, wrong: Mutant, exchanged: str, vector_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_mutant_fails(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, exchanged, vector_id, *edit = PLANTED[planted]
     module = import_generated(f"test_{name}")
     module.check(vector_id, torch.float32)
-    with mutated_module(wrong) as mutated:
+    with mutated_module(Mutant(planted, "", *edit)) as mutated:
         if hasattr(module, exchanged):
             monkeypatch.setattr(module, exchanged, mutated)
         else:

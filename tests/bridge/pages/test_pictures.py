@@ -35,7 +35,6 @@ def test_every_picture_is_for_light_and_dark(path: Path) -> None:
     text = path.read_text("utf-8")
     assert ET.fromstring(text).get("viewBox")
     style = re.search(r"<style>\n(.*)\n@media \(prefers-color-scheme:dark\)\{(.*)\}", text)
-    assert style is not None
     light, dark = style.groups()
     used = set(re.findall(r'class="(\w)"', text))
     assert used <= set(re.findall(r"\.(\w)[,{]", light))

@@ -67,7 +67,6 @@ def test_the_drawing_has_a_box_for_each_node_and_a_path_for_each_arrow() -> None
     assert len(boxes) == len(said) == len(graph.nodes)
     assert said["loop"].get("href") == "../theorems.md#loop"
     title = said["loop"].find(f"{SVG}title")
-    assert title is not None
     assert title.text == "loop < is so."
     keys = list(graph.nodes)
     arrows = {
@@ -79,7 +78,6 @@ def test_the_drawing_has_a_box_for_each_node_and_a_path_for_each_arrow() -> None
     # Text is as wide as its box allows.
     for text, box in said.items():
         rect = box.find(f"{SVG}rect")
-        assert rect is not None
         assert float(rect.get("width", "0")) >= 7.23 * len(text) + 20
 
 

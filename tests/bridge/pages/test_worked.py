@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from committed import family as committed
+from committed import vector
 
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.module_tolerance import encoder_layer, exactly
@@ -34,10 +35,10 @@ def numbers(text: str) -> list[Fraction | None]:
     return [None if part == "−∞" else Fraction(part.replace("−", "-")) for part in parts]
 
 
-def change(family: str, vector: str, **fields: Any) -> Family:
-    """The family with a vector changed."""
-    found = committed(family)
-    vectors = [replace(v, **fields) if v.id == vector else v for v in found.vectors]
+def change(vector: Any, **fields: Any) -> Family:
+    """The family of this vector with it changed."""
+    found = committed(vector.family)
+    vectors = [replace(v, **fields) if v is vector else v for v in found.vectors]
     return replace(found, vectors=tuple(vectors))
 
 
@@ -47,10 +48,6 @@ def spoilt(rows: tuple[Row, ...], query: int) -> tuple[Row, ...]:
     first, *rest = found[query].numerators
     found[query] = replace(found[query], numerators=(first + 1, *rest))
     return tuple(found)
-
-
-def vector(family: str, name: str) -> Any:
-    return next(v for v in committed(family).vectors if v.id == name)
 
 
 def test_numbers_are_shown_as_a_reader_writes_them() -> None:
@@ -66,7 +63,7 @@ def test_numbers_are_shown_as_a_reader_writes_them() -> None:
 
 def test_the_states_of_a_tile_are_those_of_the_keys_seen() -> None:
     """By the definition of m, l and o over all keys up to there, not by updates."""
-    v: AttentionVector = vector("tile-loop", "tile-loop-000")
+    v: AttentionVector = vector("tile-loop-000")
     cells = tiles.worked_tiles(committed("tile-loop"), v.id, 2, 3).states(1)
     seen: dict[str, list[Fraction | None]] = {"2": [], "3": []}
     for tile, query, scores, m, l, o in cells[:-2]:
@@ -87,7 +84,7 @@ def test_the_states_of_a_tile_are_those_of_the_keys_seen() -> None:
 
 def test_letters_of_tiles_follow_from_the_pairs() -> None:
     """Of each row of the page, by looking at every pair of the window."""
-    v: TileBoundsVector = vector("tile-bounds", "tile-bounds-007")
+    v: TileBoundsVector = vector("tile-bounds-007")
     for t, row in enumerate(tiles.bounds(committed("tile-bounds"), v.id)):
         rows = range(t * v.block_m, min((t + 1) * v.block_m, v.q_len))
         assert row[1] == (f"{rows[0]} … {rows[-1]}" if len(rows) > 1 else f"{rows[0]}")
@@ -119,7 +116,7 @@ def test_masked_rows() -> None:
 
 
 def test_heads_by_another_way() -> None:
-    v: GroupedQueryVector = vector("grouped-query", "grouped-query-003")
+    v: GroupedQueryVector = vector("grouped-query-003")
     one = heads.worked_heads(committed("grouped-query"), v.id)
     for row, a in zip(one.by_head(0), v.attentions(), strict=True):
         scores = [sum(x * y for x, y in zip(a.q[0], k, strict=True)) for k in a.k]
@@ -140,7 +137,7 @@ def test_heads_by_another_way() -> None:
 
 def test_a_gradient_is_a_difference_quotient() -> None:
     """dS of the page, by moving a score: over floats, with e^(s ln 2) for 2^s."""
-    v: GradientVector = vector("gradient", "gradient-003")
+    v: GradientVector = vector("gradient-003")
     one = gradients.worked_gradients(committed("gradient"), v.id)
     cells = one.by_key(0)
     s0 = np.array([float(numbers(row[2])[0] or 0) for row in cells]) * math.log(2)
@@ -250,45 +247,36 @@ def test_what_explains_a_tolerance_adds_up_everywhere() -> None:
 
 
 def test_numbers_that_are_not_leans_make_no_page() -> None:
-    tile = vector("tile-loop", "tile-loop-000")
-    masked = vector("causal-bottom-right", "causal-bottom-right-006")
-    grouped: GroupedQueryVector = vector("grouped-query", "grouped-query-003")
-    gradient: GradientVector = vector("gradient", "gradient-003")
+    tile = vector("tile-loop-000")
+    masked = vector("causal-bottom-right-006")
+    grouped: GroupedQueryVector = vector("grouped-query-003")
+    gradient: GradientVector = vector("gradient-003")
     (first, *rest) = grouped.expected
     wrong_heads = (spoilt(first, 0), *rest)
     (row, *others) = gradient.expected.v[0]
     wrong = replace(gradient.expected, v=(((row[0] + 1, *row[1:]), *others),))
-    bounds = vector("tile-bounds", "tile-bounds-007")
+    bounds = vector("tile-bounds-007")
+    tile_family = change(tile, expected=spoilt(tile.expected, 0))
+    letters = change(bounds, expected=("u" * 9, *bounds.expected[1:]))
+    blind = change(masked, expected=spoilt(masked.expected, 0))
+    of_heads = change(grouped, expected=wrong_heads)
+    of_gradients = change(gradient, expected=wrong)
     for work, said in (
         (
-            lambda: tiles.worked_tiles(
-                change("tile-loop", tile.id, expected=spoilt(tile.expected, 0)), tile.id, 2, 3
-            ).states(1),
+            lambda: tiles.worked_tiles(tile_family, tile.id, 2, 3).states(1),
             "tile-loop-000, query 0, in tiles does not end in Lean's numbers",
         ),
+        (lambda: tiles.bounds(letters, bounds.id), "tile-bounds-007, tile 0, does not end"),
         (
-            lambda: tiles.bounds(
-                change("tile-bounds", bounds.id, expected=("u" * 9, *bounds.expected[1:])),
-                bounds.id,
-            ),
-            "tile-bounds-007, tile 0, does not end",
-        ),
-        (
-            lambda: masks.masked_rows(
-                change(masked.family, masked.id, expected=spoilt(masked.expected, 0)), masked.id
-            ),
+            lambda: masks.masked_rows(blind, masked.id),
             "causal-bottom-right-006, query 0, does not end",
         ),
         (
-            lambda: heads.worked_heads(
-                change("grouped-query", grouped.id, expected=wrong_heads), grouped.id
-            ).outputs(),
+            lambda: heads.worked_heads(of_heads, grouped.id).outputs(),
             "grouped-query-003, head 0, does not end",
         ),
         (
-            lambda: gradients.worked_gradients(
-                change("gradient", gradient.id, expected=wrong), gradient.id
-            ),
+            lambda: gradients.worked_gradients(of_gradients, gradient.id),
             "gradient-003: dV does not end",
         ),
     ):

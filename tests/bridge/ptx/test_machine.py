@@ -178,7 +178,6 @@ def test_lines_and_scopes_are_read() -> None:
     kernel = kernel_of("{ .reg .b32 t; mov.b32 t, 1; // one\n}\n@!%p1 bra $x;\n$x:\n")
     one, branch = kernel.instructions[6:8]
     assert (one.line, branch.line) == (22, 24)
-    assert branch.guard is not None
     assert branch.guard.negated
     assert kernel.labels["$x"] == 8
     assert kernel.width("t") == kernel.width("%r3") == 32

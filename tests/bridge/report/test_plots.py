@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+import committed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spoiled import Spoiled
 
-from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.features import Features
 from bridge.conformance.judge import Status, VectorResult
@@ -21,7 +22,6 @@ from bridge.conformance.subject import Subject
 from bridge.report import plots
 from bridge.report.page import MOST_SHOWN, page
 from bridge.report.plots import BOTTOM, ERRORS_LEFT, LEFT, RIGHT, TOP, Scale
-from bridge.vectors.load import load
 
 positive = st.floats(1e-30, 1e30)
 
@@ -57,7 +57,6 @@ def test_each_judged_vector_has_a_place() -> None:
             result("b", "failed", 1e30),
         ]
     )
-    assert found is not None
     assert [name for _, name in found.names] == ["a", "b"]
     # Within the tolerance is on the left of the line, beyond it on the right.
     assert all(dot.ok == (dot.x <= found.limit) for dot in found.dots)
@@ -94,35 +93,28 @@ def test_an_error_is_a_cross_where_it_is_above_the_line(pairs: list[tuple[float,
         assert dot.y >= height if dot.ok else dot.y <= height
 
 
-class Spoiled(PyimplTiled):
-    def __init__(self, spoil: Callable[[Outputs], None]) -> None:
-        super().__init__()
-        self.spoil = spoil
-
-    def run(self, batch: Batch) -> Outputs:
-        outputs = super().run(batch)
-        self.spoil(outputs)
-        return outputs
+Spoil = Callable[[Batch, Outputs], Outputs]
 
 
-def report(spoil: Callable[[Outputs], None]) -> tuple[Result, str]:
-    families = load(names=["small-random", "softcap"])
+def report(spoil: Spoil) -> tuple[Result, str]:
+    families = committed.families("small-random", "softcap")
     judged = run(Spoiled(spoil), families, "float32", details=True)
     able = Description(("float32",), Features(("float32",), frozenset(), {}))
     return judged, page([Outcome(Subject("f"), able, judged)], families)
 
 
-def of_last_column(outputs: Outputs) -> None:
+def of_last_column(_batch: Batch, outputs: Outputs) -> Outputs:
     outputs.out[..., 0, -1] += 1
+    return outputs
 
 
-def of_lse(outputs: Outputs) -> None:
-    assert outputs.lse is not None
+def of_lse(_batch: Batch, outputs: Outputs) -> Outputs:
     outputs.lse[..., -1] = math.nan
+    return outputs
 
 
 @pytest.mark.parametrize("spoil", [of_last_column, of_lse])
-def test_the_page_has_a_mark_for_each(spoil: Callable[[Outputs], None]) -> None:
+def test_the_page_has_a_mark_for_each(spoil: Spoil) -> None:
     judged, text = report(spoil)
     overview, *failures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     status = [vector.status for vector in judged.vectors]
@@ -135,7 +127,7 @@ def test_the_page_has_a_mark_for_each(spoil: Callable[[Outputs], None]) -> None:
 
 
 def test_a_page_where_all_passes_has_the_overview_alone() -> None:
-    judged, text = report(lambda outputs: None)
+    judged, text = report(lambda _batch, outputs: outputs)
     (overview,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert 'class="out"' not in overview
     assert overview.count('class="in"') == len(judged.vectors)

@@ -71,6 +71,11 @@ def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+def open_page(browser: Any, page: Path, size: tuple[int, int], scheme: str = "light") -> None:
+    screen(browser, size, scheme)
+    browser.get(page.as_uri())
+
+
 def console_of(browser: Any) -> list[str]:
     """What the page wrote to the console, errors of loading included."""
     return [entry["message"] for entry in browser.get_log("browser")]

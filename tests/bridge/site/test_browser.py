@@ -22,6 +22,7 @@ from in_browser import (
     WITHOUT_SEARCH,
     button,
     console_of,
+    open_page,
     open_stepper,
     screen,
     wait_for,
@@ -46,8 +47,7 @@ def search(browser: Any) -> Iterator[None]:
 
 
 def test_the_list_of_theorems_is_short_until_a_topic_is_opened(browser: Any, site: Path) -> None:
-    screen(browser, PHONE)
-    browser.get((site / "theorems.html").as_uri())
+    open_page(browser, site / "theorems.html", PHONE)
     shown = browser.find_elements("css selector", "article details a[id]")
     assert len(shown) > 200
     assert not any(link.is_displayed() for link in shown[:3])
@@ -78,8 +78,7 @@ return [...document.querySelectorAll("text")].filter((text) => {
     "picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda p: p.name
 )
 def test_no_word_of_a_picture_is_cut_off(browser: Any, picture: Path) -> None:
-    screen(browser, WIDE)
-    browser.get(picture.as_uri())
+    open_page(browser, picture, WIDE)
     assert browser.execute_script("return document.querySelectorAll('text').length") > 0
     assert browser.execute_script(OVER_THE_EDGE) == []
 
@@ -101,8 +100,7 @@ def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: 
 
 def test_the_reference_opens_with_pyimpl(browser: Any, site: Path) -> None:
     """Its list has what each function is for, and its search nothing of the tools."""
-    screen(browser, WIDE)
-    browser.get((site / "api" / "index.html").as_uri())
+    open_page(browser, site / "api" / "index.html", WIDE)
     front = (site / "api" / "pyimpl.html").as_uri()
     wait_for(lambda: browser.current_url == front, "the front page")
     links = browser.find_elements("css selector", ".module-info table a")
@@ -145,8 +143,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def test_the_contents_lead_from_page_to_page(browser: Any, site: Path) -> None:
-    screen(browser, PHONE)
-    browser.get((site / "softmax.html").as_uri())
+    open_page(browser, site / "softmax.html", PHONE)
     link = browser.find_element("css selector", '.md-nav--primary a[href$="online.html"]')
     assert not link.is_displayed()
     browser.find_element("css selector", "label[for=__drawer].md-header__button").click()
@@ -214,8 +211,7 @@ BEHIND = "getComputedStyle(document.body).backgroundColor"
 
 
 def test_code_is_copied(browser: Any, site: Path) -> None:
-    screen(browser, WIDE)
-    browser.get((site / "index.html").as_uri())
+    open_page(browser, site / "index.html", WIDE)
     button = "#try-it ~ .highlight [data-md-type=copy]"
     wait_for(lambda: browser.find_elements("css selector", button), "the buttons")
     browser.find_element("css selector", button).click()
@@ -262,8 +258,7 @@ return [seen, low];
 def test_drawings_are_seen(
     browser: Any, site: Path, page: str, size: tuple[int, int], scheme: str
 ) -> None:
-    screen(browser, size, scheme)
-    browser.get((site / page).as_uri())
+    open_page(browser, site / page, size, scheme)
     seen, low = browser.execute_script(DRAWN)
     assert seen > 10
     assert low == []
@@ -318,8 +313,7 @@ def test_a_map_by_keyboard(browser: Any, site: Path) -> None:
 
 
 def test_coverage_on_a_phone_has_no_row_that_scrolls(browser: Any, site: Path) -> None:
-    screen(browser, PHONE)
-    browser.get((site / "coverage.html").as_uri())
+    open_page(browser, site / "coverage.html", PHONE)
     wide = browser.execute_script(
         "return [...document.querySelectorAll('.coverage td')]"
         ".filter((t) => t.getBoundingClientRect().right > window.innerWidth).length"

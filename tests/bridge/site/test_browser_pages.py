@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_browser import MARKS, PHONE, STEPPER, console_of, screen
+from in_browser import MARKS, PHONE, STEPPER, console_of, open_page, screen
 
 pytestmark = MARKS
 
@@ -69,8 +69,7 @@ def seen(request: pytest.FixtureRequest, browser: Any, site: Path) -> list[Seen]
 
 def look_at(browser: Any, page: Path, site: Path) -> Seen:
     name, columns = page.relative_to(site).as_posix(), 'class="beside"' in page.read_text("utf-8")
-    screen(browser, PHONE)
-    browser.get(page.as_uri())
+    open_page(browser, page, PHONE)
     found = Seen(
         name,
         console_of(browser),

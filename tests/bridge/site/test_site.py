@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from misuse import misuse
 
 import pyimpl
 from bridge import __main__, command
@@ -169,15 +170,12 @@ def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = small / "mine"
     kept.mkdir()
     (kept / "index.html").write_text("mine", "utf-8")
-    done = run(__main__.main, ["site", "--out", str(kept)])
-    assert done.exit_code == 2
-    assert "--out must be a new or empty folder or an older site" in done.output
+    said = misuse(__main__.main, "site", "--out", str(kept))
+    assert "--out must be a new or empty folder or an older site" in said
     assert (kept / "index.html").read_text("utf-8") == "mine"
     shutil.rmtree(kept)
     (small / "README.md").write_text("[x](gone.md)", "utf-8")
-    done = run(__main__.main, ["site"])
-    assert done.exit_code == 2
-    assert "there is no file 'gone.md'" in done.output
+    assert "there is no file 'gone.md'" in misuse(__main__.main, "site")
 
 
 def article(page: Path) -> str:

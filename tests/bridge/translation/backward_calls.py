@@ -51,16 +51,14 @@ def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
     )
 
 
+def groups(v: GradientVector) -> dict[str, Any]:
+    """What the heads that share keys and values are added up by."""
+    sizes = {name: n for name, n in spec_calls.sizes(v).items() if name != "q_len"}
+    return {**sizes, "num_kv_heads": v.num_kv_heads, "group": v.num_heads // v.num_kv_heads}
+
+
 def _sizes(v: GradientVector) -> dict[str, Any]:
-    return {
-        "q_len": v.q_len,
-        "kv_len": v.kv_len,
-        "d": v.head_dim,
-        "d_v": v.value_dim,
-        "num_kv_heads": v.num_kv_heads,
-        "group": v.num_heads // v.num_kv_heads,
-        "num": spec_calls.arithmetic(v),
-    }
+    return {"q_len": v.q_len, **groups(v)}
 
 
 def _vjp(v: GradientVector) -> Any:
@@ -85,8 +83,7 @@ def _temperature_vjp(v: GradientVector) -> Any:
     """One head at a time; dK and dV summed over those that share keys and values."""
     scale, modify, slope, q, k, value, dO, dLse = backward_inputs(v)
     assert v.temperature is not None
-    num, group = spec_calls.arithmetic(v), v.num_heads // v.num_kv_heads
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim, "num": num}
+    group, size = v.num_heads // v.num_kv_heads, spec_calls.sizes(v)
     each = [
         score_temperature.temperature_vjp(
             scale, spec_calls.score_number(v, t), partial(modify, h), partial(slope, h), q[h],
@@ -94,8 +91,7 @@ def _temperature_vjp(v: GradientVector) -> Any:
         )
         for h, t in enumerate(v.temperature)
     ]  # fmt: skip
-    sizes = {name: n for name, n in _sizes(v).items() if name != "q_len"}
-    found = backward_heads.group_gradients([g.inputs for g in each], **sizes)
+    found = backward_heads.group_gradients([g.inputs for g in each], **groups(v))
     return [*_with_options(v, found), [g.dTemperature for g in each]]
 
 
@@ -139,7 +135,7 @@ def _residuals(v: GradientVector) -> tuple[Any, ...]:
     """The log-sum-exp of each row, the output and the gradients by scores, of the only head."""
     scale, modify_of, slope_of, (q,), (k,), (value,), (dO,), (dLse,) = backward_inputs(v)
     modify, slope, Z = partial(modify_of, 0), partial(slope_of, 0), factors(v, 0)
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
+    size = spec_calls.sizes(v)
     cols = list(range(v.kv_len))
     lses = []
     for i in range(v.q_len):
@@ -147,9 +143,9 @@ def _residuals(v: GradientVector) -> tuple[Any, ...]:
         state = states.of_block(keys, d=v.value_dim, num=EXACT)
         lses.append(None if state.m is None else state.m + int(state.l).bit_length() - 1)
         assert log_sum_exp.state_has_log_sum_exp(state, lses[-1], num=EXACT)
-    out = dropout.attention_dropout(scale, modify, q, k, value, Z, num=EXACT, **size)
+    out = dropout.attention_dropout(scale, modify, q, k, value, Z, **size)
     given = (scale, modify, slope, q, k, value, Z, Fraction, dO, dLse)
-    return lses, out, backward_dropout.vjp_dropout(*given, num=EXACT, **size).dBias
+    return lses, out, backward_dropout.vjp_dropout(*given, **size).dBias
 
 
 def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> Any:
@@ -157,10 +153,9 @@ def _by_tiles(v: GradientVector, function: Callable[..., Any], *tiles: Any) -> A
     slope = partial(slope_of, 0)
     lses, out, dS = _residuals(v)
     mask = spec_calls.mask_of(v.mask, v.q_len, v.kv_len)
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
     Z = factors(v, 0)
     given = (Fraction, scale, lambda i, j, s: s, mask, slope, q, k, value, Z, lses, dO)
-    dQ, (dK, dV) = function(*given, *tiles, out, dLse, num=EXACT, **size)
+    dQ, (dK, dV) = function(*given, *tiles, out, dLse, **spec_calls.sizes(v))
     return [[dQ], [dK], [dV], [dS]]
 
 

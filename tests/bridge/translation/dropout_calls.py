@@ -24,7 +24,6 @@ def _heads(run: Callable[..., Any]) -> Callable[[DropoutVector], Any]:
     def call(v: DropoutVector) -> Any:
         p, group = Fraction(v.dropout_p), v.num_heads // v.num_kv_heads
         threshold = keep_mask.keep_threshold(p.numerator, p.denominator)
-        sizes = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
         found = []
         for h, q in enumerate(v.q):
             inputs = (
@@ -36,7 +35,7 @@ def _heads(run: Callable[..., Any]) -> Callable[[DropoutVector], Any]:
             )
             keep = keep_mask.keep_mask(threshold, v.dropout_seed, h)
             factors = dropout.weight_factor_dropout(p, keep, num=EXACT)
-            found += run(v, threshold, h, factors, inputs, {**sizes, "num": EXACT})
+            found += run(v, threshold, h, factors, inputs, spec_calls.sizes(v))
         return found
 
     return call
@@ -67,32 +66,14 @@ def _philox(v: PhiloxVector) -> Any:
 
 def _vjp(v: GradientVector) -> Any:
     scale, mask, slope, q, k, value, dO, dLse = backward_calls.backward_inputs(v)
-    group = v.num_heads // v.num_kv_heads
-    size: dict[str, Any] = {
-        "q_len": v.q_len,
-        "kv_len": v.kv_len,
-        "d": v.head_dim,
-        "d_v": v.value_dim,
-    }
-    num, each = spec_calls.arithmetic(v), []
+    group, each = v.num_heads // v.num_kv_heads, []
     for h in range(v.num_heads):
         of_head = (partial(mask, h), partial(slope, h))
         Z = backward_calls.factors(v, h)
         inputs = (scale, *of_head, q[h], k[h // group], value[h // group], Z)
-        each.append(
-            backward_dropout.vjp_dropout(
-                *inputs, backward_calls.to_value(v), dO[h], dLse[h], num=num, **size
-            )
-        )
-    found = backward_heads.group_gradients(
-        each,
-        kv_len=v.kv_len,
-        d=v.head_dim,
-        d_v=v.value_dim,
-        num_kv_heads=v.num_kv_heads,
-        group=group,
-        num=num,
-    )
+        by = (backward_calls.to_value(v), dO[h], dLse[h])
+        each.append(backward_dropout.vjp_dropout(*inputs, *by, **spec_calls.sizes(v)))
+    found = backward_heads.group_gradients(each, **backward_calls.groups(v))
     return [found.dQ, found.dK, found.dV, found.dBias]
 
 

@@ -111,14 +111,13 @@ def inputs(v: model.AttentionVector) -> tuple[Any, ...]:
     return scale_of(v), modify_of(v), matrix(v, v.q), matrix(v, v.k), values(v, v.v)
 
 
-def sizes(v: model.AttentionVector) -> dict[str, Any]:
-    return {
-        "q_len": v.q_len,
-        "kv_len": v.kv_len,
-        "d": v.head_dim,
-        "d_v": v.value_dim,
-        "num": arithmetic(v),
-    }
+def widths(v: Any) -> dict[str, Any]:
+    """Of keys and values, with the arithmetic."""
+    return {"d": v.head_dim, "d_v": v.value_dim, "num": arithmetic(v)}
+
+
+def sizes(v: Any) -> dict[str, Any]:
+    return {"q_len": v.q_len, "kv_len": v.kv_len, **widths(v)}
 
 
 def _attention(v: model.AttentionVector) -> Any:
@@ -163,7 +162,6 @@ def _without_masks(v: model.AttentionVector) -> ScoreMod:
 
 def _flash_window(v: model.AttentionVector) -> Any:
     window = v.mask.window
-    assert window is not None
     at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
     scale, _, *qkv = inputs(v)
     bounds = (at, window.left, window.right)
@@ -197,8 +195,7 @@ def _split_kv(v: model.AttentionVector) -> Any:
 def _ring(v: model.AttentionVector) -> Any:
     """Three devices, each with every third query and key."""
     shards = [(list(range(n, v.q_len, 3)), list(range(n, v.kv_len, 3))) for n in range(3)]
-    size = {"d": v.head_dim, "d_v": v.value_dim, "num": EXACT}
-    outputs = ring.ring(*inputs(v), shards, **size)
+    outputs = ring.ring(*inputs(v), shards, **widths(v))
     by_query = {
         i: row
         for (mine, _), out in zip(shards, outputs, strict=True)
@@ -260,7 +257,7 @@ def _flash_sink(v: model.AttentionVector) -> Any:
     return sinks.flash_sink(scale, modify, score_number(v, v.sink), *qkv, *BLOCKS, **sizes(v))
 
 
-def _heads(function: Callable[..., Any], v: operations.GroupedQueryVector, **sizes: int) -> Any:
+def _heads(function: Callable[..., Any], v: operations.GroupedQueryVector, **of_heads: int) -> Any:
     """The rows of all heads, one head after another."""
     mask = plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len))
     found = function(
@@ -269,12 +266,8 @@ def _heads(function: Callable[..., Any], v: operations.GroupedQueryVector, **siz
         [matrix(v, q) for q in v.q],
         [matrix(v, k) for k in v.k],
         [values(v, x) for x in v.v],
-        q_len=v.q_len,
-        kv_len=v.kv_len,
-        d=v.head_dim,
-        d_v=v.value_dim,
-        num=EXACT,
-        **sizes,
+        **sizes(v),
+        **of_heads,
     )
     return [row for head in found for row in head]
 
@@ -310,9 +303,7 @@ def _varlen(function: Callable[..., Any]) -> Callable[[operations.VarlenVector],
             list(v.cu_seqlens_k),
             matrix(v, v.q),
             _key_values(v, v.k, v.v),
-            d=v.head_dim,
-            d_v=v.value_dim,
-            num=EXACT,
+            **widths(v),
         )
 
     return call
@@ -329,9 +320,7 @@ def _paged_cache(v: operations.PagedVector) -> Any:
             list(table),
             length,
             page_size=v.page_size,
-            d=v.head_dim,
-            d_v=v.value_dim,
-            num=EXACT,
+            **widths(v),
         )
         for q, table, length in zip(v.q, v.tables, v.lengths, strict=True)
     ]
@@ -349,9 +338,7 @@ def _cascade(v: operations.CascadeVector) -> Any:
         3,
         q_len=len(v.q),
         prefix_len=len(v.prefix_k),
-        d=v.head_dim,
-        d_v=v.value_dim,
-        num=EXACT,
+        **widths(v),
     )
 
 
@@ -403,7 +390,6 @@ def _cache(v: operations.CacheVector) -> Any:
 
 def _tile_bounds(v: operations.TileBoundsVector) -> Any:
     window = v.mask.window
-    assert window is not None
     at = Alignment.BOTTOM_RIGHT if window.shift else Alignment.TOP_LEFT
     given = (at, window.left, window.right, v.q_len, v.kv_len, v.block_m, v.block_n)
 

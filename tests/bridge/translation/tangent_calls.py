@@ -50,13 +50,12 @@ def _tangents(v: TangentVector) -> list[Any]:
         for name in "qkv"
         for rate in ("", "tangent_")
     ]
-    size = {"q_len": v.q_len, "kv_len": v.kv_len, "d": v.head_dim, "d_v": v.value_dim}
-    num = spec_calls.NATURAL
+    size, num = spec_calls.sizes(v), spec_calls.NATURAL
     if v.sink is None:
-        outputs = jvp(scale, modify, *given, **size, num=num)
+        outputs = jvp(scale, modify, *given, **size)
     else:
         sink = spec_calls.number(v, v.sink), spec_calls.number(v, v.tangent_sink)
-        outputs = jvp_sink(scale, modify, *sink, *given, **size, num=num)
+        outputs = jvp_sink(scale, modify, *sink, *given, **size)
     q, d_q, k, d_k, *_ = given
     rows = []
     for i, output in enumerate(outputs):

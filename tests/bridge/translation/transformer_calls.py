@@ -32,34 +32,23 @@ def matrix(rows: Sequence[Sequence[Any]]) -> list[list[Decimal]]:
     return [numbers(row) for row in rows]
 
 
-def of_linear(p: given.Linear) -> linear.Linear:
-    return linear.Linear(matrix(p.weight), numbers(p.bias))
+# The structures of the Spec have the fields of the vectors', in the same order.
+STRUCTURES: Mapping[type, Callable[..., Any]] = {
+    given.Linear: linear.Linear,
+    given.LayerNorm: layer_norm.LayerNorm,
+    given.FeedForward: feed_forward.FeedForward,
+    given.MultiHead: multi_head.MultiHead,
+    given.EncoderLayer: layers.EncoderLayer,
+    given.DecoderLayer: layers.DecoderLayer,
+}
 
 
-def of_norm(p: given.LayerNorm) -> layer_norm.LayerNorm:
-    return layer_norm.LayerNorm(numbers(p.gain), numbers(p.bias))
-
-
-def of_feed_forward(p: given.FeedForward) -> feed_forward.FeedForward:
-    return feed_forward.FeedForward(of_linear(p.hidden), of_linear(p.output))
-
-
-def of_heads(p: given.MultiHead) -> multi_head.MultiHead:
-    return multi_head.MultiHead(*(of_linear(x) for x in (p.query, p.key, p.value, p.output)))
-
-
-def of_encoder(p: given.EncoderLayer) -> layers.EncoderLayer:
-    return layers.EncoderLayer(
-        of_heads(p.attention), of_norm(p.attention_norm),
-        of_feed_forward(p.feed_forward), of_norm(p.feed_forward_norm),
-    )  # fmt: skip
-
-
-def of_decoder(p: given.DecoderLayer) -> layers.DecoderLayer:
-    return layers.DecoderLayer(
-        of_heads(p.attention), of_norm(p.attention_norm), of_heads(p.cross), of_norm(p.cross_norm),
-        of_feed_forward(p.feed_forward), of_norm(p.feed_forward_norm),
-    )  # fmt: skip
+def translate(part: Any) -> Any:
+    """Parameters as the Spec has them."""
+    if isinstance(part, tuple):
+        return [translate(x) for x in part]
+    make = STRUCTURES.get(type(part))
+    return number(part) if make is None else make(*map(translate, vars(part).values()))
 
 
 def scale_of(v: LayerVector | TransformerVector) -> Decimal:
@@ -79,17 +68,17 @@ def sizes_of(v: LayerVector | TransformerVector, first: Any) -> dict[str, Any]:
 
 
 def _linear(v: LayerVector) -> Any:
-    p = of_linear(v.parameters)
+    p = translate(v.parameters)
     return linear.linear_rows(p, matrix(v.x), d_in=len(v.x[0]), d_out=len(p.bias), num=NUM)
 
 
 def _layer_norm(v: LayerVector) -> Any:
-    given_ = (Decimal.sqrt, number(v.eps), of_norm(v.parameters), matrix(v.x))
+    given_ = (Decimal.sqrt, number(v.eps), translate(v.parameters), matrix(v.x))
     return layer_norm.layer_norm_rows(*given_, d=len(v.x[0]), num=NUM)
 
 
 def _feed_forward(v: LayerVector) -> Any:
-    p = of_feed_forward(v.parameters)
+    p = translate(v.parameters)
     size = {"d": len(v.x[0]), "d_ff": len(p.hidden.bias), "num": NUM}
     return feed_forward.feed_forward_rows(p, matrix(v.x), **size)
 
@@ -98,7 +87,7 @@ def _multi_head(v: LayerVector) -> Any:
     keys = v.x if v.context is None else v.context
     values = keys if v.values is None else v.values
     return multi_head.multi_head_rows(
-        scale_of(v), spec_calls.mask_of(v.mask, len(v.x), len(keys)), of_heads(v.parameters),
+        scale_of(v), spec_calls.mask_of(v.mask, len(v.x), len(keys)), translate(v.parameters),
         matrix(v.x), matrix(keys), matrix(values), q_len=len(v.x), kv_len=len(keys),
         num_heads=v.num_heads, d=v.head_dim, d_model=len(v.x[0]), num=NUM,
     )  # fmt: skip
@@ -113,10 +102,10 @@ def _encoder(function: Callable[..., Any]) -> Callable[[LayerVector], Any]:
 
     def call(v: LayerVector) -> Any:
         mask = spec_calls.mask_of(v.mask, len(v.x), len(v.x))
-        parameters: Any = [of_encoder(p) for p in v.layers]
+        parameters: Any = [translate(p) for p in v.layers]
         if function in (layers.encoder_layer_pre_norm, layers.encoder_layer_post_norm):
             (parameters,) = parameters
-        behind = () if v.norm is None else (of_norm(v.norm),)
+        behind = () if v.norm is None else (translate(v.norm),)
         size = {**sizes_of(v, v.layers[0]), "n": len(v.x)}
         return function(*_attention(v), mask, parameters, *behind, matrix(v.x), **size)
 
@@ -127,10 +116,10 @@ def _decoder(function: Callable[..., Any]) -> Callable[[LayerVector], Any]:
     def call(v: LayerVector) -> Any:
         t, s = len(v.x), len(v.context)
         masks = (spec_calls.mask_of(v.mask, t, t), spec_calls.mask_of(v.context_mask, t, s))
-        parameters: Any = [of_decoder(p) for p in v.layers]
+        parameters: Any = [translate(p) for p in v.layers]
         if function in (layers.decoder_layer_pre_norm, layers.decoder_layer_post_norm):
             (parameters,) = parameters
-        behind = () if v.norm is None else (of_norm(v.norm),)
+        behind = () if v.norm is None else (translate(v.norm),)
         rows = (matrix(v.context), matrix(v.x))
         size = {**sizes_of(v, v.layers[0]), "s": s, "t": t}
         return function(*_attention(v), *masks, parameters, *behind, *rows, **size)
@@ -142,7 +131,7 @@ def _by_cache(v: LayerVector) -> Any:
     """Token by token: no mask of the targets is needed."""
     assert v.mask.kind == "causal"
     return cached.decode_cached(
-        *_attention(v), lambda j: v.context_mask.visible(0, j), [of_decoder(p) for p in v.layers],
+        *_attention(v), lambda j: v.context_mask.visible(0, j), [translate(p) for p in v.layers],
         matrix(v.context), matrix(v.x), s=len(v.context), **sizes_of(v, v.layers[0]),
     )  # fmt: skip
 
@@ -164,14 +153,14 @@ def _transformer(v: TransformerVector) -> Any:
     s, t = len(v.source_tokens), len(v.target_tokens)
     source = matrix(p.source)
     vocab = len(p.target)
-    output = of_linear(p.output)
+    output = translate(p.output)
     if v.tied:
         tied = embedding.tied_output(source, vocab=vocab, num=NUM)
         assert tied == output
         output = tied
     model = transformer.Transformer(
-        source, matrix(p.target), [of_encoder(x) for x in p.encoder],
-        [of_decoder(x) for x in p.decoder], output,
+        source, matrix(p.target), [translate(x) for x in p.encoder],
+        [translate(x) for x in p.decoder], output,
     )  # fmt: skip
     arguments = (
         Decimal.sqrt, number(v.eps), scale_of(v), _positions(v),

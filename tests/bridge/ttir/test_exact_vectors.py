@@ -7,6 +7,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
+import committed
 import pytest
 from compiled_tests import NEEDS_COMPILER
 from ttir_cases import kernel_name
@@ -14,7 +15,6 @@ from ttir_cases import kernel_name
 from bridge.pages.kernel_coverage import EXACTLY_BY
 from bridge.ttir.rational import RationalDomain, logarithm
 from bridge.ttir.vectors import SPLIT, differences, not_run
-from bridge.vectors.load import load
 from bridge.vectors.model.attention import Vector
 from pyimpl.backends.kernels.parts.launch import Launch
 
@@ -26,20 +26,20 @@ QUICK = (
     "causal", "sink-tiles", "dropout", "varlen", "paged", "gradient",
     "cascade", "merge", "cache-edits", "cache-window", "philox", "tile-bounds",
 )  # fmt: skip
-ROWS = {family.name for family in load() if family.operation == "sampled"}
-SHARDS = {family.name for family in load() if family.operation == "shards"}
-EXACT = [f.name for f in load() if f.model == "exact" and f.name not in ROWS | SHARDS]
+ROWS = set(committed.names("sampled"))
+SHARDS = set(committed.names("shards"))
+EXACT = [name for name in committed.names(model="exact") if name not in ROWS | SHARDS]
 LAYERS = {
     "cached-decoding", "decoder-layer", "decoder-stack", "encoder-layer", "encoder-stack",
     "feed-forward", "layer-norm", "linear", "multi-head-layer", "transformer",
     "transformer-positions", "transformer-tied",
 }  # fmt: skip
-BOUNDS = {family.name for family in load() if family.model != "exact"} - LAYERS - ROWS
+BOUNDS = set(committed.names()) - set(committed.names(model="exact")) - LAYERS - ROWS
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_families(name: str) -> None:
-    (family,) = load(names=[name])
+    family = committed.family(name)
     ran: list[Launch] = []
     assert list(differences(family.vectors[0], ran=ran.append)) == []
     # The page about coverage says which kernels these are.
@@ -50,9 +50,7 @@ def test_quick_families(name: str) -> None:
 def test_padding_of_a_ragged_tile_of_keys_has_no_weight_above_1() -> None:
     """Its scores are 0, above the log-sum-exp of every query; the queries are a whole tile, which
     is taken without mask code elsewhere."""
-    (family,) = load(names=["gradient-dropout"])
-    (vector,) = (vector for vector in family.vectors if vector.id == "gradient-dropout-011")
-    assert list(differences(vector)) == []
+    assert list(differences(committed.vector("gradient-dropout-011"))) == []
 
 
 def test_a_logarithm_of_a_power_of_two_is_a_number() -> None:
@@ -61,9 +59,7 @@ def test_a_logarithm_of_a_power_of_two_is_a_number() -> None:
     assert logarithm(2, Fraction(1, 8), 0) == -1
     assert logarithm(0, 4, 1) == logarithm(2, 1, 1)
     assert logarithm(0, 3, 0) not in (1, 2)
-    (family,) = load(names=["cache-window"])
-    (vector,) = (vector for vector in family.vectors if vector.id == "cache-window-003")
-    assert list(differences(vector)) == []
+    assert list(differences(committed.vector("cache-window-003"))) == []
 
 
 def test_wholes_of_logarithms_are_compared_without_their_powers_of_two() -> None:
@@ -75,28 +71,25 @@ def test_wholes_of_logarithms_are_compared_without_their_powers_of_two() -> None
 
 
 def test_splits_and_their_combination() -> None:
-    (family,) = load(names=[SPLIT])
-    assert list(differences(family.vectors[0], splits=3)) == []
+    assert list(differences(committed.family(SPLIT).vectors[0], splits=3)) == []
 
 
 @pytest.mark.thorough
 def test_all_splits() -> None:
-    (family,) = load(names=[SPLIT])
-    for vector in family.vectors:
+    for vector in committed.family(SPLIT).vectors:
         assert list(differences(vector, splits=3)) == [], vector.id
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", EXACT)
 def test_all_families(name: str) -> None:
-    (family,) = load(names=[name])
-    for vector in family.vectors:
+    for vector in committed.family(name).vectors:
         assert list(differences(vector)) == [], vector.id
 
 
 def test_every_exact_vector_is_run_and_of_the_others_it_is_said_why_not() -> None:
     families, vectors = defaultdict(set), 0
-    for family in load():
+    for family in committed.everything():
         for vector in family.vectors:
             reason = not_run(vector)
             assert (reason is None) == (family.name in EXACT), vector.id
@@ -109,13 +102,12 @@ def test_every_exact_vector_is_run_and_of_the_others_it_is_said_why_not() -> Non
         "some rows of several heads": ROWS,
         "shards of a sequence": SHARDS,
     }
-    assert vectors == sum(len(family.vectors) for family in load(names=EXACT))
+    assert vectors == sum(len(family.vectors) for family in committed.families(*EXACT))
 
 
 def test_a_vector_that_is_not_run_is_refused_with_the_reason() -> None:
-    (family,) = load(names=["softcap"])
     with pytest.raises(ValueError, match="softcap-000 cannot run: its numbers are known between"):
-        list(differences(family.vectors[0]))
+        list(differences(committed.vector("softcap-000")))
 
 
 def test_an_operation_without_a_kernel_is_said_to_be_one() -> None:
@@ -146,16 +138,14 @@ def _other(x: Any) -> Any:
     ],
 )
 def test_a_changed_number_is_found(name: str, field: str, said: str) -> None:
-    (family,) = load(names=[name])
-    vector = family.vectors[0]
+    vector = committed.family(name).vectors[0]
     changed: Any = dataclasses.replace(vector, **{field: _other(getattr(vector, field))})
     assert any(sentence.startswith(said) for sentence in differences(changed))
 
 
 @pytest.mark.parametrize("name", ["merge", "cache-edits"])
 def test_a_changed_state_is_found(name: str) -> None:
-    (family,) = load(names=[name])
-    vector: Any = family.vectors[0]
+    vector: Any = committed.family(name).vectors[0]
     states = vector.expected if isinstance(vector.expected, tuple) else (vector.expected,)
     changed = [dataclasses.replace(state, l=state.l + 1) for state in states]
     expected = changed[0] if name == "merge" else (states[0], *changed[1:])

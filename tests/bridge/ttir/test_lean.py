@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from compiling import output_of
 from ttir_cases import kernel
 
 from bridge.ttir import texts
@@ -196,19 +194,8 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, tuple[Function, dict[str, int]]]:
     """By name the texts as Triton compiles them, and their tile sizes."""
-    found = json.loads(_output_of(_TTIR))
+    found = json.loads(output_of(_TTIR))
     return {name: (parse(text).kernel, sizes) for name, (text, sizes) in found.items()}
-
-
-def _output_of(code: str) -> str:
-    """What the code prints in a process in which Triton compiles."""
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", [text.name for text in texts.TEXTS])
@@ -248,13 +235,7 @@ if texts.is_compared():
 @pytest.mark.thorough
 def test_every_launch_comes_to_the_text_of_its_class() -> None:
     """Each size in each dtype, for each compute capability."""
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _EVERY],
-        env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
+    assert output_of(_EVERY) == ""
 
 
 def test_what_has_no_translation_is_refused() -> None:
@@ -324,7 +305,7 @@ def test_the_chapter_shows_what_triton_prints() -> None:
     page = (ROOT / "docs" / "kernel.md").read_text("utf-8")
     assert " and ".join(texts.COMPARED) in page
     (shown,) = re.findall(r"```mlir\n(.*?)\n```", page, re.DOTALL)
-    text = _output_of(_TEXT)
+    text = output_of(_TEXT)
     if not text.strip():
         pytest.skip(f"nothing is known of the text of {texts.triton_version()}")
     printed = [_LOCATION.sub("", line).strip() for line in text.splitlines()]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from compiling import output_of, run_compiling
 
 from bridge.conformance.wire import Frame, WireError
 from bridge.proving import foreign
@@ -86,7 +85,6 @@ class TestFused:
         assert found.word == "WRONG"
         assert found.status == 1
         finding = found.finding
-        assert finding is not None
         assert finding.shape == square(16, window=_CAUSAL)
         assert finding.program == (0, 0)
         assert finding.output == "output"
@@ -127,7 +125,6 @@ class TestFused:
         with Foreign(edit(tmp_path, old, new)) as process:
             found = verdict(process, (square(64, batch=2, heads=2, kv_heads=2),))
         assert found.word == "WRONG"
-        assert found.finding is not None
         assert found.finding.shape == square(length)
 
     @pytest.mark.thorough
@@ -136,7 +133,6 @@ class TestFused:
         with Foreign(edit(tmp_path, old, new)) as process:
             found = verdict(process, (square(16),))
         assert found.word == "CANNOT TELL"
-        assert found.finding is not None
         assert "aten.sin" in found.finding.what
 
 
@@ -163,7 +159,6 @@ class TestFaulty:
         found = self.faulty(faulty, 1)
         finding = found.finding
         assert found.word == "WRONG"
-        assert finding is not None
         shape = finding.shape
         # The smallest length that is no power of two; descriptors take no smaller head size.
         assert (shape.heads, shape.q_len, shape.kv_len, shape.head_dim) == (1, 3, 3, 4)
@@ -177,7 +172,6 @@ class TestFaulty:
         assert found.word == "WRONG"
         # Random numbers of fields have no order.
         assert found.levels[0].word == "EQUAL"
-        assert found.finding is not None
         assert "exp2 of a positive number" in found.finding.what
 
     def test_maximum_of_the_first_keys_alone(self, faulty: Foreign) -> None:
@@ -186,7 +180,6 @@ class TestFaulty:
         found = self.faulty(faulty, 6)
         assert [level.word for level in found.levels] == ["EQUAL", "EQUAL", "WRONG"]
         finding = found.finding
-        assert finding is not None
         assert finding.shape.kv_len in range(17, 21)
         assert "exp2 of a positive number" in finding.what
         assert "Random whole numbers, by their order too: WRONG, as said above" in found.text()
@@ -195,7 +188,6 @@ class TestFaulty:
         found = self.faulty(faulty, 7)
         finding = found.finding
         assert found.word == "WRONG"
-        assert finding is not None
         assert (finding.output, finding.element) == ("log-sum-exp", (0, 0, 0))
         # Of one key the denominator is 1.
         assert finding.found == "0"
@@ -208,7 +200,6 @@ class TestFaulty:
         found = self.faulty(faulty, 3)
         assert found.word == "CANNOT TELL"
         assert found.status == 3
-        assert found.finding is not None
         lines = FAULTY.read_text("utf-8").splitlines()
         line = next(i for i, text in enumerate(lines, 1) if "tl.sin" in text)
         assert found.finding.operation == f"math.sin at {FAULTY}:{line}"
@@ -220,7 +211,6 @@ class TestFaulty:
     def test_violations(self, faulty: Foreign, fault: int, kind: str, operation: str) -> None:
         found = self.faulty(faulty, fault)
         assert found.word == "WRONG"
-        assert found.finding is not None
         assert kind in found.finding.what
         assert re.match(rf"{operation} at .*faulty_rows.py:\d+$", found.finding.operation)
         assert found.finding.program is not None
@@ -316,12 +306,7 @@ def test_formulas_that_numbers_contradict_are_not_wrong(by_numbers: int) -> None
 
 
 def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    environment["PYTHONPATH"] = str(ROOT)
-    return subprocess.run(
-        [sys.executable, "-m", "bridge", "prove", *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+    return run_compiling("-m", "bridge", "prove", *arguments, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -408,13 +393,8 @@ def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
     text = (ROOT / committed).read_text("utf-8")
     assert "Flt.mul (" in text
     (edited_lean / committed).write_text(text.replace("Flt.mul (", "Flt.add (", 1), "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", _SAID, str(ROOT), str(edited_lean), str(none)],
-        env={**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    same, other, nothing, no_class, packed = json.loads(done.stdout)
+    said = output_of(_SAID, ROOT, edited_lean, none, TRITON_INTERPRET="0")
+    same, other, nothing, no_class, packed = json.loads(said)
     ids = (
         "kernel-full, kernel-full-lse, kernel-full-real, kernel-full-lse-real, "
         "kernel-full-accesses, kernel-full-exponents, kernel-full-integers"

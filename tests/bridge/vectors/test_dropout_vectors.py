@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import committed
 import pytest
+from vector_edits import put, refusal_of
 
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.exact import dropout as exact_dropout
-from bridge.vectors.format.fields import VectorError
-from bridge.vectors.load import default_directory, family_of, load_file
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 
 ONES = 0xFFFFFFFF
@@ -29,7 +28,7 @@ KNOWN = [
 
 
 def vectors(name: str) -> Any:
-    return load_file(default_directory() / f"{name}.json").vectors
+    return committed.family(name).vectors
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)
@@ -99,16 +98,9 @@ def test_the_probability_counts() -> None:
     ],
 )
 def test_what_is_refused(field: str, value: object, complaint: str) -> None:
-    document = json.loads((default_directory() / "dropout.json").read_text("utf-8"))
-    document["vectors"] = document["vectors"][:1]
-    document["vectors"][0][field] = value
-    with pytest.raises(VectorError) as error:
-        family_of(document, "dropout.json")
-    assert complaint in str(error.value)
+    assert complaint in refusal_of("dropout", 0, put(field, value))
 
 
 def test_as_many_words_as_counters() -> None:
-    document = json.loads((default_directory() / "philox.json").read_text("utf-8"))
-    document["vectors"][0]["expected"] = []
-    with pytest.raises(VectorError, match="field expected: has 0 entries, but the number"):
-        family_of(document, "philox.json")
+    sentence = refusal_of("philox", 0, put("expected", []))
+    assert "field expected: has 0 entries, but the number" in sentence

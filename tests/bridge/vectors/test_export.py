@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import committed
 import pytest
 import torch
 
@@ -21,7 +22,7 @@ from bridge.conformance.tolerances.exported import fields
 from bridge.vectors import export
 from bridge.vectors.format import files, index
 from bridge.vectors.format.fields import VectorError
-from bridge.vectors.load import default_directory, load_file
+from bridge.vectors.load import default_directory
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import CacheVector
 from bridge.vectors.model.tangents import TangentVector
@@ -32,6 +33,7 @@ NAMES = (
     "shards-uneven", "softcap", "tile-bounds", "varlen",
 )  # fmt: skip
 LAYERS = ("linear", "decoder-layer", "transformer")
+VECTORS = default_directory()
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +62,29 @@ def leaves(data: Any) -> list[Any]:
     return [y for x in data for y in leaves(x)] if isinstance(data, list) else [data]
 
 
-def in_file(name: str) -> list[dict[str, Any]]:
-    document = json.loads((default_directory() / f"{name}.json").read_text("utf-8"))
+def entries(folder: Path, name: str) -> list[dict[str, Any]]:
+    document = json.loads((folder / f"{name}.json").read_text("utf-8"))
     found: list[dict[str, Any]] = document["vectors"]
     return found
 
 
-def export_lines(folder: Path, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_text("utf-8"))[
-        "vectors"
-    ]
-    return found
+def each(folder: Path, name: str) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
+    """The vectors of a family: as they stand in its file, read, and exported."""
+    family = committed.family(name)
+    return zip(entries(VECTORS, name), family.vectors, entries(folder, name), strict=True)
+
+
+def check_sums_of_two(arrays: list[dict[str, Any]], wanted: list[Any]) -> None:
+    """In these arrays the nearest number to each stands, and what is left."""
+    highs = [x for array in arrays for x in numbers(array, "float64")]
+    assert highs == [float(x) for x in wanted]
+    lows = [x for array in arrays for x in numbers(array, "float64_low")]
+    assert lows == [float(x - Fraction(high)) for x, high in zip(wanted, highs, strict=True)]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_are_exact_in_every_format(folder: Path, name: str) -> None:
-    for given, made in zip(in_file(name), export_lines(folder, name), strict=True):
+    for given, _, made in each(folder, name):
         for field in ("q", "k", "v", "prefix_k", "suffix_v", "bias", "softcap"):
             if field not in given:
                 continue
@@ -98,21 +107,14 @@ def result_parts(expected: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tile-bounds", "cache-edits")])
 def test_results_are_sums_of_two(folder: Path, name: str) -> None:
-    family = load_file(default_directory() / f"{name}.json")
-    for vector, made in zip(family.vectors, export_lines(folder, name), strict=True):
+    for _, vector, made in each(folder, name):
         if name == "merge":
-            state = vector.expected  # type: ignore[attr-defined]
-            (l,), (low,) = (numbers(made["expected"]["l"], n) for n in ("float64", "float64_low"))
-            assert (l, low) == (float(state.l), float(state.l - Fraction(l)))
+            check_sums_of_two([made["expected"]["l"]], [vector.expected.l])
             continue
         rows = [r for problem in attentions(vector) for r in problem.expected]
-        outputs = [x for row in rows for x in row.output]
         parts = result_parts(made["expected"])
-        highs = [x for part in parts for x in numbers(part["output"], "float64")]
-        assert highs == [float(x) for x in outputs]
-        assert [x for part in parts for x in numbers(part["output"], "float64_low")] == [
-            float(x - Fraction(high)) for x, high in zip(outputs, highs, strict=True)
-        ]
+        outputs = [x for row in rows for x in row.output]
+        check_sums_of_two([part["output"] for part in parts], outputs)
         logs = [x for part in parts for x in numbers(part["log_sum_exp"], "float64")]
         assert logs == [float(row.log_sum_exp) for row in rows]
         uncertain = parts[0].get("uncertainty")
@@ -126,21 +128,14 @@ def test_rates_are_exact_and_tangents_sums_of_two(tmp_path: Path) -> None:
     names = ["tangent", "tangent-score-mods"]
     export.write(tmp_path, names)
     for name in names:
-        family = load_file(default_directory() / f"{name}.json")
-        for given, vector, made in zip(
-            in_file(name), family.vectors, export_lines(tmp_path, name), strict=True
-        ):
+        for given, vector, made in each(tmp_path, name):
             assert isinstance(vector, TangentVector)
             for field in (field for field in given if field.startswith("tangent_")):
                 rates = given[field] if isinstance(given[field], list) else [given[field]]
                 found = [x for a in arrays(made[field]) for x in numbers(a, "bfloat16")]
                 assert found == [Fraction(x) for x in leaves(rates)]
             outputs = [x for row in vector.expected for x in row.output]
-            highs = numbers(made["expected"]["output"], "float64")
-            assert highs == [float(x) for x in outputs]
-            assert numbers(made["expected"]["output"], "float64_low") == [
-                float(x - Fraction(high)) for x, high in zip(outputs, highs, strict=True)
-            ]
+            check_sums_of_two([made["expected"]["output"]], outputs)
             # Of a query that sees nothing it stays −∞.
             assert numbers(made["expected"]["log_sum_exp"], "float64") == [
                 0.0 if row.masked else float(row.log_sum_exp) for row in vector.expected
@@ -163,10 +158,7 @@ def parameters(data: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_parameters_are_exact_and_their_results_sums_of_two(folder: Path, name: str) -> None:
-    family = load_file(default_directory() / f"{name}.json")
-    for given, vector, made in zip(
-        in_file(name), family.vectors, export_lines(folder, name), strict=True
-    ):
+    for given, vector, made in each(folder, name):
         count = 0
         for place, wanted in parameters({k: given[k] for k in ("x", "parameters") if k in given}):
             found: Any = made
@@ -181,11 +173,7 @@ def test_parameters_are_exact_and_their_results_sums_of_two(folder: Path, name: 
             parts = {n: (made["expected"][n], getattr(vector, f"expected_{n}")) for n in named}
             assert made["expected"]["tokens"] == given["expected_tokens"]
         for got, want in parts.values():
-            middle = [x for row in want.middle for x in row]
-            highs = numbers(got["result"], "float64")
-            assert highs == [float(x) for x in middle]
-            lows = [float(x - Fraction(h)) for x, h in zip(middle, highs, strict=True)]
-            assert numbers(got["result"], "float64_low") == lows
+            check_sums_of_two([got["result"]], [x for row in want.middle for x in row])
             assert numbers(got["uncertainty"], "float64")[0] >= want.uncertainty
         assert ("score_factor" in made) == (name != "linear")
 
@@ -195,8 +183,7 @@ def attentions(vector: Any) -> Any:
 
 
 def test_states_and_factors_are_natural(folder: Path) -> None:
-    family = load_file(default_directory() / "cache-edits.json")
-    for vector, made in zip(family.vectors, export_lines(folder, "cache-edits"), strict=True):
+    for _, vector, made in each(folder, "cache-edits"):
         assert isinstance(vector, CacheVector)
         ms = [-math.inf if s.m is None else s.m * math.log(2) for s in vector.expected]
         for got, low, want in zip(
@@ -226,20 +213,15 @@ def test_what_is_not_exact_in_a_format_is_absent() -> None:
 
 
 def test_masks_are_what_they_mean(folder: Path) -> None:
-    for vector, made in zip(
-        load_file(default_directory() / "bias.json").vectors,
-        export_lines(folder, "bias"),
-        strict=True,
-    ):
+    for _, vector, made in each(folder, "bias"):
         seen = made["visible"]
         assert [[c == "1" for c in row] for row in seen] == [
-            [vector.visible(i, j) for j in range(made["kv_len"])]  # type: ignore[attr-defined]
-            for i in range(made["q_len"])
+            [vector.visible(i, j) for j in range(made["kv_len"])] for i in range(made["q_len"])
         ]
 
 
 def test_it_names_what_it_is_made_from_and_is_the_same_every_time(folder: Path) -> None:
-    source = default_directory() / "merge.json"
+    source = VECTORS / "merge.json"
     document = json.loads((folder / "merge.json").read_text("utf-8"))
     assert document["format"] == "attention-vectors-hex-1"
     assert document["made_from"] == {
@@ -253,7 +235,7 @@ def test_it_names_what_it_is_made_from_and_is_the_same_every_time(folder: Path) 
 
 def test_the_vectors_themselves_are_not_overwritten() -> None:
     with pytest.raises(VectorError, match="vectors themselves are in this folder"):
-        export.write(default_directory(), ["one-key"])
+        export.write(VECTORS, ["one-key"])
 
 
 def test_those_of_another_checkout_are_not_overwritten_either(tmp_path: Path) -> None:
@@ -272,10 +254,7 @@ def test_tolerances_are_those_of_the_judge(dtype: str, rounding_model: str, tmp_
     *some, varlen = export.write(tmp_path, names, more=more)
     assert "tolerance" not in varlen.read_text("utf-8")
     for path in some:
-        written = json.loads(path.read_text("utf-8"))["vectors"]
-        for vector, entry in zip(
-            load_file(default_directory() / path.name).vectors, written, strict=True
-        ):
+        for _, vector, entry in each(tmp_path, path.stem):
             assert isinstance(vector, AttentionVector)
             batch = stack((vector,), dtype, "cpu")
             # Of NaN, which fails, so that the judge tells all that it compares with.

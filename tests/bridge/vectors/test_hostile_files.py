@@ -4,16 +4,15 @@ long wait, no memory beyond a small multiple of the file."""
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from vector_edits import document, read_committed, refusal
 
 from bridge.vectors.format import files
 from bridge.vectors.format.fields import VectorError
@@ -27,29 +26,6 @@ NAMES = (
     "score-mods", "shards-zigzag", "tangent-score-mods", "tile-bounds", "transformer-positions",
     "varlen", "window",
 )  # fmt: skip
-
-
-@cache
-def read_committed(name: str) -> bytes:
-    return (default_directory() / f"{name}.json").read_bytes()
-
-
-def document(name: str, n: int = 2) -> Document:
-    """A committed family with its vector `n` alone."""
-    loaded: Document = json.loads(read_committed(name))
-    loaded["vectors"] = loaded["vectors"][n : n + 1]
-    return loaded
-
-
-def refusal(read: Callable[[], object]) -> str:
-    """The sentence with which reading ends; checked to be one."""
-    with pytest.raises(VectorError) as caught:
-        read()
-    sentence = str(caught.value)
-    assert sentence.endswith(".")
-    assert sentence.isprintable()
-    assert len(sentence) < 400
-    return sentence
 
 
 def in_order(read: Callable[[], object]) -> None:
@@ -112,7 +88,7 @@ def test_a_link_to_a_vector_file_is_read(tmp_path: Path) -> None:
 
 
 def change(name: str, **fields: Any) -> Document:
-    loaded = document(name)
+    loaded = document(name, 2)
     loaded["vectors"][0].update(fields)
     return loaded
 
@@ -318,11 +294,11 @@ JSON = st.recursive(
 @given(content=JSON)
 def test_any_json_is_refused(content: Any) -> None:
     refusal(lambda: family_of(content, "merge.json"))
-    refusal(lambda: family_of(document("merge") | {"vectors": [content]}, "merge.json"))
+    refusal(lambda: family_of(document("merge", 2) | {"vectors": [content]}, "merge.json"))
 
 
 def test_a_long_number_is_cut_in_the_sentence() -> None:
-    wrong = document("window")
+    wrong = document("window", 2)
     wrong["vectors"][0]["q"][0][0] = "1/" + "9" * 300
     sentence = refusal(lambda: family_of(wrong, "window.json"))
     assert "is not exact in bfloat16" in sentence

@@ -3,9 +3,7 @@ file can make of them."""
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -16,11 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vector_edits import document
+from vector_edits import document, refusal_of
 
 from bridge.pages.vectors_page import EXAMPLE, SHOWN
-from bridge.vectors.format.fields import VectorError
-from bridge.vectors.load import family_of
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
 from bridge.vectors.rules import Rule
 
@@ -128,17 +124,6 @@ def test_the_sizes_reach_past_the_tiles() -> None:
     for options in ({"softcap"}, {"alibi"}, {"sinks"}, {"bias"}, {"dropout"}, {"temperature"}):
         assert any(v.options == options and max(v.rows) > 63 for v in backward)
         assert any(v.options == options and max(v.keys) > 127 for v in backward)
-
-
-def refusal(name: str, change: Callable[[dict[str, Any]], object], n: int = 0) -> str:
-    loaded = copy.deepcopy(document(name, n))
-    change(loaded["vectors"][0])
-    with pytest.raises(VectorError) as caught:
-        family_of(loaded, f"{name}.json")
-    sentence = str(caught.value)
-    assert sentence.isprintable()
-    assert len(sentence) < 400
-    return sentence
 
 
 # In the place of a value: the field is taken out.
@@ -249,7 +234,7 @@ def test_hostile_fields_get_a_sentence(name: str) -> None:
             else:
                 vector[field] = value
 
-    assert sentence in refusal(family, change)
+    assert sentence in refusal_of(family, 0, change)
 
 
 @pytest.mark.parametrize(
@@ -266,14 +251,15 @@ def test_hostile_fields_get_a_sentence(name: str) -> None:
     ],
 )
 def test_hostile_rules_get_a_sentence(fields: dict[str, Any], sentence: str) -> None:
-    assert sentence in refusal("past-tiles", lambda vector: vector["q"].update(fields))
+    assert sentence in refusal_of("past-tiles", 0, lambda vector: vector["q"].update(fields))
 
 
 def test_results_that_no_inputs_have_are_refused() -> None:
     def larger(vector: dict[str, Any]) -> None:
         vector["expected"][0][0]["output"]["numerators"][0] = "9" * 30
 
-    assert "is larger than every value, of which it is a mean" in refusal("past-tiles", larger)
+    sentence = refusal_of("past-tiles", 0, larger)
+    assert "is larger than every value, of which it is a mean" in sentence
     nothing = {"max": None, "denominator": "0", "output": {"denominator": "1"}}
 
     def none(vector: dict[str, Any]) -> None:
@@ -281,7 +267,7 @@ def test_results_that_no_inputs_have_are_refused() -> None:
         vector["expected"][0][0] = {**nothing, "output": {
             "denominator": "1", "numerators": numerators}}  # fmt: skip
 
-    assert "does not agree with the mask" in refusal("past-tiles", none)
+    assert "does not agree with the mask" in refusal_of("past-tiles", 0, none)
 
 
 def test_the_first_numbers_are_those_of_more() -> None:

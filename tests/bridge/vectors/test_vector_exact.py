@@ -213,7 +213,6 @@ def change(vector: Vector) -> Vector:
     if isinstance(vector, TransformerVector):
         return replace(vector, expected_logits=worse_bounds(vector.expected_logits))
     if isinstance(vector, SampledVector):
-        assert vector.given is not None
         return replace(vector, given=(*vector.given[:-1], worse_rows(vector.given[-1])))
     expected: Any = vector.expected  # type: ignore[attr-defined]
     if isinstance(vector, PhiloxVector):

@@ -103,6 +103,11 @@ def test_a_good_document_becomes_exact_numbers() -> None:
     assert [vector.mask.visible(i, 1) for i in (0, 1)] == [True, False]
 
 
+def refusal_of(document: Document) -> str:
+    return vector_edits.refusal(lambda: family_of(document, "two-keys.json"))
+
+
+# What a schema sees as well is in `test_shapes`.
 DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "other format": (
         lambda d, _v: d.update(format="attention-vectors-3"),
@@ -129,13 +134,6 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
         put("id", "one-key-001"),
         "field id: is not the family's name two-keys",
     ),
-    "missing field": (lambda _d, v: v.pop("scale"), "two-keys-001: lacks field scale."),
-    "unknown field of a vector": (put("note", "x"), "two-keys-001: field note: is not known."),
-    "number instead of string": (
-        put("q", 0, 0, 1),
-        "two-keys-001: field q[0][0]: 1 is not a string.",
-    ),
-    "leading zero": (put("k", 1, 0, "01"), 'field k[1][0]: "01" is not an integer or a fraction'),
     "trailing newline": (put("k", 1, 0, "1\n"), "field k[1][0]:"),
     "other digits": (put("k", 1, 0, "١"), "field k[1][0]:"),
     "zero denominator": (put("v", 0, 0, "1/0"), 'field v[0][0]: "1/0" is not an integer'),
@@ -146,7 +144,6 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "huge number": (put("v", 0, 0, "9" * 5000), "field v[0][0]: "),
     "rows missing": (put("k", [["0"]]), "field k: has 1 rows, but kv_len is 2."),
     "row too long": (put("q", 1, ["2", "3"]), "field q[1]: has 2 numbers, but head_dim is 1."),
-    "length 0": (put("q_len", 0), "field q_len: 0 is below 1."),
     "length is no integer": (put("q_len", "2"), 'field q_len: "2" is not an integer.'),
     "mask row missing": (put("mask", "rows", ["11"]), "mask.rows: has 1 rows, but q_len is 2."),
     "mask row short": (
@@ -154,7 +151,6 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
         "field mask.rows[1]: has 1 characters, but kv_len is 2.",
     ),
     "mask character": (put("mask", "rows", ["11", "02"]), 'field mask.rows[1]: "02" is not'),
-    "unknown mask": (put("mask", {"kind": "sliding"}), 'field mask.kind: "sliding" is not one of '),
     "window without a bound": (
         put("mask", {"kind": "window", "alignment": "top-left", "left": 1}),
         "two-keys-001: lacks field mask.right.",
@@ -162,10 +158,6 @@ DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "window with a negative bound": (
         put("mask", {"kind": "window", "alignment": "top-left", "left": -1, "right": None}),
         "field mask.left: -1 is below 0.",
-    ),
-    "window of another alignment": (
-        put("mask", {"kind": "window", "alignment": "centre", "left": 1, "right": 1}),
-        'field mask.alignment: "centre" is not one of bottom-right, top-left.',
     ),
     "documents of other keys": (
         put("mask", {"kind": "document", "queries": [0, 1], "keys": [0]}),
@@ -292,23 +284,15 @@ NATURAL_DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = 
 @pytest.mark.parametrize("name", NATURAL_DAMAGE)
 def test_damage_of_bounds_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = NATURAL_DAMAGE[name]
-    with pytest.raises(VectorError) as caught:
-        family_of(damage(edit, natural()), "two-keys.json")
-    assert sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert sentence in refusal_of(damage(edit, natural()))
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damage_is_refused_in_one_sentence(name: str) -> None:
     edit, sentence = DAMAGE[name]
-    with pytest.raises(VectorError) as caught:
-        family_of(damage(edit), "two-keys.json")
-    message = str(caught.value)
+    message = refusal_of(damage(edit))
     assert sentence in message
     assert message.startswith("two-keys.json: ")
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert len(message) < 300
 
 
 @pytest.mark.parametrize(
@@ -325,9 +309,8 @@ def test_damage_is_refused_in_one_sentence(name: str) -> None:
 )
 def test_files_that_are_no_vector_files(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "bad.json").write_text(text, "utf-8")
-    with pytest.raises(VectorError) as caught:
-        load_file(tmp_path / "bad.json")
-    assert str(caught.value).startswith(sentence)
+    found = vector_edits.refusal(lambda: load_file(tmp_path / "bad.json"))
+    assert found.startswith(sentence)
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

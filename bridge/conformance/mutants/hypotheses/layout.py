@@ -71,23 +71,30 @@ class Layout(ABC):
 
 
 @dataclass(frozen=True)
-class Packed(Layout):
+class OfRows(Layout):
+    """Keys and values as they lie, each a row of tensors of these last sizes: head_dim,
+    value_dim."""
+
+    key: Tensor
+    value: Tensor
+
+    @property
+    def value_dim(self) -> int:
+        return self.value.shape[-1]
+
+
+@dataclass(frozen=True)
+class Packed(OfRows):
     """Sequences one after another. key `[total_k, head_dim]`, value `[total_k, value_dim]`; rows,
     keys: of each sequence; left, right: its window; bottom_right: the alignment of that, by the
     sequence's own lengths; moved: by how many keys it is moved besides."""
 
-    key: Tensor
-    value: Tensor
     rows: Bounds
     keys: Bounds
     left: int | None
     right: int | None
     bottom_right: bool
     moved: tuple[int, ...]
-
-    @property
-    def value_dim(self) -> int:
-        return self.value.shape[-1]
 
     @property
     def windowed(self) -> bool:
@@ -116,20 +123,14 @@ class Packed(Layout):
 
 
 @dataclass(frozen=True)
-class Paged(Layout):
+class Paged(OfRows):
     """A query for each sequence, over a cache in pages. key `[num_pages, page_size, head_dim]`,
     value likewise; table, of_values: the pages of keys and of values of each sequence, all as many,
     0 where the sequence has no more; lengths: tokens of each."""
 
-    key: Tensor
-    value: Tensor
     table: tuple[tuple[int, ...], ...]
     of_values: tuple[tuple[int, ...], ...]
     lengths: tuple[int, ...]
-
-    @property
-    def value_dim(self) -> int:
-        return self.value.shape[-1]
 
     @property
     def page_size(self) -> int:
@@ -186,19 +187,13 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Decoded(Layout):
+class Decoded(OfRows):
     """Sequences that are decoded: of each a row for each head and token. key `[keys, head_dim]`,
     value likewise, of all sequences and heads one after another; seen: of each row the keys that it
     attends to."""
 
-    key: Tensor
-    value: Tensor
     tokens: tuple[Token, ...]
     seen: tuple[tuple[int, ...], ...]
-
-    @property
-    def value_dim(self) -> int:
-        return self.value.shape[-1]
 
     def pieces(self) -> Iterator[Piece]:
         for n, keys in enumerate(self.seen):

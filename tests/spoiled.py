@@ -1,0 +1,21 @@
+"""Right functions whose results are changed afterwards, for the tests of what is said of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bridge.conformance.adapters.own import PyimplTiled
+from bridge.conformance.batch import Batch, Outputs
+
+
+class Spoiled(PyimplTiled):
+    """The tile loop with something done to its result."""
+
+    name = "spoiled"
+
+    def __init__(self, spoil: Callable[[Batch, Outputs], Outputs]) -> None:
+        super().__init__()
+        self.spoil = spoil
+
+    def run(self, batch: Batch) -> Outputs:
+        return self.spoil(batch, super().run(batch))

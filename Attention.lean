@@ -374,6 +374,7 @@ public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
+public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Combine
 public import Attention.Vectors.Dropout
 public import Attention.Vectors.DropoutFamilies

@@ -11,6 +11,7 @@ public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
 public import Attention.WrongVariants.Cache
 public import Attention.WrongVariants.Cascade
+public import Attention.WrongVariants.Case
 public import Attention.WrongVariants.Combine
 public import Attention.WrongVariants.ContinuousReal
 public import Attention.WrongVariants.Derivative

@@ -20,17 +20,6 @@ open Spec Spec.Online Proof
 
 variable {q_len kv_len d d_v : Nat}
 
-/-- What an algorithm takes makes sense: tiles hold something, and a ring each query and each key
-once. -/
-@[expose] def Algorithm.Fits (q_len kv_len : Nat) : Algorithm → Prop
-  | .flash block_m block_n | .flashWindow block_m block_n | .flashSchedule block_m block_n
-  | .flashSink block_m block_n => 0 < block_m ∧ 0 < block_n
-  | .splitKV split_len block_n => 0 < split_len ∧ 0 < block_n
-  | .divided block_n | .onlineSink block_n => 0 < block_n
-  | .ring shards => (shards.flatMap fun s => indices q_len s.1).Perm (List.finRange q_len)
-      ∧ (shards.flatMap fun s => indices kv_len s.2).Perm (List.finRange kv_len)
-  | .attention | .padded .. | .safeSoftmax => True
-
 /-! ## One lemma for each that needs more than a theorem of the library -/
 
 private theorem sound_tileKind (mask : Mask q_len kv_len) {block_m block_n : Nat}

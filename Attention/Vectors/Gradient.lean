@@ -88,9 +88,6 @@ structure GradientResult where
   /-- By the numbers that each query head has of its own, divided by ln 2. -/
   perHead : List (String × List Rat)
 
-/-- The rows of a matrix. -/
-def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
-
 namespace GradientCase
 
 variable {q_len kv_len d d_v : Nat}

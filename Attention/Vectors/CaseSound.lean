@@ -63,6 +63,11 @@ theorem toMatrix_rows {α : Type} [Inhabited α] {m n : Nat} {rows : List (List 
     refine List.ext_getElem (by simp [rowsOf, hlen]) fun j hj hj' => ?_
     simp [rowsOf, hi', hj']
 
+/-- A matrix is known by its rows. -/
+theorem rowsOf_inj {α : Type} {m n : Nat} {A B : Matrix α m n} (h : rowsOf A = rowsOf B) :
+    A = B :=
+  Vector.toList_inj.mp ((List.map_inj_right fun _ _ => Vector.toList_inj.mp).mp h)
+
 /-- A list of results, one for each entry. -/
 theorem mapM_ok {α β : Type} {f : α → Except String β} {xs : List α} {ys : List β}
     (h : xs.mapM f = .ok ys) :

@@ -24,11 +24,6 @@ abbrev SoundProgram (run : Case → Except String (List RowResult)) : Prop :=
 /-- Positive control. -/
 theorem run_soundProgram : SoundProgram Case.run := fun _ _ h => Case.run_sound h
 
-/-- A matrix is known by its rows. -/
-private theorem rowsOf_inj {α : Type} {m n : Nat} {A B : Matrix α m n} (h : rowsOf A = rowsOf B) :
-    A = B :=
-  Vector.toList_inj.mp ((List.map_inj_right fun _ _ => Vector.toList_inj.mp).mp h)
-
 /-- The program, with another check of the algorithm, other results of a row and another
 log-sum-exp. -/
 @[expose] def runWith (fits : Case → Bool)

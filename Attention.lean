@@ -382,7 +382,9 @@ public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.GradientFamilies
+public import Attention.Vectors.GradientSound
 public import Attention.Vectors.Heads
+public import Attention.Vectors.HeadsSound
 public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies

@@ -25,6 +25,7 @@ public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Heads
+public import Attention.WrongVariants.HeadsCase
 public import Attention.WrongVariants.LogSumExp
 public import Attention.WrongVariants.Masks
 public import Attention.WrongVariants.Memory

@@ -71,7 +71,8 @@ theorem rowsOf_inj {α : Type} {m n : Nat} {A B : Matrix α m n} (h : rowsOf A =
 /-- A list of results, one for each entry. -/
 theorem mapM_ok {α β : Type} {f : α → Except String β} {xs : List α} {ys : List β}
     (h : xs.mapM f = .ok ys) :
-    ∃ hlen : ys.length = xs.length, ∀ i (hi : i < ys.length), f (xs[i]'(hlen ▸ hi)) = .ok ys[i] := by
+    ∃ hlen : ys.length = xs.length,
+      ∀ i (hi : i < ys.length), f (xs[i]'(hlen ▸ hi)) = .ok ys[i] := by
   induction xs generalizing ys with
   | nil =>
     obtain rfl : ys = [] := by simpa [pure, Except.pure, eq_comm] using h

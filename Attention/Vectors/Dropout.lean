@@ -41,7 +41,7 @@ structure DropoutCase where
   algorithm : DropoutAlgorithm
 
 /-- How many words keep a weight, with a probability from 0 to 1. -/
-def thresholdOf (p : Rat) : Except String Nat :=
+@[expose] def thresholdOf (p : Rat) : Except String Nat :=
   if 0 ≤ p ∧ p ≤ 1 then .ok (keepThreshold p.num.toNat p.den)
   else .error "a probability is not between 0 and 1"
 

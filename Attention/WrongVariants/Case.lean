@@ -77,8 +77,9 @@ private theorem gives {run : Case → Except String (List RowResult)} (h : Sound
     let c := smallCase keys score block_n lse
     ∃ (K : Matrix Int c.k.length 1) (V : Matrix Rat c.k.length 1) (r : RowResult),
       rowsOf K = c.k ∧ rowsOf V = c.v ∧ f r = a ∧
-      [r.output] = rowsOf (c.output #v[#v[1]] K V) ∧ r.Describes (c.row #v[#v[1]] K V ⟨0, Nat.one_pos⟩) ∧
-      (lse → IsLogSumExp Rat r.logSumExp ((c.row #v[#v[1]] K V ⟨0, Nat.one_pos⟩).map (·.score))) := by
+      [r.output] = rowsOf (c.output #v[#v[1]] K V) ∧
+      let row := c.row #v[#v[1]] K V ⟨0, Nat.one_pos⟩
+      r.Describes row ∧ (lse → IsLogSumExp Rat r.logSumExp (row.map (·.score))) := by
   intro c
   cases hr : run c with
   | error e => rw [hr] at hf; cases hf

@@ -69,7 +69,7 @@ TOPICS = (
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "Slopes", "Tangent"),
+        ("Backward", "Derivative", "Slopes", "Tangent", "GradientSound"),
         "backward",
     ),
     Topic(

@@ -44,7 +44,7 @@ structure PagedCase where
 namespace PagedCase
 
 /-- Runs the Spec over the exact model, a row for each sequence. -/
-def run (c : PagedCase) : Except String (List RowResult) := do
+@[expose] def run (c : PagedCase) : Except String (List RowResult) := do
   checkExact ((rats c.k.flatten).flatten ++ c.v.flatten.flatten)
   unless c.k.length = c.num_pages ∧ c.v.length = c.num_pages do throw "not one entry for each page"
   let pages ← (c.k.zip c.v).mapM fun (k, v) => toKeyValues c.head_dim c.value_dim k v

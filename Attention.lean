@@ -399,6 +399,7 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PagedSound
 public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
@@ -430,6 +431,7 @@ public import Attention.Vectors.TransformerStackFamilies
 public import Attention.Vectors.TransformerTokens
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
+public import Attention.Vectors.VarlenSound
 public import Attention.Vectors.Width
 public import Attention.WrongVariants.Cache
 public import Attention.WrongVariants.Softmax

@@ -32,6 +32,7 @@ public import Attention.WrongVariants.Memory
 public import Attention.WrongVariants.Merge
 public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
+public import Attention.WrongVariants.PackedCase
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged
 public import Attention.WrongVariants.Pebble

@@ -114,7 +114,8 @@ theorem run_sound {c : PagedCase} {results : List RowResult} (h : c.run = .ok re
       refine congrArg (List.take _) (congrArg List.flatten (List.map_congr_left fun p _ => ?_))
       exact hfg p.val p.isLt
   refine ⟨q[0], (poolOf c.page_size c.num_pages pages).gather t s.length, ?_, ?_,
-    inner _ c.k fun p hp => (rows p hp).2.1, inner _ c.v fun p hp => (rows p hp).2.2, ?_, rowResult_describes _ _⟩
+    inner _ c.k fun p hp => (rows p hp).2.1,
+    inner _ c.v fun p hp => (rows p hp).2.2, ?_, rowResult_describes _ _⟩
   · have e : (rowsOf q)[0]'(by simp [rowsOf]) = s.q := by
       simp only [toMatrix_rows hq, List.getElem_cons_zero]
     simpa [rowsOf] using e

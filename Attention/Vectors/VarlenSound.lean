@@ -71,7 +71,8 @@ theorem run_sound {c : VarlenCase} {results : List RowResult} (h : c.run = .ok r
       (seqs.flatMap (·.keyValues)).map (·.2.toList) = c.v ∧
       results.map (·.output) = (seqs.zipIdx.flatMap fun (s, b) =>
         attentionRows c.scale (c.mods b) s.queries s.keyValues).map (·.toList) ∧
-      ∀ (i : Nat) (q : Vec Int c.head_dim) (r : RowResult), (seqs.flatMap (·.queries))[i]? = some q →
+      ∀ (i : Nat) (q : Vec Int c.head_dim) (r : RowResult),
+        (seqs.flatMap (·.queries))[i]? = some q →
         results[i]? = some r →
         r.Describes (scoredRows c.scale (packedMod (cuSeqlens c.q_lens) (cuSeqlens c.kv_lens)
           c.mods i) q (seqs.flatMap (·.keyValues))) := by

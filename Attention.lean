@@ -378,6 +378,7 @@ public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Combine
 public import Attention.Vectors.Dropout
 public import Attention.Vectors.DropoutFamilies
+public import Attention.Vectors.DropoutSound
 public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient

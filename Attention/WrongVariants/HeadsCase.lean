@@ -1,10 +1,12 @@
 module
 
+public import Attention.Vectors.DropoutSound
 public import Attention.Vectors.GradientSound
 
 public section
 
-/-! # Programs of several heads, and of gradients, of which the theorems on them do not hold -/
+/-! # Programs of several heads, of dropout and of gradients, with what their theorems do not let
+through -/
 
 namespace Attention.WrongVariants
 
@@ -79,5 +81,51 @@ theorem tilesOfOne_give_gradient : GivesValueGradient (1, 1) (1, 1) := by decide
 /-- Tiles of no keys, which the program refuses: the gradient has no row. -/
 theorem emptyTiles_loops_refuted : ¬ ∀ keys queries, GivesValueGradient keys queries :=
   fun h => absurd (h (0, 1) (1, 1)) (by decide +kernel)
+
+/-! ## Dropout -/
+
+/-- What `dropout-vectors-sound` says of the outputs, of any program. -/
+abbrev SoundDropout (run : DropoutCase → Except String DropoutResult) : Prop :=
+  ∀ (c : DropoutCase) (result : DropoutResult), run c = .ok result →
+    let f := c.forward
+    let heads := f.num_kv_heads * f.group
+    ∃ (Q : Vector (Matrix Int f.q_len f.head_dim) heads)
+      (K : Vector (Matrix Int f.kv_len f.head_dim) f.num_kv_heads)
+      (V : Vector (Matrix Rat f.kv_len f.value_dim) f.num_kv_heads),
+      Q.toList.map rowsOf = f.q ∧ K.toList.map rowsOf = f.k ∧ V.toList.map rowsOf = f.v ∧
+      result.rows.map (·.map (·.output)) = ((List.finRange heads).map fun g => rowsOf
+        (attentionDropout f.scale f.mask.toMask.toScoreMod Q[g] K[kvHead g] V[kvHead g]
+          (WeightFactor.dropout c.p (c.mask g.val))))
+
+/-- Positive control. -/
+theorem run_soundDropout : SoundDropout DropoutCase.run := fun _ _ h =>
+  let ⟨Q, K, V, hQ, hK, hV, _, ho, _⟩ := DropoutCase.run_sound h
+  ⟨Q, K, V, hQ, hK, hV, ho⟩
+
+/-- The program that drops nothing. -/
+@[expose] def runWithoutDropout (c : DropoutCase) : Except String DropoutResult :=
+  DropoutCase.run { c with p := 0 }
+
+/-- One query and one key, whose weight is dropped with certainty. -/
+@[expose] def allDropped : DropoutCase :=
+  { forward := { reason := "", num_kv_heads := 1, group := 1, q_len := 1, kv_len := 1
+                 head_dim := 1, value_dim := 1, q := [[[0]]], k := [[[0]]], v := [[[1]]]
+                 algorithm := .grouped }
+    p := 1, seed := 0, algorithm := .formula }
+
+theorem runWithoutDropout_refuted : ¬ SoundDropout runWithoutDropout := fun h => by
+  have hf : (runWithoutDropout allDropped).toOption.map (·.rows.map (·.map (·.output)))
+      = some [[[1]]] := by decide +kernel
+  cases hr : runWithoutDropout allDropped with
+  | error e => rw [hr] at hf; cases hf
+  | ok result =>
+    rw [hr] at hf
+    obtain ⟨Q, K, V, hQ, hK, hV, ho⟩ := h _ _ hr
+    obtain rfl := heads_inj (B := (#v[#v[#v[0]]] : Vector (Matrix Int 1 1) 1)) hQ
+    obtain rfl := heads_inj (B := (#v[#v[#v[0]]] : Vector (Matrix Int 1 1) 1)) hK
+    obtain rfl := heads_inj (B := (#v[#v[#v[1]]] : Vector (Matrix Rat 1 1) 1)) hV
+    simp only [Except.toOption, Option.map_some, Option.some.injEq] at hf
+    rw [ho] at hf
+    exact absurd hf (by decide +kernel)
 
 end Attention.WrongVariants

@@ -374,14 +374,18 @@ public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.Case
+public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Combine
 public import Attention.Vectors.Dropout
 public import Attention.Vectors.DropoutFamilies
+public import Attention.Vectors.DropoutSound
 public import Attention.Vectors.Families
 public import Attention.Vectors.Family
 public import Attention.Vectors.Gradient
 public import Attention.Vectors.GradientFamilies
+public import Attention.Vectors.GradientSound
 public import Attention.Vectors.Heads
+public import Attention.Vectors.HeadsSound
 public import Attention.Vectors.HiddenFamilies
 public import Attention.Vectors.Json
 public import Attention.Vectors.LargeFamilies
@@ -396,6 +400,7 @@ public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
 public import Attention.Vectors.Paged
+public import Attention.Vectors.PagedSound
 public import Attention.Vectors.PartsPastTilesFamilies
 public import Attention.Vectors.PastTilesFamilies
 public import Attention.Vectors.Random
@@ -427,6 +432,7 @@ public import Attention.Vectors.TransformerStackFamilies
 public import Attention.Vectors.TransformerTokens
 public import Attention.Vectors.UpdateFamilies
 public import Attention.Vectors.Varlen
+public import Attention.Vectors.VarlenSound
 public import Attention.Vectors.Width
 public import Attention.WrongVariants.Cache
 public import Attention.WrongVariants.Softmax

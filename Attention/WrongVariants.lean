@@ -11,6 +11,7 @@ public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
 public import Attention.WrongVariants.Cache
 public import Attention.WrongVariants.Cascade
+public import Attention.WrongVariants.Case
 public import Attention.WrongVariants.Combine
 public import Attention.WrongVariants.ContinuousReal
 public import Attention.WrongVariants.Derivative
@@ -24,12 +25,14 @@ public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Heads
+public import Attention.WrongVariants.HeadsCase
 public import Attention.WrongVariants.LogSumExp
 public import Attention.WrongVariants.Masks
 public import Attention.WrongVariants.Memory
 public import Attention.WrongVariants.Merge
 public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
+public import Attention.WrongVariants.PackedCase
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged
 public import Attention.WrongVariants.Pebble

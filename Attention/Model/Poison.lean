@@ -91,32 +91,45 @@ instance [LE R] [DecidableLE R] : DecidableLE (Poisoned R) := fun a b => by
     | _, _ => False)
   cases a.val <;> cases b.val <;> infer_instance
 
+/-- An exponential: of a number above the bound, the poison. -/
+@[expose] def expUpTo {S : Type v} [LE S] [DecidableLE S] [Exp S R] (bound : S) :
+    Exp (Poisoned S) (Poisoned R) :=
+  ⟨fun x => ⟨x.val.bind fun x => if x ≤ bound then some (exp x) else none⟩⟩
+
 /-- The exponential of a positive number is the poison. -/
 instance {S : Type v} [LE S] [DecidableLE S] [OfNat S 0] [Exp S R] :
     Exp (Poisoned S) (Poisoned R) :=
-  ⟨fun x => ⟨x.val.bind fun x => if x ≤ 0 then some (exp x) else none⟩⟩
+  expUpTo 0
+
+/-- `Poisoned` is such numbers, with any bound. -/
+theorem cleanUpTo {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [DecidableEq R]
+    [Exponential S R] (bound : S) :
+    letI : Exp (Poisoned S) (Poisoned R) := expUpTo bound
+    Clean bound (ok : S → Poisoned S) (ok : R → Poisoned R) :=
+  letI : Exp (Poisoned S) (Poisoned R) := expUpTo bound
+  { score_zero := rfl
+    score_add := fun _ _ => rfl
+    score_sub := fun _ _ => rfl
+    score_mul := fun _ _ => rfl
+    score_le := fun _ _ => Iff.rfl
+    zero := rfl
+    one := rfl
+    add := fun _ _ => rfl
+    sub := fun _ _ => rfl
+    mul := fun _ _ => rfl
+    div := fun a b hb => by
+      show ok (a / b) = ⟨if b = 0 then none else some (a / b)⟩
+      rw [if_neg hb]
+      rfl
+    exp := fun x hx => by
+      show (⟨if x ≤ bound then some (exp x) else none⟩ : Poisoned R) = ok (exp x)
+      rw [if_pos hx]
+      rfl }
 
 /-- `Poisoned` is such numbers, with the bound 0. -/
 theorem clean {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [DecidableEq R]
-    [Exponential S R] : Clean (0 : S) (ok : S → Poisoned S) (ok : R → Poisoned R) where
-  score_zero := rfl
-  score_add _ _ := rfl
-  score_sub _ _ := rfl
-  score_mul _ _ := rfl
-  score_le _ _ := Iff.rfl
-  zero := rfl
-  one := rfl
-  add _ _ := rfl
-  sub _ _ := rfl
-  mul _ _ := rfl
-  div a b hb := by
-    show ok (a / b) = ⟨if b = 0 then none else some (a / b)⟩
-    rw [if_neg hb]
-    rfl
-  exp x hx := by
-    show (⟨if x ≤ 0 then some (exp x) else none⟩ : Poisoned R) = ok (exp x)
-    rw [if_pos hx]
-    rfl
+    [Exponential S R] : Clean (0 : S) (ok : S → Poisoned S) (ok : R → Poisoned R) :=
+  cleanUpTo 0
 
 end Poisoned
 

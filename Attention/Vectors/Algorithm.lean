@@ -77,6 +77,21 @@ variable {q_len kv_len d d_v : Nat}
 @[expose] def indices (n : Nat) (xs : List Nat) : List (Fin n) :=
   xs.filterMap fun x => if h : x < n then some ⟨x, h⟩ else none
 
+/-- What an algorithm takes makes sense: tiles hold something, and a ring each query and each key
+once. -/
+@[expose] def Algorithm.Fits (q_len kv_len : Nat) : Algorithm → Prop
+  | .flash block_m block_n | .flashWindow block_m block_n | .flashSchedule block_m block_n
+  | .flashSink block_m block_n => 0 < block_m ∧ 0 < block_n
+  | .splitKV split_len block_n => 0 < split_len ∧ 0 < block_n
+  | .divided block_n | .onlineSink block_n => 0 < block_n
+  | .ring shards => (shards.flatMap fun s => indices q_len s.1).Perm (List.finRange q_len)
+      ∧ (shards.flatMap fun s => indices kv_len s.2).Perm (List.finRange kv_len)
+  | .attention | .padded .. | .safeSoftmax => True
+
+instance (q_len kv_len : Nat) (algorithm : Algorithm) :
+    Decidable (algorithm.Fits q_len kv_len) := by
+  cases algorithm <;> dsimp only [Algorithm.Fits] <;> infer_instance
+
 /-- The rows of the output, in order. Padding holds large numbers, which must have no influence. -/
 @[expose] def Algorithm.run (algorithm : Algorithm) (scale : Int) (kind : MaskKind)
     (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) :

@@ -20,21 +20,28 @@ open Spec Spec.Online Proof
 
 variable {q_len kv_len d d_v : Nat}
 
-/-- What an algorithm takes makes sense: tiles hold something, and a ring each query and each key
-once. -/
-@[expose] def Algorithm.Fits (q_len kv_len : Nat) : Algorithm → Prop
-  | .flash block_m block_n | .flashWindow block_m block_n | .flashSchedule block_m block_n
-  | .flashSink block_m block_n => 0 < block_m ∧ 0 < block_n
-  | .splitKV split_len block_n => 0 < split_len ∧ 0 < block_n
-  | .divided block_n | .onlineSink block_n => 0 < block_n
-  | .ring shards => (shards.flatMap fun s => indices q_len s.1).Perm (List.finRange q_len)
-      ∧ (shards.flatMap fun s => indices kv_len s.2).Perm (List.finRange kv_len)
-  | .attention | .padded .. | .safeSoftmax => True
-
 /-! ## One lemma for each that needs more than a theorem of the library -/
 
-private theorem sound_tileKind (mask : Mask q_len kv_len) {block_m block_n : Nat}
-    (hn : 0 < block_n) :
+/-- A pair of tiles that may be skipped has no pair that the mask lets through, and one that may be
+taken without mask code no other. -/
+theorem tileKind_sound (mask : Mask q_len kv_len) {block_m block_n t u : Nat} {i : Fin q_len}
+    (hi : i ∈ tile block_m (List.finRange q_len) t) {j : Fin kv_len}
+    (hj : j ∈ tile block_n (List.finRange kv_len) u) :
+    (tileKind mask block_m block_n t u = .skip → mask i j = false) ∧
+      (tileKind mask block_m block_n t u = .unmasked → mask i j = true) := by
+  have mem : mask i j ∈ (tile block_m (List.finRange q_len) t).flatMap fun i =>
+      (tile block_n (List.finRange kv_len) u).map (mask i) :=
+    List.mem_flatMap.mpr ⟨i, hi, List.mem_map_of_mem hj⟩
+  simp only [tileKind]
+  split
+  case isTrue hall => exact ⟨fun _ => by simpa using List.all_eq_true.mp hall _ mem, nofun⟩
+  case isFalse =>
+    split
+    case isTrue hall => exact ⟨nofun, fun _ => List.all_eq_true.mp hall _ mem⟩
+    case isFalse => exact ⟨nofun, nofun⟩
+
+/-- A schedule of all tiles, each as its mask says, is sound. -/
+theorem sound_tileKind (mask : Mask q_len kv_len) {block_m block_n : Nat} (hn : 0 < block_n) :
     SoundSchedule mask (fun _ => ⟨0, numTiles kv_len block_n⟩) (tileKind mask block_m block_n)
       block_m block_n where
   skip t u h i hi j hj := by
@@ -43,26 +50,8 @@ private theorem sound_tileKind (mask : Mask q_len kv_len) {block_m block_n : Nat
         simpa [TileRange.contains] using h
       have := (mem_tile.mp hj).1
       exact absurd ((lt_numTiles hn).mpr (Nat.lt_of_le_of_lt this j.isLt)) hu
-    · have hall : ((tile block_m (List.finRange q_len) t).flatMap fun i =>
-          (tile block_n (List.finRange kv_len) u).map (mask i)).all (!·) = true := by
-        simp only [tileKind] at h
-        split at h
-        · assumption
-        · split at h <;> cases h
-      have := List.all_eq_true.mp hall (mask i j)
-        (List.mem_flatMap.mpr ⟨i, hi, List.mem_map_of_mem hj⟩)
-      simpa using this
-  unmasked t u _ h i hi j hj := by
-    have hall : ((tile block_m (List.finRange q_len) t).flatMap fun i =>
-        (tile block_n (List.finRange kv_len) u).map (mask i)).all (·) = true := by
-      simp only [tileKind] at h
-      split at h
-      · cases h
-      · split at h
-        · assumption
-        · cases h
-    exact List.all_eq_true.mp hall (mask i j)
-      (List.mem_flatMap.mpr ⟨i, hi, List.mem_map_of_mem hj⟩)
+    · exact (tileKind_sound mask hi hj).1 h
+  unmasked t u _ h i hi j hj := (tileKind_sound mask hi hj).2 h
 
 private theorem attention_padCols (scale : Int) (modify : ScoreMod Int q_len kv_len) (p : Nat)
     (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) :

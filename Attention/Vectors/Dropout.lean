@@ -26,6 +26,26 @@ def DropoutAlgorithm.leanName : DropoutAlgorithm → String
   | .tiles .. => "Attention.Spec.flashDropout"
   | .drawn .. => "Attention.Spec.flashDrawn"
 
+/-- Tiles hold something. -/
+@[expose] def DropoutAlgorithm.Fits : DropoutAlgorithm → Prop
+  | .formula => True
+  | .tiles block_m block_n | .drawn block_m block_n => 0 < block_m ∧ 0 < block_n
+
+instance (algorithm : DropoutAlgorithm) : Decidable algorithm.Fits := by
+  cases algorithm <;> dsimp only [DropoutAlgorithm.Fits] <;> infer_instance
+
+/-- The rows of the output of a head. -/
+@[expose] def DropoutAlgorithm.run {q_len kv_len d d_v : Nat} (algorithm : DropoutAlgorithm)
+    (scale : Int) (modify : ScoreMod Int q_len kv_len) (Q : Matrix Int q_len d)
+    (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (p : Rat) (threshold seed head : Nat) :
+    List (Vec Rat d_v) :=
+  let Z : WeightFactor Rat q_len kv_len := .dropout p (keepMask threshold seed head)
+  match algorithm with
+  | .formula => (attentionDropout scale modify Q K V Z).toList
+  | .tiles block_m block_n => flashDropout scale modify Q K V Z block_m block_n
+  | .drawn block_m block_n =>
+    flashDrawn scale modify Q K V p threshold seed head block_m block_n
+
 /-- Inputs of attention with dropout: those of attention with several heads, of all sequences of a
 batch, sequence by sequence. -/
 structure DropoutCase where
@@ -41,12 +61,12 @@ structure DropoutCase where
   algorithm : DropoutAlgorithm
 
 /-- How many words keep a weight, with a probability from 0 to 1. -/
-def thresholdOf (p : Rat) : Except String Nat :=
+@[expose] def thresholdOf (p : Rat) : Except String Nat :=
   if 0 ≤ p ∧ p ≤ 1 then .ok (keepThreshold p.num.toNat p.den)
   else .error "a probability is not between 0 and 1"
 
 /-- Which weights of a head are kept. -/
-def keptRows (q_len kv_len threshold seed head : Nat) : List (List Bool) :=
+@[expose] def keptRows (q_len kv_len threshold seed head : Nat) : List (List Bool) :=
   let keep : Mask q_len kv_len := keepMask threshold seed head
   (List.finRange q_len).map fun i => (List.finRange kv_len).map (keep i)
 
@@ -58,7 +78,7 @@ structure DropoutResult where
   rows : List (List RowResult)
 
 /-- Runs the Spec over the exact model. -/
-def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
+@[expose] def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
   let f := c.forward
   checkExact ((rats f.q.flatten).flatten ++ (rats f.k.flatten).flatten ++ f.v.flatten.flatten)
   let Q ← toHeads (f.num_kv_heads * f.group) f.q_len f.head_dim f.q
@@ -66,18 +86,12 @@ def DropoutCase.run (c : DropoutCase) : Except String DropoutResult := do
   let V ← toHeads f.num_kv_heads f.kv_len f.value_dim f.v
   let threshold ← thresholdOf c.p
   unless c.seed < 2 ^ 63 do throw "a seed is not below 2 ^ 63"
+  unless c.algorithm.Fits do throw "a tile holds nothing"
   unless c.batch ∣ f.num_kv_heads do throw "the sequences have not as many heads"
   let modify : ScoreMod Int f.q_len f.kv_len := f.mask.toMask.toScoreMod
   let heads := List.finRange (f.num_kv_heads * f.group)
   let output (h : Fin (f.num_kv_heads * f.group)) : List (Vec Rat f.value_dim) :=
-    let Z : WeightFactor Rat f.q_len f.kv_len := .dropout c.p (keepMask threshold c.seed h.val)
-    match c.algorithm with
-    | .formula => (attentionDropout f.scale modify Q[h] K[kvHead h] V[kvHead h] Z).toList
-    | .tiles block_m block_n =>
-      flashDropout f.scale modify Q[h] K[kvHead h] V[kvHead h] Z block_m block_n
-    | .drawn block_m block_n =>
-      flashDrawn f.scale modify Q[h] K[kvHead h] V[kvHead h] c.p threshold c.seed h.val block_m
-        block_n
+    c.algorithm.run f.scale modify Q[h] K[kvHead h] V[kvHead h] c.p threshold c.seed h.val
   return {
     keep := heads.map fun h => keptRows f.q_len f.kv_len threshold c.seed h.val
     rows := heads.map fun h => ((List.finRange f.q_len).zip (output h)).map fun (i, o) =>

@@ -36,6 +36,15 @@ def GradientAlgorithm.leanName : GradientAlgorithm → String
   | .oneLoop .. => "Attention.Spec.flashBackwardOneLoop"
   | .temperatures _ => "Attention.Spec.temperatureVjp"
 
+/-- Tiles hold something. -/
+@[expose] def GradientAlgorithm.Fits : GradientAlgorithm → Prop
+  | .tiles keys queries => (0 < keys.1 ∧ 0 < keys.2) ∧ 0 < queries.1 ∧ 0 < queries.2
+  | .oneLoop block_m block_n => 0 < block_m ∧ 0 < block_n
+  | .formulas | .temperatures _ => True
+
+instance (algorithm : GradientAlgorithm) : Decidable algorithm.Fits := by
+  cases algorithm <;> dsimp only [GradientAlgorithm.Fits] <;> infer_instance
+
 /-- Numbers that each query head has of its own, by the name of their field. -/
 def GradientAlgorithm.perHead : GradientAlgorithm → List (String × List Int)
   | .temperatures ts => [("temperature", ts)]
@@ -69,11 +78,13 @@ def GradientCase.keep (c : GradientCase) (p : Rat) (seed : Nat) :
     keptRows c.forward.q_len c.forward.kv_len threshold seed h
 
 /-- What the weights of each head are multiplied by: 1 without dropout. -/
-def GradientCase.factors (c : GradientCase) :
-    Except String (Nat → WeightFactor Rat c.forward.q_len c.forward.kv_len) := do
-  let some (p, seed) := c.dropout | return fun _ _ _ => 1
-  let threshold ← thresholdOf p
-  return fun h => .dropout p (keepMask threshold seed h)
+@[expose] def GradientCase.factors (c : GradientCase) :
+    Except String (Nat → WeightFactor Rat c.forward.q_len c.forward.kv_len) :=
+  match c.dropout with
+  | none => .ok fun _ _ _ => 1
+  | some (p, seed) => do
+    let threshold ← thresholdOf p
+    return fun h => .dropout p (keepMask threshold seed h)
 
 /-- The gradients, head by head; by queries and keys divided by ln 2. -/
 structure GradientResult where
@@ -88,15 +99,18 @@ structure GradientResult where
   /-- By the numbers that each query head has of its own, divided by ln 2. -/
   perHead : List (String × List Rat)
 
-/-- The rows of a matrix. -/
-def rowsOf {m n : Nat} (A : Matrix Rat m n) : List (List Rat) := A.toList.map (·.toList)
+/-- The result from the gradients of grouped heads. -/
+@[expose] def GradientResult.ofHeads {q_len kv_len d d_v num_heads num_kv_heads : Nat}
+    (g : GroupedGradients Rat q_len kv_len d d_v num_heads num_kv_heads) : GradientResult :=
+  ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
+    g.dBias.toList.map rowsOf, []⟩
 
 namespace GradientCase
 
 variable {q_len kv_len d d_v : Nat}
 
 /-- The log-sum-exp of each row, where all denominators are powers of two. -/
-def logSumExps (rows : List (List (Option Int))) : Except String (List (Option Int)) :=
+@[expose] def logSumExps (rows : List (List (Option Int))) : Except String (List (Option Int)) :=
   rows.mapM fun row => do
     let m := rowMax row
     let l : Rat := sumOver (fun s => rescale s m) row
@@ -104,11 +118,11 @@ def logSumExps (rows : List (List (Option Int))) : Except String (List (Option I
     if IsLogSumExp Rat L row then return L else throw "a denominator is no power of two"
 
 /-- All tiles of terms are visited, each as the mask says. -/
-def loopOf (outer inner terms : Nat) (kind : Nat → Nat → TileKind) : TileLoop :=
+@[expose] def loopOf (outer inner terms : Nat) (kind : Nat → Nat → TileKind) : TileLoop :=
   ⟨outer, inner, fun _ => ⟨0, numTiles terms inner⟩, kind⟩
 
 /-- Runs tile loops for one head, given what takes the log-sum-exp of each row and the output. -/
-def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
+@[expose] def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
     (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v) (Z : WeightFactor Rat q_len kv_len)
     (dO : Matrix Rat q_len d_v) (dLse : Vec Rat q_len)
     (loops : Vector (Option Int) q_len → Matrix Rat q_len d_v →
@@ -124,7 +138,7 @@ def runTiles (scale : Int) (mask : Mask q_len kv_len) (Q : Matrix Int q_len d)
     [rowsOf formulas.dBias], []⟩
 
 /-- The inputs of the only head. -/
-def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : Vector β b)
+@[expose] def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : Vector β b)
     (V : Vector γ c) (dO : Vector δ d) (dLse : Vector ε e)
     (run : α → β → γ → δ → ε → Except String ζ) : Except String ζ :=
   match Q.toList, K.toList, V.toList, dO.toList, dLse.toList with
@@ -132,7 +146,7 @@ def oneHead {α β γ δ ε ζ : Type} {a b c d e : Nat} (Q : Vector α a) (K : 
   | _, _, _, _, _ => throw "the tile loops are for one head"
 
 /-- Runs the Spec over the exact model. -/
-def run (c : GradientCase) : Except String GradientResult := do
+@[expose] def run (c : GradientCase) : Except String GradientResult := do
   let f := c.forward
   checkExact ((rats f.q.flatten).flatten ++ (rats f.k.flatten).flatten ++ f.v.flatten.flatten ++
     c.dO.flatten.flatten ++ c.dLse.flatten)
@@ -143,19 +157,17 @@ def run (c : GradientCase) : Except String GradientResult := do
   let dLse ← toMatrix (f.num_kv_heads * f.group) f.q_len c.dLse
   let mask : Mask f.q_len f.kv_len := f.mask.toMask
   let Z ← c.factors
-  let byHead (g : GroupedGradients Rat f.q_len f.kv_len f.head_dim f.value_dim
-      (f.num_kv_heads * f.group) f.num_kv_heads) : GradientResult :=
-    ⟨g.dQ.toList.map rowsOf, g.dK.toList.map rowsOf, g.dV.toList.map rowsOf,
-      g.dBias.toList.map rowsOf, []⟩
+  unless c.algorithm.Fits do throw "a tile holds nothing"
   match c.algorithm, c.dropout with
   | .formulas, none =>
-    return byHead (groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q K
-      V (fun (x : Int) => (x : Rat)) dO dLse)
+    return .ofHeads (groupedQueryVjp f.scale (fun _ => mask.toScoreMod) (fun _ => ScoreSlope.one) Q
+      K V (fun (x : Int) => (x : Rat)) dO dLse)
   | .formulas, some _ =>
-    return byHead <| groupGradients <| Vec.ofFn fun h =>
+    return .ofHeads <| groupGradients <| Vec.ofFn fun h : Fin (f.num_kv_heads * f.group) =>
       vjpDropout f.scale mask.toScoreMod ScoreSlope.one Q[h] K[kvHead h] V[kvHead h]
         (Z h.val) (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
-  | .temperatures temperatures, _ =>
+  | .temperatures _, some _ => throw "temperatures are without dropout"
+  | .temperatures temperatures, none =>
     let heads := f.num_kv_heads * f.group
     let [ts] ← (·.toList) <$> toMatrix 1 heads [temperatures] | throw "no temperatures"
     -- The queries times their temperature too, so that no function rounds them.
@@ -165,7 +177,9 @@ def run (c : GradientCase) : Except String GradientResult := do
     let each : Vector (TemperatureGradients Rat f.q_len f.kv_len f.head_dim f.value_dim) heads :=
       Vec.ofFn fun h => temperatureVjp f.scale ts[h] mask.toScoreMod ScoreSlope.one Q[h]
         K[kvHead h] V[kvHead h] (fun (x : Int) => (x : Rat)) dO[h] dLse[h]
-    return { byHead (groupGradients (Vec.ofFn fun h => each[h].inputs)) with
+    let inputs : Vector (Gradients Rat f.q_len f.kv_len f.head_dim f.value_dim) heads :=
+      Vec.ofFn fun h => each[h].inputs
+    return { GradientResult.ofHeads (groupGradients inputs) with
       perHead := [("temperature", each.toList.map (·.dTemperature))] }
   | .tiles keys queries, _ =>
     oneHead Q K V dO dLse fun Q K V dO dLse =>

@@ -56,7 +56,7 @@ structure HeadsCase where
   algorithm : HeadsAlgorithm
 
 /-- Matrices, one for each head; a head that is missing or too many is an error. -/
-def toHeads {α : Type} [Inhabited α] (heads m n : Nat) (rows : List (List (List α))) :
+@[expose] def toHeads {α : Type} [Inhabited α] (heads m n : Nat) (rows : List (List (List α))) :
     Except String (Vector (Matrix α m n) heads) := do
   let list ← rows.mapM (toMatrix m n)
   if h : list.length = heads then return ⟨list.toArray, by simpa using h⟩
@@ -65,7 +65,7 @@ def toHeads {α : Type} [Inhabited α] (heads m n : Nat) (rows : List (List (Lis
 namespace HeadsCase
 
 /-- Runs the Spec over the exact model: the rows of each query head. -/
-def run (c : HeadsCase) : Except String (List (List RowResult)) := do
+@[expose] def run (c : HeadsCase) : Except String (List (List RowResult)) := do
   checkExact ((rats c.q.flatten).flatten ++ (rats c.k.flatten).flatten ++ c.v.flatten.flatten)
   let Q ← toHeads (c.num_kv_heads * c.group) c.q_len c.head_dim c.q
   let K ← toHeads c.num_kv_heads c.kv_len c.head_dim c.k

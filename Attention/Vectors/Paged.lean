@@ -41,16 +41,21 @@ structure PagedCase where
   /-- The sequences. -/
   sequences : List PagedSequence
 
+/-- The pool of these pages. -/
+@[expose] def poolOf {d d_v : Nat} (page_size num_pages : Nat)
+    (pages : List (List (KeyValue Int Rat d d_v))) :
+    Pool (KeyValue Int Rat d d_v) page_size num_pages :=
+  Vec.ofFn fun p => Vec.ofFn fun slot =>
+    ((pages[p.val]?).bind (·[slot.val]?)).getD (Vec.zero, Vec.zero)
+
 namespace PagedCase
 
 /-- Runs the Spec over the exact model, a row for each sequence. -/
-def run (c : PagedCase) : Except String (List RowResult) := do
+@[expose] def run (c : PagedCase) : Except String (List RowResult) := do
   checkExact ((rats c.k.flatten).flatten ++ c.v.flatten.flatten)
   unless c.k.length = c.num_pages ∧ c.v.length = c.num_pages do throw "not one entry for each page"
   let pages ← (c.k.zip c.v).mapM fun (k, v) => toKeyValues c.head_dim c.value_dim k v
-  let pool : Pool (KeyValue Int Rat c.head_dim c.value_dim) c.page_size c.num_pages :=
-    Vec.ofFn fun p => Vec.ofFn fun slot =>
-      ((pages[p.val]?).bind (·[slot.val]?)).getD (Vec.zero, Vec.zero)
+  let pool := poolOf c.page_size c.num_pages pages
   unless pages.all (·.length = c.page_size) do throw "not one entry for each slot"
   c.sequences.mapM fun s => do
     checkExact (rats [s.q]).flatten

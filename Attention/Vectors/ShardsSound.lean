@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Ring.Skip
+public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Shards
 
 public section
@@ -101,13 +102,43 @@ theorem shardsNet_sound {most : Nat} {kind : MaskKind} {alignment : Alignment}
   have h := congrArg (·[i.val]?) outputs
   simpa [RingNet.outputs, shardsNet] using h
 
-/-! ## The program -/
+/-! ## One shard alone -/
 
-private theorem bind_ok {α β : Type} {x : Except String α} {f : α → Except String β} {y : β}
-    (h : (x >>= f) = .ok y) : ∃ a, x = .ok a ∧ f a = .ok y := by
-  cases x with
-  | error e => cases h
-  | ok a => exact ⟨a, rfl, h⟩
+/-- The result from the state of a row. -/
+theorem ofState_ofBlock (row : List (ScoredValue Int Rat d)) :
+    RowResult.ofState (ofBlock row) = rowResult row (attend row) := by
+  rw [RowResult.ofState, finish_ofBlock]
+  rfl
+
+/-- The states of a device's queries over the keys of one device alone, also where it leaves these
+out. -/
+theorem takeMet_shard {most : Nat} {kind : MaskKind} {alignment : Alignment}
+    {left right : Option Nat} (hw : kind.toWindow = .ok (alignment, left, right))
+    {rows : Fin n → List (Fin q_len)} {cols : Fin n → List (Fin kv_len)} {scale : Int}
+    {Q : Matrix Int q_len d} {K : Matrix Int kv_len d} {V : Matrix Rat kv_len d_v}
+    (i j : Fin n) :
+    takeMet (shardsMeet most alignment left right none rows cols)
+        (takeShard scale kind.toMask.toScoreMod Q rows cols) i j
+        ((rows i).map fun _ => (empty : State Int Rat d_v)) (shard K V (cols j))
+      = (rows i).map fun q =>
+        ofBlock (scored scale kind.toMask.toScoreMod Q K V q (cols j)) := by
+  rw [takeMet]
+  split
+  case isTrue =>
+    rw [takeShard, List.zipWith_map_right, List.zipWith_self]
+    refine List.map_congr_left fun q _ => ?_
+    rw [← ofBlock_nil, stepBlock_ofBlock, List.nil_append, shard, List.zipWith_map_right,
+      List.zipWith_self]
+    rfl
+  case isFalse h =>
+    refine List.map_congr_left fun q hq => ?_
+    refine ((ofBlock_invariant _).eq_empty ((ofBlock_invariant _).m_eq_none.mpr ?_)).symm
+    intro key hkey
+    obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hkey
+    exact hidden_of_toWindow hw q k _ (meets_eq_false (Bool.eq_false_iff.mpr h) q.val
+      (List.mem_map_of_mem hq) k.val (List.mem_map_of_mem hk))
+
+/-! ## The program -/
 
 private theorem indices_val {m : Nat} (xs : List (Fin m)) :
     indices m (xs.map (·.val)) = xs := by
@@ -163,5 +194,61 @@ theorem ShardsCase.run_sound {c : ShardsCase} {results : List DeviceResult}
     simp only [indices_val]
     rw [e, row, List.map_map]
     rfl
+
+/-- **shards-partials-sound**: if the program gives results for a sequence in shards, then for each
+arrival of a device its partial results are, for each of its queries, those of attention over the
+keys of the device that they come from alone: the output, the largest score and the denominator
+against it. -/
+theorem ShardsCase.partials_sound {c : ShardsCase} {results : List DeviceResult}
+    (h : c.run = .ok results) :
+    ∃ (Q : Matrix Int c.q.length c.head_dim) (K : Matrix Int c.k.length c.head_dim)
+      (V : Matrix Rat c.k.length c.value_dim),
+      rowsOf Q = c.q ∧ rowsOf K = c.k ∧ rowsOf V = c.v ∧
+      ∀ r ∈ results, r.partials.length = r.arrivals.length ∧
+        ∀ (t j : Nat) (part : List RowResult), r.arrivals[t]? = some j →
+          r.partials[t]? = some part → ∃ source : DeviceResult, results[j]? = some source ∧
+            part.map (·.output) = ((indices c.q.length r.queries).map fun q =>
+              (attend (scored c.scale c.mask.toMask.toScoreMod Q K V q
+                (indices c.k.length source.keys))).toList) ∧
+            ∀ (a : Nat) (q : Fin c.q.length) (p : RowResult),
+              (indices c.q.length r.queries)[a]? = some q → part[a]? = some p →
+              p.Describes (scored c.scale c.mask.toMask.toScoreMod Q K V q
+                (indices c.k.length source.keys)) := by
+  rw [run] at h
+  obtain ⟨_, -, h⟩ := bind_ok h
+  obtain ⟨Q, hQ, h⟩ := bind_ok h
+  obtain ⟨K, hK, h⟩ := bind_ok h
+  obtain ⟨V, hV, h⟩ := bind_ok h
+  obtain ⟨⟨alignment, left, right⟩, hw, h⟩ := bind_ok h
+  refine ⟨Q, K, V, toMatrix_rows hQ, toMatrix_rows hK, toMatrix_rows hV, ?_⟩
+  simp only at h
+  split at h
+  case isFalse => cases h
+  case isTrue hn =>
+  split at h
+  case isFalse => cases h
+  case isTrue perm =>
+  split at h
+  case isTrue => cases h
+  case isFalse ended =>
+  obtain rfl := Except.ok.inj h
+  intro r hr
+  obtain ⟨i, -, rfl⟩ := List.mem_map.mp hr
+  refine ⟨by simp, fun t j part hj hpart => ?_⟩
+  dsimp only at hj hpart
+  generalize (List.range _).map (source i) = sources at hj hpart
+  rw [List.getElem?_map, Option.map_eq_some_iff] at hj hpart
+  obtain ⟨s, hs, rfl⟩ := hj
+  obtain ⟨s', hs', rfl⟩ := hpart
+  obtain rfl : s = s' := Option.some.inj (hs.symm.trans hs')
+  refine ⟨_, by simp; rfl, ?_, fun a q p hq hp => ?_⟩
+  · simp only [indices_val, shardsRules, takeMet_shard hw, List.map_map]
+    refine List.map_congr_left fun q _ => ?_
+    simp only [Function.comp, ofState_ofBlock]
+    rfl
+  · simp only [indices_val, shardsRules, takeMet_shard hw, List.map_map] at hq hp ⊢
+    rw [List.getElem?_map, hq, Option.map_some, Option.some.injEq] at hp
+    simp only [Function.comp, ofState_ofBlock] at hp
+    exact hp ▸ rowResult_describes _ _
 
 end Attention.Vectors

@@ -38,14 +38,14 @@ structure VarlenCase where
   sliced : Bool
 
 /-- Keys and values as the Spec takes them in a list. -/
-def toKeyValues (head_dim value_dim : Nat) (k : List (List Int)) (v : List (List Rat)) :
+@[expose] def toKeyValues (head_dim value_dim : Nat) (k : List (List Int)) (v : List (List Rat)) :
     Except String (List (KeyValue Int Rat head_dim value_dim)) := do
   let K ← toMatrix k.length head_dim k
   let V ← toMatrix k.length value_dim v
   return keyValues K V
 
 /-- The mask of each sequence, by its number, from the lengths of that sequence. -/
-def sequenceMods (q_lens kv_lens : List Nat) (mask : MaskKind) (b i j : Nat) (s : Int) :
+@[expose] def sequenceMods (q_lens kv_lens : List Nat) (mask : MaskKind) (b i j : Nat) (s : Int) :
     Option Int :=
   let q_len := q_lens.getD b 0
   let kv_len := kv_lens.getD b 0
@@ -63,11 +63,11 @@ def leanName (c : VarlenCase) : String :=
   if c.sliced then "Attention.Spec.attentionSliced" else "Attention.Spec.attentionVarlen"
 
 /-- The mask of each sequence, from the lengths of that sequence. -/
-def mods (c : VarlenCase) : Nat → Nat → Nat → Int → Option Int :=
+@[expose] def mods (c : VarlenCase) : Nat → Nat → Nat → Int → Option Int :=
   sequenceMods c.q_lens c.kv_lens c.mask
 
 /-- Runs the Spec over the exact model. -/
-def run (c : VarlenCase) : Except String (List RowResult) := do
+@[expose] def run (c : VarlenCase) : Except String (List RowResult) := do
   checkExact ((rats c.q).flatten ++ (rats c.k).flatten ++ c.v.flatten)
   let Q ← toMatrix c.q.length c.head_dim c.q
   let kvs ← toKeyValues c.head_dim c.value_dim c.k c.v

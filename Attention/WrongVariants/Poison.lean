@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.Exact
-public import Attention.Model.Poison
+public import Attention.Proof.Poison.Backward
 public import Attention.Spec.Merge
 public import Attention.Spec.ScoreMods
 public import Attention.Spec.SplitKV
@@ -87,5 +87,63 @@ theorem tanh_poison_refuted [Exp Rat Rat] : ¬ ∀ x : Rat, (tanh (ok x)).val �
       rw [if_neg (by decide +kernel)]
     simp only [tanh, e]
     rfl)
+
+/-! ## A backward pass with a log-sum-exp that is too small -/
+
+/-- One tile of one. -/
+abbrev oneTile : TileLoop := ⟨1, 1, fun _ => ⟨0, 1⟩, fun _ _ => .masked⟩
+
+/-- The backward pass in tiles of one query with one key of score `s`, where the log-sum-exp that
+was saved, which should be `s`, is smaller by `short`, and exponentials above `bound` are the
+poison. -/
+@[expose] def backwardShort (bound short s : Int) : List (Vec (Poisoned Rat) 1) ×
+    List (Vec (Poisoned Rat) 1) × List (Vec (Poisoned Rat) 1) :=
+  letI : Exp (Poisoned Int) (Poisoned Rat) := expUpTo bound
+  flashBackward (fun x => ⟨x.val.map fun (x : Int) => (x : Rat)⟩) (ok 1) (fun _ _ s => some s)
+    Mask.full (fun _ _ _ => ok 1) #v[#v[ok s]] #v[#v[ok 1]] #v[#v[ok 1]] (fun _ _ => ok 1)
+    #v[some (ok (s - short))] #v[#v[ok 1]] oneTile oneTile #v[#v[ok 1]] #v[ok 0]
+
+/-- The claim, made of log-sum-exps that are smaller by `short`. -/
+abbrev BackwardMeetsNoPoison (bound short : Int) : Prop :=
+  ∀ s, let (dQ, dK, dV) := backwardShort bound short s
+    ∀ x ∈ dQ ++ dK ++ dV, x[0].val ≠ none
+
+/-- A log-sum-exp may be too small by the bound. -/
+theorem backwardShort_no_poison {bound short : Int} (h : short ≤ bound) :
+    BackwardMeetsNoPoison bound short := fun s => by
+  letI : Exp (Poisoned Int) (Poisoned Rat) := expUpTo bound
+  have e := (cleanUpTo (R := Rat) bound).flashBackward (q_len := 1) (kv_len := 1) (d := 1)
+    (d_v := 1) (toValue := fun x => (x : Rat))
+    (toValue' := fun x => ⟨x.val.map fun (x : Int) => (x : Rat)⟩) (fun _ => rfl)
+    (scale := 1) (modify := fun _ _ s => some s) (modify' := fun _ _ s => some s)
+    (fun _ _ _ => rfl) (slope := fun _ _ _ => 1) (slope' := fun _ _ _ => ok 1) (fun _ _ _ => rfl)
+    (Q := #v[#v[s]]) (K := #v[#v[1]]) (V := #v[#v[1]]) (Z := fun _ _ => 1)
+    (L := #v[some (s - short)]) (dO := #v[#v[1]]) (mask := Mask.full) (keys := oneTile)
+    (queries := oneTile) (by simp) (by simp)
+    (fun i j t l _ ht hl => by
+      simp [Spec.score, Vec.dot, List.finRange_succ, sumOver] at ht hl
+      omega) #v[#v[1]] #v[0]
+  show ∀ x ∈ (backwardShort bound short s).1 ++ (backwardShort bound short s).2.1
+    ++ (backwardShort bound short s).2.2, x[0].val ≠ none
+  have proper : ∀ (ys : List (Vec Rat 1)), ∀ x ∈ ys.map (Vec.map ok), x[0].val ≠ none :=
+    fun ys x hx => by
+      obtain ⟨y, -, rfl⟩ := List.mem_map.mp hx
+      simp [Vec.map, ok]
+  rw [show backwardShort bound short s = _ from e]
+  intro x hx
+  simp only [List.mem_append] at hx
+  rcases hx with (hx | hx) | hx
+  · exact proper _ x hx
+  · exact proper _ x hx
+  · exact proper _ x hx
+
+/-- What is asked of the log-sum-exp is needed: one that is smaller by 1 makes an exponential of
+1. -/
+theorem backwardShort_refuted : ¬ BackwardMeetsNoPoison 0 1 :=
+  fun h => absurd (h 0) (by decide +kernel)
+
+/-- Under a bound above 0, too. -/
+theorem backwardShort_bound_refuted : ¬ BackwardMeetsNoPoison 1 2 :=
+  fun h => absurd (h 0) (by decide +kernel)
 
 end Attention.WrongVariants

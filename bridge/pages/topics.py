@@ -69,7 +69,7 @@ TOPICS = (
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "Slopes", "Tangent"),
+        ("Backward", "Derivative", "Slopes", "Tangent", "GradientSound"),
         "backward",
     ),
     Topic(
@@ -94,7 +94,10 @@ TOPICS = (
         ("Launched", "PackedLaunched", "Accesses", "Exponents", "Overflow"),
         "kernel",
     ),
-    Topic("The real numbers, and bounds on them", ("Enclosure", "Real", "AlgorithmSound")),
+    Topic(
+        "The real numbers, and bounds on them",
+        ("Enclosure", "Real", "AlgorithmSound", "CaseSound"),
+    ),
     Topic(
         "What attention can and cannot do",
         ("Claims",),

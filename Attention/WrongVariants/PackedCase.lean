@@ -1,0 +1,97 @@
+module
+
+public import Attention.Vectors.PagedSound
+
+public section
+
+/-! # Programs of packed sequences, and of pages, of which the theorems on them do not hold -/
+
+namespace Attention.WrongVariants
+
+open Spec Vectors
+
+/-- What `varlen-vectors-sound` says of the outputs, of any program. -/
+abbrev SoundVarlen (run : VarlenCase → Except String (List RowResult)) : Prop :=
+  ∀ (c : VarlenCase) (results : List RowResult), run c = .ok results →
+    ∃ seqs : List (Sequence Int Rat c.head_dim c.value_dim),
+      seqs.map (·.queries.length) = c.q_lens ∧ seqs.map (·.keyValues.length) = c.kv_lens ∧
+      results.map (·.output) = (seqs.zipIdx.flatMap fun (s, b) =>
+        attentionRows c.scale (c.mods b) s.queries s.keyValues).map (·.toList)
+
+/-- Positive control. -/
+theorem run_soundVarlen : SoundVarlen VarlenCase.run := fun _ _ h =>
+  let ⟨seqs, hq, hk, _, _, _, ho, _⟩ := VarlenCase.run_sound h
+  ⟨seqs, hq, hk, ho⟩
+
+/-- The program that lets each query attend to the keys of all sequences. -/
+@[expose] def runAsOne (c : VarlenCase) : Except String (List RowResult) :=
+  VarlenCase.run { c with q_lens := [c.q_lens.sum], kv_lens := [c.kv_lens.sum] }
+
+/-- A sequence of one query and no key, then one of one query and one key. -/
+@[expose] def emptyThenOne : VarlenCase :=
+  { reason := "", head_dim := 1, value_dim := 1, q_lens := [1, 1], kv_lens := [0, 1]
+    q := [[0], [0]], k := [[0]], v := [[1]], sliced := false }
+
+theorem runAsOne_refuted : ¬ SoundVarlen runAsOne := fun h => by
+  have hf : (runAsOne emptyThenOne).toOption.map (·.map (·.output)) = some [[1], [1]] := by
+    decide +kernel
+  cases hr : runAsOne emptyThenOne with
+  | error e => rw [hr] at hf; cases hf
+  | ok results =>
+    rw [hr] at hf
+    simp only [Except.toOption, Option.map_some, Option.some.injEq] at hf
+    obtain ⟨seqs, hq, hk, ho⟩ := h _ _ hr
+    match seqs, hq, hk, ho with
+    | [], hq, _, _ => cases hq
+    | s :: seqs, hq, hk, ho =>
+      have hq : s.queries.length = 1 := (List.cons.inj hq).1
+      have hk : s.keyValues = [] := List.eq_nil_of_length_eq_zero (List.cons.inj hk).1
+      obtain ⟨q, hq⟩ := List.length_eq_one_iff.mp hq
+      rw [hf] at ho
+      have first := congrArg (·[0]?) ho
+      simp [hq, hk, attentionRows, attendRows, scoredRows, attend, Vec.sumOver] at first
+      exact absurd first (by decide +kernel)
+
+/-- What `paged-vectors-sound` says of the outputs, of any program. -/
+abbrev SoundPaged (run : PagedCase → Except String (List RowResult)) : Prop :=
+  ∀ (c : PagedCase) (results : List RowResult), run c = .ok results →
+    ∀ (i : Nat) (s : PagedSequence) (r : RowResult), c.sequences[i]? = some s →
+      results[i]? = some r →
+      ∃ (q : Vec Int c.head_dim) (kvs : List (KeyValue Int Rat c.head_dim c.value_dim)),
+        kvs.map (·.1.toList) = (s.table.flatMap fun p => c.k.getD p []).take s.length ∧
+        kvs.map (·.2.toList) = (s.table.flatMap fun p => c.v.getD p []).take s.length ∧
+        r.output = (attendRows c.scale (fun _ s => some s) q kvs).toList
+
+/-- Positive control. -/
+theorem run_soundPaged : SoundPaged PagedCase.run := fun _ _ h i s r hs hr =>
+  let ⟨q, kvs, _, _, hk, hv, ho, _⟩ := (PagedCase.run_sound h).2 i s r hs hr
+  ⟨q, kvs, hk, hv, ho⟩
+
+/-- The program that reads the last page to its end. -/
+@[expose] def runWholePages (c : PagedCase) : Except String (List RowResult) :=
+  PagedCase.run { c with sequences := c.sequences.map fun s =>
+    { s with length := s.table.length * c.page_size } }
+
+/-- A page of two slots, none of which is in use. -/
+@[expose] def unusedPage : PagedCase :=
+  { reason := "", head_dim := 1, value_dim := 1, page_size := 2, num_pages := 1
+    k := [[[0], [0]]], v := [[[1], [1]]], sequences := [⟨[0], [0], 0⟩] }
+
+theorem runWholePages_refuted : ¬ SoundPaged runWholePages := fun h => by
+  have hf : (runWholePages unusedPage).toOption.map (·.map (·.output)) = some [[1]] := by
+    decide +kernel
+  cases hr : runWholePages unusedPage with
+  | error e => rw [hr] at hf; cases hf
+  | ok results =>
+    rw [hr] at hf
+    simp only [Except.toOption, Option.map_some, Option.some.injEq,
+      List.map_eq_singleton_iff] at hf
+    obtain ⟨r, rfl, ho⟩ := hf
+    obtain ⟨q, kvs, hk, -, ho'⟩ := h _ _ hr 0 _ r rfl rfl
+    obtain rfl : kvs = [] := by simpa using hk
+    rw [ho'] at ho
+    have first := congrArg (·[0]?) ho
+    simp [attendRows, scoredRows, attend, Vec.sumOver] at first
+    exact absurd first (by decide +kernel)
+
+end Attention.WrongVariants

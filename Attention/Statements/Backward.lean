@@ -23,7 +23,8 @@ universe u v
 
 /-- Attention run over dual numbers computes its derivative, under any mask and additive bias (where
 `B` is `none`, the pair is masked): of inputs that are bounded and move at bounded rates, the output
-moves by t times its rate, up to a constant times t². One constant serves all such inputs. -/
+moves in a short time t by t times its rate, up to a constant times t². One constant and one time
+serve all such inputs. -/
 theorem derivative_is_true {R : Type u} [OrderedField R] [NaturalExp R] {q_len kv_len d d_v : Nat}
     {c M G : R} (hM : 0 ≤ M) (hG : 0 ≤ G) :
     ∃ C τ : R, 0 < τ ∧ ∀ (scale : R) (B : Matrix (Option R) q_len kv_len)
@@ -55,8 +56,9 @@ theorem vjp_adjoint {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_le
         + Matrix.inner g.dBias δB :=
   Proof.vjp_adjoint Q δQ K δK V δV dO hlift
 
-/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exp, computes the
-gradients, with dropout (factors Z) and by any schedule that the mask allows. -/
+/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exps, which have to
+be those of the scores under the mask, computes the gradients, with dropout (factors Z) and by any
+schedule that the mask allows. -/
 theorem flash_backward_dropout {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     [Exponential S R] {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
     (modify : ScoreMod S q_len kv_len) (mask : Mask q_len kv_len)

@@ -366,6 +366,7 @@ public import Attention.Spec.Varlen
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward
 public import Attention.Statements.Layouts
+public import Attention.Statements.Memory
 public import Attention.Statements.Numbers
 public import Attention.Statements.Poison
 public import Attention.Statements.Scores

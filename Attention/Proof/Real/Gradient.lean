@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Backward.Gradient
+public import Attention.Proof.Derivative.Apart
 public import Attention.Proof.Real.LogSumExp
 
 public section
@@ -115,6 +116,84 @@ theorem sinkVjp_isDerivative_real
   exact ⟨fun x t h i => L (x, t, h, i), fun x t h i => hL (x, t, h, i),
     sinkVjp_isDerivative hmodify hlift hQ hK hV hsinks dO dLse fun x t h i =>
       .inr (hL (x, t, h, i))⟩
+
+end
+
+/-! ## Along straight lines -/
+
+section
+variable {m n : Nat}
+
+private theorem moved_tangent (A δA : Matrix Real m n) :
+    MatrixTangent (fun (_ : Unit) t => A.moved t δA) fun _ => A.dual δA := by
+  intro i hi j hj
+  simp only [Matrix.moved, Matrix.dual, Fin.getElem_fin, Vec.getElem_ofFn]
+  exact line_tangent ⟨_, _⟩
+
+private theorem moved_zero (A δA : Matrix Real m n) : A.moved 0 δA = A := by
+  refine Vector.ext fun i hi => Vector.ext fun j hj => ?_
+  simp only [Matrix.moved, Fin.getElem_fin, Vec.getElem_ofFn]
+  generalize A[i][j] = a, δA[i][j] = b
+  grind
+
+private theorem rate_dual (G A δA : Matrix Real m n) :
+    Matrix.rate G (A.dual δA) = Matrix.inner G δA := by
+  refine sumOver_congr fun i _ => sumOver_congr fun j _ => ?_
+  simp only [Matrix.dual, Fin.getElem_fin, Vec.getElem_ofFn]
+
+private theorem option_tangent (o : Option Real) (r : Real) :
+    ScoreTangent (fun (_ : Unit) t => o.map (· + t * r)) fun _ => o.map fun b => ⟨b, r⟩ := by
+  cases o with
+  | none => exact .inl fun _ => ⟨rfl, fun _ => rfl⟩
+  | some b => exact .inr ⟨_, _, line_tangent ⟨b, r⟩, fun _ => ⟨rfl, fun _ => rfl⟩⟩
+
+private theorem biasMoved_tangent (B : Matrix (Option Real) q_len kv_len)
+    (δB : Matrix Real q_len kv_len) :
+    ModTangent (fun (_ : Unit) t => ScoreMod.bias (biasMoved B t δB))
+      fun _ => ScoreMod.bias (biasDual B δB) := by
+  refine bias_tangent fun i j => ?_
+  simp only [biasMoved, biasDual, Fin.getElem_fin, Vec.getElem_ofFn]
+  exact option_tangent ..
+
+private theorem biasMoved_zero (B : Matrix (Option Real) q_len kv_len)
+    (δB : Matrix Real q_len kv_len) : biasMoved B 0 δB = B := by
+  refine Vector.ext fun i hi => Vector.ext fun j hj => ?_
+  simp only [biasMoved, Fin.getElem_fin, Vec.getElem_ofFn]
+  generalize B[i][j] = o, δB[i][j] = r
+  cases o with
+  | none => rfl
+  | some b =>
+    rw [Option.map_some]
+    congr 1
+    grind
+
+/-- **gradient-is-derivative-lines**: over the real numbers, where queries, keys, values and an
+additive bias move by t times any rates, Σ dO · O + Σ dLse · L moves by t times what the gradients
+of the backward pass give, up to a constant times t². -/
+theorem vjp_isDerivative_lines (scale : Real) (B : Matrix (Option Real) q_len kv_len)
+    (δB : Matrix Real q_len kv_len) (Q δQ : Matrix Real q_len d) (K δK : Matrix Real kv_len d)
+    (V δV : Matrix Real kv_len d_v) (dO : Matrix Real q_len d_v) (dLse : Vec Real q_len) :
+    ∃ L : Real → Fin q_len → Option Real,
+      (∀ t i, IsLogSumExp Real (L t i) ((List.finRange kv_len).map
+        (score scale (ScoreMod.bias (biasMoved B t δB)) (Q.moved t δQ) (K.moved t δK) i))) ∧
+      let loss := fun t => Matrix.inner dO (attention scale (ScoreMod.bias (biasMoved B t δB))
+          (Q.moved t δQ) (K.moved t δK) (V.moved t δV))
+        + sumOver (fun i : Fin q_len => dLse[i] * (L t i).getD 0) (List.finRange q_len)
+      let g := vjp scale (ScoreMod.bias B) ScoreSlope.one Q K V (fun y => y) dO dLse
+      ∃ C τ : Real, 0 < τ ∧ ∀ t, AtMost τ t → AtMost (C * (t * t)) (loss t - loss 0
+        - t * (Matrix.inner g.dQ δQ + Matrix.inner g.dK δK + Matrix.inner g.dV δV
+          + Matrix.inner g.dBias δB)) := by
+  obtain ⟨L, hL, h⟩ := vjp_isDerivative_real (scale := scale) (biasMoved_tangent B δB)
+    (slope := fun _ => ScoreSlope.one) (δB := fun _ => δB)
+    (fun _ => by rw [biasMoved_zero]; exact isLift_bias B δB) (moved_tangent Q δQ)
+    (moved_tangent K δK) (moved_tangent V δV) dO dLse
+  refine ⟨L (), hL (), ?_⟩
+  simp only [biasMoved_zero, moved_zero, rate_dual] at h
+  obtain ⟨C, τ, hτ, h⟩ := h
+  refine ⟨C, τ, hτ, fun t ht => ?_⟩
+  have h := (h ()).2.2 t ht
+  simp only [biasMoved_zero, moved_zero]
+  exact h
 
 end
 

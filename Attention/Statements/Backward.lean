@@ -43,10 +43,10 @@ theorem derivative_is_true {R : Type u} [OrderedField R] [NaturalExp R] {q_len k
             - t * (jvp scale (ScoreMod.bias (biasDual B δB)) Q δQ K δK V δV)[i][j]) :=
   Proof.exists_derivative hM hG
 
-/-- The backward pass computes the derivative of any loss Σ dO · O + Σ dLse · L of attention's output
-O and the log-sum-exps L of its rows, of which −∞ counts 0. Queries, keys, values and an additive
-bias (where `B` is `none`, the pair is masked) move along straight lines; the loss moves in a short
-time t by t times what the gradients give, up to a constant times t². -/
+/-- The backward pass computes the derivative of any loss Σ dO · O + Σ dLse · L of attention's
+output O and the log-sum-exps L of its rows, of which −∞ counts 0. Queries, keys, values and an
+additive bias (where `B` is `none`, the pair is masked) move along straight lines; the loss moves in
+a short time t by t times what the gradients give, up to a constant times t². -/
 theorem gradient_is_derivative_lines {q_len kv_len d d_v : Nat} (scale : Real)
     (B : Matrix (Option Real) q_len kv_len) (δB : Matrix Real q_len kv_len)
     (Q δQ : Matrix Real q_len d) (K δK : Matrix Real kv_len d) (V δV : Matrix Real kv_len d_v)
@@ -63,9 +63,9 @@ theorem gradient_is_derivative_lines {q_len kv_len d d_v : Nat} (scale : Real)
           + Matrix.inner g.dBias δB)) :=
   Proof.vjp_isDerivative_lines scale B δB Q δQ K δK V δV dO dLse
 
-/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exps, which have to
-be those of the scores under the mask, computes the gradients, with dropout (factors Z) and by any
-schedule that the mask allows. -/
+/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exps, which have
+to be those of the scores under the mask, computes the gradients, with dropout (factors Z) and by
+any schedule that the mask allows. -/
 theorem flash_backward_dropout {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     [Exponential S R] {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
     (modify : ScoreMod S q_len kv_len) (mask : Mask q_len kv_len)

@@ -158,6 +158,7 @@ public import Attention.Model.Rounding
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
+public import Attention.Proof.Backward.Gradient
 public import Attention.Proof.Backward.Heads
 public import Attention.Proof.Backward.LayerNorm
 public import Attention.Proof.Backward.Layers
@@ -246,6 +247,7 @@ public import Attention.Proof.Poison.Softcap
 public import Attention.Proof.Real.Backward
 public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.Format
+public import Attention.Proof.Real.Gradient
 public import Attention.Proof.Real.LogSumExp
 public import Attention.Proof.Real.Training
 public import Attention.Proof.Ring.Apart
@@ -364,6 +366,7 @@ public import Attention.Spec.Varlen
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward
 public import Attention.Statements.Layouts
+public import Attention.Statements.Memory
 public import Attention.Statements.Numbers
 public import Attention.Statements.Poison
 public import Attention.Statements.Scores

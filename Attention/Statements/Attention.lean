@@ -57,12 +57,6 @@ theorem lse_spec {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     (online blocks).HasLogSumExp L ↔ IsLogSumExp R L (blocks.flatten.map (·.score)) :=
   Proof.online_hasLogSumExp blocks
 
-/-- How states are grouped when they are merged does not matter. -/
-theorem merge_assoc {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
-    [Exponential S R] {d : Nat} (a b c : State S R d) :
-    merge (merge a b) c = merge a (merge b c) :=
-  Proof.merge_assoc a b c
-
 /-- Every tree of merges, of the keys in any order, gives attention. -/
 theorem any_tree {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     [Exponential S R] {d : Nat} (tree : MergeTree S R d) {row : List (ScoredValue S R d)}

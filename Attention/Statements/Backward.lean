@@ -2,14 +2,15 @@ module
 
 public import Attention.Algebra.Magnitude
 public import Attention.Algebra.NaturalExp
+public import Attention.Model.Real.Exponential
 public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.LogSumExp
 public import Attention.Spec.Slopes
-import Attention.Proof.Backward.Basic
 import Attention.Proof.Backward.OneLoop
 import Attention.Proof.Backward.Tiles
 import Attention.Proof.Derivative.Exists
+import Attention.Proof.Real.Gradient
 
 public section
 
@@ -17,13 +18,14 @@ public section
 
 namespace Attention.Statements
 
-open Spec
+open Spec Model
 
 universe u v
 
 /-- Attention run over dual numbers computes its derivative, under any mask and additive bias (where
 `B` is `none`, the pair is masked): of inputs that are bounded and move at bounded rates, the output
-moves by t times its rate, up to a constant times t². One constant serves all such inputs. -/
+moves in a short time t by t times its rate, up to a constant times t². One constant and one time
+serve all such inputs. -/
 theorem derivative_is_true {R : Type u} [OrderedField R] [NaturalExp R] {q_len kv_len d d_v : Nat}
     {c M G : R} (hM : 0 ≤ M) (hG : 0 ≤ G) :
     ∃ C τ : R, 0 < τ ∧ ∀ (scale : R) (B : Matrix (Option R) q_len kv_len)
@@ -41,22 +43,29 @@ theorem derivative_is_true {R : Type u} [OrderedField R] [NaturalExp R] {q_len k
             - t * (jvp scale (ScoreMod.bias (biasDual B δB)) Q δQ K δK V δV)[i][j]) :=
   Proof.exists_derivative hM hG
 
-/-- The backward pass is the adjoint of attention run over dual numbers. `lifted` is what becomes of
-a score over dual numbers, with its slope and the rates of an additive bias. -/
-theorem vjp_adjoint {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : Nat}
-    {scale : R} {modify : ScoreMod R q_len kv_len} {lifted : ScoreMod (Dual R) q_len kv_len}
-    {slope : ScoreSlope R R q_len kv_len} {δB : Matrix R q_len kv_len}
-    (hlift : lifted.IsLift modify slope δB)
-    (Q δQ : Matrix R q_len d) (K δK : Matrix R kv_len d) (V δV : Matrix R kv_len d_v)
-    (dO : Matrix R q_len d_v) :
-    let g := vjp scale modify slope Q K V (fun x => x) dO Vec.zero
-    Matrix.inner dO (jvp scale lifted Q δQ K δK V δV)
-      = Matrix.inner g.dQ δQ + Matrix.inner g.dK δK + Matrix.inner g.dV δV
-        + Matrix.inner g.dBias δB :=
-  Proof.vjp_adjoint Q δQ K δK V δV dO hlift
+/-- The backward pass computes the derivative of any loss Σ dO · O + Σ dLse · L of attention's
+output O and the log-sum-exps L of its rows, of which −∞ counts 0. Queries, keys, values and an
+additive bias (where `B` is `none`, the pair is masked) move along straight lines; the loss moves in
+a short time t by t times what the gradients give, up to a constant times t². -/
+theorem gradient_is_derivative_lines {q_len kv_len d d_v : Nat} (scale : Real)
+    (B : Matrix (Option Real) q_len kv_len) (δB : Matrix Real q_len kv_len)
+    (Q δQ : Matrix Real q_len d) (K δK : Matrix Real kv_len d) (V δV : Matrix Real kv_len d_v)
+    (dO : Matrix Real q_len d_v) (dLse : Vec Real q_len) :
+    ∃ L : Real → Fin q_len → Option Real,
+      (∀ t i, IsLogSumExp Real (L t i) ((List.finRange kv_len).map
+        (score scale (ScoreMod.bias (biasMoved B t δB)) (Q.moved t δQ) (K.moved t δK) i))) ∧
+      let loss := fun t => Matrix.inner dO (attention scale (ScoreMod.bias (biasMoved B t δB))
+          (Q.moved t δQ) (K.moved t δK) (V.moved t δV))
+        + sumOver (fun i : Fin q_len => dLse[i] * (L t i).getD 0) (List.finRange q_len)
+      let g := vjp scale (ScoreMod.bias B) ScoreSlope.one Q K V (fun y => y) dO dLse
+      ∃ C τ : Real, 0 < τ ∧ ∀ t, AtMost τ t → AtMost (C * (t * t)) (loss t - loss 0
+        - t * (Matrix.inner g.dQ δQ + Matrix.inner g.dK δK + Matrix.inner g.dV δV
+          + Matrix.inner g.dBias δB)) :=
+  Proof.vjp_isDerivative_lines scale B δB Q δQ K δK V δV dO dLse
 
-/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exp, computes the
-gradients, with dropout (factors Z) and by any schedule that the mask allows. -/
+/-- FlashAttention-2's backward pass in tiles, with P again from the saved log-sum-exps, which have
+to be those of the scores under the mask, computes the gradients, with dropout (factors Z) and by
+any schedule that the mask allows. -/
 theorem flash_backward_dropout {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     [Exponential S R] {q_len kv_len d d_v : Nat} (toValue : S → R) (scale : S)
     (modify : ScoreMod S q_len kv_len) (mask : Mask q_len kv_len)

@@ -14,6 +14,7 @@ public import Attention.Spec.ScoreTolerance
 import Attention.Proof.Enclosure.Basic
 import Attention.Proof.Real.Exact
 import Attention.Proof.Real.LogSumExp
+import Attention.Proof.Rounding.Basic
 import Attention.Proof.Rounding.Bits
 import Attention.Proof.Rounding.Matrices
 
@@ -62,9 +63,30 @@ theorem enclosure_sound {R : Type u} [OrderedField R] [NaturalExp R] {p q_len kv
   simp only [Mask.toScoreMod]
   split <;> trivial
 
+/-- Every function that computes a row's attention by parts, in any order and with every operation
+rounded (`Run`), is within the tolerance of exact attention: `part` is what it has computed of all
+keys, against the reference point `m`, which has to be the computed score of a key that is not
+masked. A key's score may be off by its `error`, and by a number `c` that all keys share; the
+quotient is rounded up to five times. -/
+theorem rounded_attention {R : Type u} [OrderedField R] [Exponential R R] {p : Precision R}
+    (hp : Precise p) {m : R} {part : Part R} (run : Run p m part) {d : Nat}
+    {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
+    AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+      (o - (attend row)[j]) :=
+  Proof.rounded_attention hp run hj same attained close hr ha hN hD result negligible
+
 /-- The tile loop, run over numbers that round in every operation, is within the tolerance of exact
 attention of the same matrices, under any Boolean mask: `unit` bounds the relative error of an
-operation, `exponential` that of an exponential. -/
+operation, `exponential` that of an exponential; so nothing underflows or overflows. The scale is
+rounded three times at most. -/
 theorem flash_within_allowance {R : Type u} [OrderedField R] [Exponential R R]
     {F : FloatingPoint R} {q_len kv_len d d_v : Nat} {scale : R} {mask : Mask q_len kv_len}
     {σ : F.Number} {Q : Matrix F.Number q_len d} {K : Matrix F.Number kv_len d}

@@ -2,7 +2,7 @@ module
 
 public import Attention.Model.Poison
 public import Attention.Spec.BackwardTiles
-public import Attention.Spec.SplitKV
+public import Attention.Spec.Flash
 import Attention.Proof.Poison.Backward
 import Attention.Proof.Poison.Forward
 
@@ -35,21 +35,6 @@ theorem no_poison {S : Type u} {R : Type v} {S' : Type w} {R' : Type x}
         (Vec.map (Vec.map ρ) V) block_m block_n
       = (flash scale modify Q K V block_m block_n).map (Vec.map ρ) :=
   h.flash (Std.le_refl _) hmodify Q K V hm block_n
-
-/-- So do states of splits that are merged. -/
-theorem no_poison_split {S : Type u} {R : Type v} {S' : Type w} {R' : Type x}
-    [OrderedCommRing S] [OrderedField R] [Exponential S R]
-    [Add S'] [Sub S'] [Mul S'] [OfNat S' 0] [LE S'] [DecidableLE S']
-    [Add R'] [Sub R'] [Mul R'] [Div R'] [OfNat R' 0] [OfNat R' 1] [Exp S' R']
-    {σ : S → S'} {ρ : R → R'} (h : Clean 0 σ ρ) {q_len kv_len d d_v : Nat} {scale : S}
-    {modify : ScoreMod S q_len kv_len} {modify' : ScoreMod S' q_len kv_len}
-    (hmodify : ∀ i j s, modify' i j (σ s) = (modify i j s).map σ) (Q : Matrix S q_len d)
-    (K : Matrix S kv_len d) (V : Matrix R kv_len d_v) {split_len block_n : Nat}
-    (hs : 0 < split_len) (hn : 0 < block_n) :
-    splitKV (σ scale) modify' (Vec.map (Vec.map σ) Q) (Vec.map (Vec.map σ) K)
-        (Vec.map (Vec.map ρ) V) split_len block_n
-      = (splitKV scale modify Q K V split_len block_n).map (Vec.map ρ) :=
-  h.splitKV (Std.le_refl _) hmodify Q K V hs hn
 
 /-- So does the backward pass in tiles, where exponentials above a bound may be anything, if no
 score that the mask lets through exceeds the saved log-sum-exp of its row by more than that: one

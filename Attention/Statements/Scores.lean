@@ -7,7 +7,6 @@ import Attention.Proof.Dropout.Basic
 import Attention.Proof.Masks.CausalPrefix
 import Attention.Proof.Masks.Visible
 import Attention.Proof.Scores.Sink
-import Attention.Proof.Scores.Softcap
 
 public section
 
@@ -45,14 +44,6 @@ theorem causal_lengths {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedFie
     (attention scale (modify.andThen (Mask.causal alignment).toScoreMod) Q K V)[i]
       = (attention scale (modify'.andThen (Mask.causal alignment').toScoreMod) Q' K' V')[i'] :=
   Proof.causal_lengths hp hp' hpk hpk' hQ hkeys
-
-/-- Softcap is cap · tanh (s / cap), said without tanh: it lies within ±cap, and its equation
-determines it. -/
-theorem softcap {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len : Nat} {cap : R}
-    (hcap : 0 < cap) (i : Fin q_len) (j : Fin kv_len) (s : R) :
-    ∃ y, ScoreMod.softcap cap i j s = some y ∧ -cap < y ∧ y < cap ∧
-      cap + y = exp (2 * s / cap) * (cap - y) :=
-  Proof.softcap_eq hcap i j s
 
 /-- The tile loop that starts from the state of a sink computes attention with the sink. -/
 theorem flash_sink {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]

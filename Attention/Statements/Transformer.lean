@@ -1,6 +1,8 @@
 module
 
+public import Attention.Model.Real.Logarithm
 public import Attention.Spec.TransformerCache
+import Attention.Claims.Approximation.TransformerReal
 import Attention.Proof.Transformer.Basic
 import Attention.Proof.Transformer.Cache
 import Attention.Proof.Transformer.Causal
@@ -11,7 +13,7 @@ public section
 
 namespace Attention.Statements
 
-open Spec
+open Spec Model
 
 universe u
 
@@ -51,5 +53,26 @@ theorem decode_cached {R : Type u} [OrderedField R] [Exponential R R]
     decodeCached sqrt ε scale visible layers C X.toList
       = (decode sqrt ε scale (Mask.causal .topLeft) (fun _ j => visible j) layers C X).toList :=
   Proof.decode_cached visible C layers X
+
+/-- Transformers approximate: for each continuous function f on a closed set of ℝⁿ that lies in a
+box, and each ε > 0, there is a transformer's decoder, over a source that does not depend on x and
+for a target of one row that is linear in x, whose output, read by a linear layer, is within ε of f
+on the set. -/
+theorem universal_approximation_transformer_real {n m : Nat} {S : Vec Real n → Prop} {a b : Real}
+    (inside : ∀ x, S x → ∀ k : Fin n, a ≤ x[k] ∧ x[k] ≤ b)
+    (closed : ∀ z, ¬ S z → ∃ δ, 0 < δ ∧ ∀ y, S y → ¬ ∀ k : Fin n, AtMost δ (y[k] - z[k]))
+    {f : Vec Real n → Vec Real m}
+    (continuous : ∀ x, S x → ∀ η, 0 < η → ∃ δ, 0 < δ ∧ ∀ y, S y →
+      (∀ k : Fin n, AtMost δ (x[k] - y[k])) → ∀ c : Fin m, AtMost η ((f x)[c] - (f y)[c]))
+    {ε εnorm : Real} (hε : 0 < ε) (hnorm : 0 ≤ εnorm) :
+    ∃ (s d_model num_heads d d_ff : Nat) (scale : Real) (source : Matrix Real s d_model)
+      (target : Linear Real n d_model) (layers : List (DecoderLayer Real d_model num_heads d d_ff))
+      (crossMask : Mask 1 s) (output : Linear Real d_model m),
+      ∀ x, S x → ∀ c : Fin m, AtMost ε ((output.rows (decode Real.sqrt εnorm scale Mask.full
+        crossMask layers source #v[target.row x]))[(0 : Fin 1)][c] - (f x)[c]) := by
+  obtain ⟨T, ⟨s, d_model, num_heads, d, d_ff, scale, source, target, layers, crossMask, output, hT⟩,
+    h⟩ := Claims.universal_approximation_decoder_real ⟨⟨a, b, inside⟩, closed⟩ continuous hε hnorm
+  exact ⟨s, d_model, num_heads, d, d_ff, scale, source, target, layers, crossMask, output,
+    fun x hx c => hT x ▸ h x hx c⟩
 
 end Attention.Statements

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from bridge.audit.second_kernel import core_statements
 from bridge.audit.theorems import count_kinds, listed_theorems
 from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
@@ -32,6 +33,10 @@ SAID = (
     "… ({families} families)",
     "{judged} of them on {pairs} pairs of implementation and dtype",
     "… ({pairs} pairs of implementation and dtype)",
+    "{bodiless} constants have no body: {bodiless_theorems} theorems, {bodiless_definitions} "
+    "definitions and {bodiless_opaque} opaque constants of Lean's own modules, and "
+    "{bodiless_axioms} axioms",
+    "export these {bodiless} constants",
     "{mutants} mutants: {mutants} caught",
     "… ({mutants} mutants)",
     "Of the {of_attention} vectors of `attention`, {halves} have lengths that two divides, "
@@ -102,7 +107,21 @@ def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
             name: sum(q_len % parts == 0 == kv_len % parts for q_len, kv_len in lengths)
             for name, parts in (("halves", 2), ("quarters", 4), ("eighths", 8))
         },
+        **_count_bodiless(root),
         **{f"{command}_minutes": taken for command, taken in timings.minutes(root).items()},
+    }
+
+
+def _count_bodiless(root: Path) -> dict[str, int]:
+    """How many constants of Lean's own modules the committed table of statements has, of each
+    kind and in all. Raises FormatError."""
+    kinds = [one.kind for one in core_statements.table(root).values()]
+    return {
+        "bodiless": len(kinds),
+        "bodiless_theorems": kinds.count("theorem"),
+        "bodiless_definitions": kinds.count("definition"),
+        "bodiless_opaque": kinds.count("opaque constant"),
+        "bodiless_axioms": kinds.count("axiom"),
     }
 
 
@@ -112,7 +131,7 @@ def _renew_sentence(
     """The pages with the numbers of a sentence, wherever it stands; a line may break in it."""
     parts = re.split(r"(\{\w+\})", sentence)
     pattern = "".join(
-        r"(?<!\d)\d+" if part.startswith("{") else re.sub(r"(\\ )+", r"\\s+", re.escape(part))
+        r"(?<![\d,])\d+" if part.startswith("{") else re.sub(r"(\\ )+", r"\\s+", re.escape(part))
         for part in parts
     )
     values = [str(known[part[1:-1]]) for part in parts if part.startswith("{")]

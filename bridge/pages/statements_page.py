@@ -17,7 +17,16 @@ from bridge.source.sources import Sources
 PAGE = "docs/statements.md"
 FOLDER = "Attention/Statements"
 # The files of the folder in the order in which they are read.
-_FILES = ("Attention", "Scores", "Layouts", "Backward", "Poison", "Numbers", "Transformer")
+_FILES = (
+    "Attention",
+    "Scores",
+    "Layouts",
+    "Backward",
+    "Poison",
+    "Numbers",
+    "Transformer",
+    "Memory",
+)
 _TITLE = re.compile(r"/-! # (.+?)(?: -/)?$", re.MULTILINE)
 
 

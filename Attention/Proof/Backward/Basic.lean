@@ -7,8 +7,8 @@ public section
 
 /-! # The backward pass is the adjoint of attention over dual numbers
 
-That this rate of the output is its derivative, where the exponential is natural, is proved in
-`Derivative`; of the rate of the log-sum-exp it is not proved. -/
+That the rates of output and log-sum-exp are their derivatives, where the exponential is natural, is
+proved in `Derivative`; `Backward/Gradient` has both together. -/
 
 namespace Attention.Proof
 
@@ -110,11 +110,11 @@ theorem scoreTangent_logSumExp {L : Option (Dual R)} {row : List (Option (Dual R
     grind
 
 /-- **vjp-adjoint-lse**: where the log-sum-exp of each row is given out as well, `dLse` the gradient
-by it and `L` a log-sum-exp over dual numbers, what it is and at which rate they let it change, the
-same holds of both together: it adds to dS alone, and a row that sees no key gets nothing from it.
--/
+by it and `L`, where that is not 0, a log-sum-exp over dual numbers, what it is and at which rate
+they let it change, the same holds of both together: it adds to dS alone, and a row that sees no key
+gets nothing from it. -/
 theorem vjp_adjoint_lse (hlift : lifted.IsLift modify slope δB) {L : Fin q_len → Option (Dual R)}
-    (hL : ∀ i, IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map
+    (hL : ∀ i, dLse[i] = 0 ∨ IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map
       (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i))) :
     let g := vjp scale modify slope Q K V (fun x => x) dO dLse
     Matrix.inner dO (jvp scale lifted Q δQ K δK V δV)
@@ -123,6 +123,9 @@ theorem vjp_adjoint_lse (hlift : lifted.IsLift modify slope δB) {L : Fin q_len 
         + Matrix.inner g.dBias δB := by
   intro g
   rw [← adjoint_meanTangent Q δQ K δK V δV dO dLse hlift]
-  exact congrArg (_ + ·) (sumOver_congr fun i _ => by rw [scoreTangent_logSumExp (hL i)])
+  refine congrArg (_ + ·) (sumOver_congr fun i _ => ?_)
+  rcases hL i with h | h
+  · rw [h, Semiring.zero_mul, Semiring.zero_mul]
+  · rw [scoreTangent_logSumExp h]
 
 end Attention.Proof

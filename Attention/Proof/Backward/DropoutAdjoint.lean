@@ -99,10 +99,10 @@ theorem jvpDropout_row (hlift : lifted.IsLift modify slope δB) (i : Fin q_len) 
 
 /-- **dropout-adjoint**: for any factors Z, the gradients of `vjpDropout` have with the rates of the
 inputs the inner product that the gradients by the output and the log-sum-exp have with the rates
-that dual numbers give these. -/
+that dual numbers give these; a row whose log-sum-exp has the gradient 0 needs to have none. -/
 theorem vjpDropout_adjoint (hlift : lifted.IsLift modify slope δB)
     {L : Fin q_len → Option (Dual R)}
-    (hL : ∀ i, IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map
+    (hL : ∀ i, dLse[i] = 0 ∨ IsLogSumExp (Dual R) (L i) ((List.finRange kv_len).map
       (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i))) :
     let g := vjpDropout scale modify slope Q K V Z (fun x => x) dO dLse
     Matrix.inner dO (jvpDropout scale lifted Z Q δQ K δK V δV)
@@ -133,7 +133,12 @@ theorem vjpDropout_adjoint (hlift : lifted.IsLift modify slope δB)
     rw [inner_oneRow, inner_oneRow, inner_oneRow, getElem_oneRow, getElem_oneRow, getElem_oneRow,
       ← jvpDropout_row Q δQ K δK V δV Z hlift i, show List.finRange 1 = [0] from rfl, sumOver_cons,
       sumOver_nil, Semiring.add_zero, score_dual_oneRow] at h
-    rw [scoreTangent_logSumExp (hL i), inner_droppedValues]
+    have hlse : dLse[i] * scoreTangent (L i) = dLse[i] * meanTangent ((List.finRange kv_len).map
+        (score (Dual.const scale) lifted (Q.dual δQ) (K.dual δK) i)) := by
+      rcases hL i with h₀ | h₁
+      · rw [h₀, Semiring.zero_mul, Semiring.zero_mul]
+      · rw [scoreTangent_logSumExp h₁]
+    rw [hlse, inner_droppedValues]
     refine Eq.trans ?_ h
     simp only [Fin.getElem_fin, Vec.getElem_ofFn]
   have hQ : Matrix.inner g.dQ δQ

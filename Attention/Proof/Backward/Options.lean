@@ -207,12 +207,13 @@ variable {δB : Vector (Matrix R q_len kv_len) (num_kv_heads * group)}
 /-- **sink-gradient**: for all heads and group sizes, score transformations and masks, and a sink in
 each query head, which changes too: the gradients by queries, keys, values, bias and sinks have with
 the rates of these the inner product that the gradients by the outputs and the log-sum-exps, of
-which the sink is a part, have with the rates that dual numbers give them. -/
+which the sink is a part, have with the rates that dual numbers give them; a row whose log-sum-exp
+has the gradient 0 needs to have none. -/
 theorem sinkVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (slope h) δB[h])
     (dO : Vector (Matrix R q_len d_v) (num_kv_heads * group))
     (dLse : Vector (Vec R q_len) (num_kv_heads * group))
     {L : Fin (num_kv_heads * group) → Fin q_len → Option (Dual R)}
-    (hL : ∀ h i, IsLogSumExp (Dual R) (L h i) (some ⟨sinks[h], δsinks[h]⟩ ::
+    (hL : ∀ h i, dLse[h][i] = 0 ∨ IsLogSumExp (Dual R) (L h i) (some ⟨sinks[h], δsinks[h]⟩ ::
       (List.finRange kv_len).map (score (Dual.const scale) (lifted h) (Q[h].dual δQ[h])
         (K[kvHead h].dual δK[kvHead h]) i))) :
     let g := sinkVjp scale modify slope sinks Q K V (fun x => x) dO dLse
@@ -244,8 +245,7 @@ theorem sinkVjp_adjoint (hlift : ∀ h, (lifted h).IsLift (modify h) (slope h) �
       (behind X)[c].dual (behind δX)[c] = rowsBehindSink (X[c].dual δX[c]) := fun X δX c => by
     simp only [behind, Fin.getElem_fin, Vec.getElem_ofFn, dual_rowsBehindSink]
   have main := groupedQueryVjp_adjoint (scale := scale) Q δQ (behind K) (behind δK) (behind V)
-    (behind δV) hl dO dLse (L := L) fun h i => Or.inr <| by
-      have := hL h i
+    (behind δV) hl dO dLse (L := L) fun h i => (hL h i).imp_right fun this => by
       rw [List.finRange_succ, List.map_cons, List.map_map]
       refine Eq.trans this (congrArg denominator ?_)
       refine congr (congrArg List.cons rfl) (List.map_congr_left fun k _ => ?_)

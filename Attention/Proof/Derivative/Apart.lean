@@ -22,7 +22,8 @@ variable {m n s t d d_in d_out s_vocab t_vocab d_model num_heads d_ff : Nat}
 
 /-! ## Straight lines -/
 
-private theorem line (a : Dual R) :
+/-- A number that changes at one rate. -/
+theorem line_tangent (a : Dual R) :
     IsTangent (fun (_ : ι) t => a.val + t * a.der) fun _ => a := by
   have h := OrderedRing.zero_lt_one (R := R)
   have h₁ := mul_self_nonneg a.val
@@ -42,13 +43,13 @@ private theorem vec_line (a : Vec (Dual R) d) :
     ∃ v : R → Vec R d, VecTangent (fun (_ : ι) t => v t) fun _ => a :=
   ⟨fun t => Vec.map (fun c => c.val + t * c.der) a, fun j hj => by
     simp only [Vec.getElem_map]
-    exact line _⟩
+    exact line_tangent _⟩
 
 private theorem matrix_line (A' : Matrix (Dual R) m n) :
     ∃ A : R → Matrix R m n, MatrixTangent (fun (_ : ι) t => A t) fun _ => A' :=
   ⟨fun t => Vec.map (Vec.map fun c => c.val + t * c.der) A', fun i hi j hj => by
     simp only [Vec.getElem_map]
-    exact line _⟩
+    exact line_tangent _⟩
 
 private theorem linear_line (W' : Linear (Dual R) d_in d_out) :
     ∃ W : R → Linear R d_in d_out, LinearTangent (fun (_ : ι) t => W t) fun _ => W' :=

@@ -68,11 +68,36 @@ def test_every_count_is_written_by_the_command() -> None:
     assert all(found.values())
     none = dict.fromkeys(re.findall(r"\{(\w+)\}", "".join(hand_written.SAID)), 99999)
     tables = dict.fromkeys(("stages-of-verify", "checks-of-test", "past-tiles", "sizes"), "")
-    others = (ROOT / "docs" / "conform.md").read_text("utf-8")
+    others = "\n".join(
+        (ROOT / "docs" / name).read_text("utf-8") for name in ("conform.md", "trust.md")
+    )
     text = {"all": "\n".join(pages.values()), "others": others}
     made = hand_written.renew(text, hand_written.SAID, none, tables)
     for counted in re.finditer(COUNTED, made["all"]):
         assert "99999" in counted[0], counted[0]
+
+
+def test_no_count_of_the_second_kernel_is_typed_by_hand() -> None:
+    """Neither those of the table of statements, nor any other that has no sentence of its own."""
+    page = (ROOT / "docs" / "trust.md").read_text("utf-8")
+    section = page.split("\n### The second kernel\n")[1].split("\n## ")[0]
+    said = [sentence for sentence in hand_written.SAID if "{bodiless" in sentence]
+    names = {name for sentence in said for name in re.findall(r"\{(\w+)\}", sentence)}
+    count = r"\b\d[\d,]{2,}\b|\b\d+ (?:theorems|definitions|opaque|axioms|declarations)"
+    made = hand_written.renew({"": section}, said, dict.fromkeys(names, 99999), {})[""]
+    found = re.findall(count, made)
+    assert len(found) == 6
+    assert all("99999" in one for one in found), found
+
+
+def test_constants_without_a_body_are_counted_in_the_table() -> None:
+    table = json.loads((ROOT / "docs" / "core-statements.json").read_text("utf-8"))
+    found = hand_written.numbers(ROOT, ())
+    assert found["bodiless"] == sum(map(len, table.values()))
+    assert found["bodiless_theorems"] == len(table["theorem"])
+    assert found["bodiless_definitions"] == len(table["definition"])
+    assert found["bodiless_opaque"] == len(table["opaque constant"])
+    assert found["bodiless_axioms"] == len(table["axiom"])
 
 
 def test_the_numbers_are_those_of_the_project() -> None:

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Rounding
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.GradientTolerance
 
 public section
@@ -155,5 +156,20 @@ scale; it may be stored before that, too. -/
     (∀ j, Rounded p.accumulation (x j * y' j) (products j)) ∧
     RoundedSum p.accumulation k ((List.finRange n).map products) sum ∧
     RoundedTimes p.operands b sum sum' ∧ RoundedTimes p.unit 3 (σ' * sum') z
+
+/-- Query `i` of attention with dropout with its keys. -/
+@[expose] def backwardRow [Exp R R] {q_len kv_len : Nat} (scale : R)
+    (modify : ScoreMod R q_len kv_len) (slope : ScoreSlope R R q_len kv_len)
+    (Q : Matrix R q_len d) (K : Matrix R kv_len d) (V : Matrix R kv_len d_v)
+    (Z : WeightFactor R q_len kv_len) (dO : Matrix R q_len d_v) (dLse : Vec R q_len)
+    (error slopeError : Fin q_len → Fin kv_len → R) (i : Fin q_len) : BackwardRow R kv_len d_v :=
+  { weight := fun j => (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
+    error := error i
+    factor := Z i
+    slope := fun j => slope i j (scale * Vec.dot Q[i] K[j])
+    slopeError := slopeError i
+    value := fun j => V[j]
+    dO := dO[i]
+    dL := dLse[i] }
 
 end Attention.Model

@@ -90,7 +90,7 @@ private theorem product_majorised {p : GradientPrecision R} (hp : PreciseGradien
 /-! ## D -/
 
 /-- Sums over components and keys, in either order. -/
-private theorem sum_exchange {q z : Fin n → R} {b : Fin d → R} {u : Fin n → Fin d → R} :
+theorem sum_exchange {q z : Fin n → R} {b : Fin d → R} {u : Fin n → Fin d → R} :
     sumOver (fun i => b i * sumOver (fun j => q j * (z j * u j i)) (List.finRange n))
         (List.finRange d)
       = sumOver (fun j => q j * (z j * sumOver (fun i => b i * u j i) (List.finRange d)))
@@ -454,7 +454,7 @@ theorem rounded_scoreGradient {p : GradientPrecision R} (hp : PreciseGradient p)
   exact score_error (hr.weight j) h₁ hw (ht.mono h₂)
 
 /-- What dS times the slope is off by where it meets keys and queries, and its size. -/
-private theorem term_error {p : GradientPrecision R} (hp : PreciseGradient p)
+theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradient p)
     {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
     (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
     {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
@@ -507,6 +507,27 @@ private theorem term_error {p : GradientPrecision R} (hp : PreciseGradient p)
       ((atMost_absolute (r.slope j)).mono (b := absolute (r.slope j) + r.slopeError j) (by
         clear h₁ h₂ h₃ h₄ h₅; grind))
     exact h₆
+
+/-- What a weight is off by where it meets dO, and its size. -/
+theorem rounded_weightTerm {p : GradientPrecision R} {r : BackwardRow R n d_v} (hr : r.Valid)
+    {j : Fin n} {w : R} (h : r.ComputedWeight p j w) (other : R) :
+    AtMost (weightTerm p (r.key j) other).error (w - r.factor j * r.weight j) ∧
+      AtMost (weightTerm p (r.key j) other).size (r.factor j * r.weight j) := by
+  obtain ⟨x, t, hx, ht, hw⟩ := h
+  have hf := atMost_self (hr.factor j)
+  refine ⟨?_, hf.mul (atMost_self (hr.weight j))⟩
+  have h₁ := ((((Majorised.exact hf).mul (storedWeight_majorised (hr.weight j) hx)).mul_factor
+    ht).rounded hw).error
+  show AtMost (r.factor j * r.weight j
+    * ((1 + r.error j) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)) _
+  generalize 1 + r.error j = a at *
+  generalize 1 + p.weights = b at *
+  generalize 1 + p.factors = e at *
+  generalize 1 + p.stored = f at *
+  generalize r.factor j = z at *
+  generalize r.weight j = y at *
+  rwa [show z * (y * (a * b)) * e * f - z * y = z * y * (a * b * e * f - 1) by
+    clear h₁; grind] at h₁
 
 /-! ## Sums of products -/
 

@@ -404,7 +404,7 @@ private theorem majorised_of_error {e x y : R} (h : AtMost e (y - x)) :
   ⟨by rwa [show absolute x + e - absolute x = e by grind], atMost_absolute x⟩
 
 /-- dS, with roundings that come to a factor `t`. -/
-private theorem score_error {p : GradientPrecision R} {c : GradientCounts} {dL : R}
+private theorem scoreGradient_close {p : GradientPrecision R} {c : GradientCounts} {dL : R}
     {keys : List (GradientKey R)} {k : GradientKey R} (hw : 0 ≤ k.weight) {G w t : R}
     (hG : AtMost (innerError p c dL keys k) (G - innerGradient dL keys k))
     (hs : StoredWeight p.weights k.weight k.error w) (ht : AtMost (gamma 2 p.unit) (t - 1)) :
@@ -451,7 +451,7 @@ theorem rounded_scoreGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     grind
   have h₂ := pow_sub_one_le_gamma hp.unit (show a ≤ 2 by omega) h2
   rw [hS']
-  exact score_error (hr.weight j) h₁ hw (ht.mono h₂)
+  exact scoreGradient_close (hr.weight j) h₁ hw (ht.mono h₂)
 
 /-- What dS times the slope is off by where it meets keys and queries, and its size. -/
 theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradient p)
@@ -474,7 +474,7 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     grind
   have h₂ := factor_mul ht ht'
   rw [← Semiring.pow_add] at h₂
-  have h₃ := score_error (hr.weight j) h₁ hw
+  have h₃ := scoreGradient_close (hr.weight j) h₁ hw
     (h₂.mono (pow_sub_one_le_gamma hp.unit hab h2))
   have h₄ := ((majorised_of_error h₃).mul (majorised_of_error hslope)).rounded
     (u := p.stored) (y := X j) (by

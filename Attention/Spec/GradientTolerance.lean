@@ -55,9 +55,9 @@ structure GradientKey (R : Type u) where
   error : R
   /-- By what dropout multiplies the weight; 1 without. -/
   factor : R
-  /-- dP: the factor times ⟨dO, v⟩. -/
+  /-- The factor times ⟨dO, v⟩: dP. -/
   product : R
-  /-- A: the factor times |dO|ᵀ|v|. -/
+  /-- The factor times |dO|ᵀ|v|: A. -/
   size : R
   /-- The slope of what becomes of the score. -/
   slope : R

@@ -2,7 +2,8 @@
 
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
-the same as of the forward pass); `docs/tolerances.md` derives every term: derived, not yet proved.
+the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
+from the errors of scores and log-sum-exps on, but for numbers below the normal ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -17,12 +19,16 @@ from torch import Tensor
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from pyimpl.backends import reference
+from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions
 
-# Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+# Products of two errors in what is not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
+# γ(k) where k·u reaches 1 and there is no bound.
+_NO_BOUND = 1e30
 # As in `tolerance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
 _SOFTCAP_ROUNDINGS = 8
+_Number = TypeVar("_Number", float, Tensor)
 # An exponent that may be off by more than this bounds nothing.
 _LARGEST_EXPONENT = 700.0
 
@@ -142,14 +148,25 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
         largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
     of_lse = largest + added_up + 4 * u * (lse.abs() + 1)
     # The exponential of s − L, both in base 2.
-    exponent = off + of_lse + 3 * u * (s.abs() + lse.abs()) + exponential
+    error = _recomputed_error(u, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
         sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
-        sizes = sinks.abs().nan_to_num(posinf=0.0) + lse.abs()
-        sink_error = _expm1(of_lse + 3 * u * sizes + exponential)
+        finite = torch.where(torch.isinf(sinks), 0.0, sinks)
+        sink_error = _recomputed_error(u, exponential, finite, lse, torch.zeros_like(lse), of_lse)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
-    return Softmax(visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error)
+    return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)
+
+
+@implements("Attention.Spec.recomputedError")
+def _recomputed_error(
+    unit: float, exponential: float, s: Tensor, lse: Tensor, of_score: Tensor, of_lse: Tensor
+) -> Tensor:
+    """How far exp(s − L) may be off, as a share of itself: both are off, and rounded three times
+    more."""
+    sizes = s.abs() + of_score + (lse.abs() + of_lse)
+    exponent = of_score + of_lse + _gamma(3, unit) * sizes
+    return _compose(_expm1(exponent), exponential)
 
 
 def _scores(
@@ -192,6 +209,26 @@ def _expm1(x: Tensor) -> Tensor:
     return torch.expm1(torch.clamp(x, max=_LARGEST_EXPONENT))
 
 
+def _gamma(count: _Number, unit: float) -> _Number:
+    """Higham's γ: the relative error of that many roundings in a row."""
+    product = count * unit
+    if isinstance(product, Tensor):
+        return torch.where(product < 1, product / (1 - product), _NO_BOUND)
+    return product / (1 - product) if product < 1 else _NO_BOUND
+
+
+def _power(count: float, error: float) -> float:
+    """The relative error of that many factors that have this one: (1 + e)ᵏ − 1."""
+    return math.expm1(min(count * math.log1p(error), _LARGEST_EXPONENT))
+
+
+def _compose(one: _Number, *others: _Number | float) -> _Number:
+    """The relative error of a product of factors that have these: (1 + a)(1 + b) … − 1."""
+    for other in others:
+        one = one + other + one * other
+    return one
+
+
 def gradient_bounds(
     query: Tensor,
     key: Tensor,
@@ -221,6 +258,8 @@ def gradient_bounds(
     exponential = rounding.exp_error * u
     tiny = rounding.accumulator.smallest_normal
     weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
+    early_unit = weight_unit if rounding.weights_normalized else 0.0
+    score_unit = 0.0 if rounding.scores is None else rounding.scores.unit
     weight_tiny = 0.0
     if rounding.weights is not None:
         weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
@@ -231,14 +270,16 @@ def gradient_bounds(
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
     by_kept = 0.0
     if scored.kept is not None and kept.numel():
-        by_kept = (float(kept.max()) + FACTOR_ROUNDINGS) * u
+        by_kept = _gamma(float(kept.max()) + FACTOR_ROUNDINGS, u)
     grad_p = kept * (d_o @ v.mT)
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
     mean = (p * products).sum(-1, keepdim=True)
-    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + rounding.output.unit
-    sums = sums + row.blocks * exponential + by_kept
-    of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
+    sums = _compose(
+        _gamma(row.keys + 2 * row.blocks + value_dim + 8, ua),
+        *(by_kept, score_unit, rounding.output.unit, _power(-row.blocks, -exponential)),
+    )
+    of_delta = (p * products * _compose(off, weight_unit, sums)).sum(-1, keepdim=True)
     of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
     of_delta = of_delta + rounding.output.underflow(rounding.flush_to_zero) * d_o.abs().sum(
         -1, keepdim=True
@@ -246,25 +287,28 @@ def gradient_bounds(
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
-    of_inner = ((value_dim + 2) * ua + by_kept) * products + of_delta + 3 * u * size
-    if rounding.scores is not None:
-        of_inner = of_inner + rounding.scores.unit * size
-    of_p = p * (off + (weight_unit if rounding.weights_normalized else 0.0)) + tiny * row.visible
+    of_terms = _compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products + of_delta
+    of_inner = of_terms + _gamma(3, u) * (size + of_terms)
+
+    def times_inner(weights: Tensor, errors: Tensor, exact: Tensor, error: Tensor) -> Tensor:
+        off = weights * (_compose(errors, early_unit, _gamma(2, u)) * (exact.abs() + error) + error)
+        return off + tiny * (exact.abs() + error)
+
     grad_s = p * inner
-    of_s = of_p * (inner.abs() + of_inner) + p * of_inner + 2 * u * grad_s.abs()
-    of_s = torch.where(row.visible, of_s, 0.0)
+    of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner), 0.0)
     scores = Bounded(grad_s, of_s, p * size)
     grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
     of_x = of_x + grad_s.abs() * row.slope_error
     # Rounded to the weights' format for the products.
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
-    p, of_v = kept * p, kept * of_p + by_kept * kept * p
-    of_v = of_v + weight_unit * (p + of_v) + weight_tiny * row.visible
+    of_v = kept * p * _compose(off, early_unit, by_kept, weight_unit)
+    of_v = of_v + (kept * tiny * (1 + weight_unit) + weight_tiny) * row.visible
+    p = kept * p
 
     operands = lost = 0.0
     if rounding.operands is not None:
         # One more than forwards: the product, before it meets the second root of the scale.
-        operands = (rounding.operand_roundings + 1) * rounding.operands.unit
+        operands = _power(rounding.operand_roundings + 1, rounding.operands.unit)
         lost = rounding.operands.underflow(rounding.flush_to_zero)
     # A slope that is 0 in float64, of a softcap that is reached, is not 0.
     sizes = scores.size * (row.slope + row.slope_error)
@@ -285,8 +329,10 @@ def gradient_bounds(
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        relative = (terms + 3) * ua + 3 * u + operands + tiles * rounding.output.unit
-        errors = errors + relative * all_sizes
+        relative = _compose(
+            _gamma(terms + 3, ua), _gamma(3, u), operands, _power(tiles, rounding.output.unit)
+        )
+        errors = errors + relative * (all_sizes + errors)
         tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
         errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
         return Bounded(factor * (exact @ other), errors, all_sizes)
@@ -307,8 +353,8 @@ def gradient_bounds(
     if row.sink is not None:
         # A key of value 0: its dP is 0.
         inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
-        error = (weight * row.sink_error + tiny) * (inner.abs() + of_delta)
-        error = error + weight * (of_delta + 3 * u * size)
+        of_inner = of_delta + _gamma(3, u) * (size + of_delta)
+        error = times_inner(weight, row.sink_error, inner, of_inner)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(
         product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),

@@ -148,14 +148,17 @@ slope meets keys and queries. Products with G and with the slope are rounded twi
 
 /-- `z` is what a function may compute for scale · Σ xⱼ yⱼ: each y is multiplied by a part of the
 scale and stored, the products are added in any order, and the sum is multiplied by the rest of the
-scale; it may be stored before that, too. -/
+scale; it may be stored before that, too. The products with the two parts of the scale are rounded
+three times together. -/
 @[expose] def ComputedGradient (p : GradientPrecision R) (roundings stores : Nat) (scale : R)
     (x y : Fin n → R) (z : R) : Prop :=
-  ∃ (k a b : Nat) (σ σ' : R) (y' products : Fin n → R) (sum sum' : R), k + 1 ≤ roundings ∧
-    a + b ≤ stores ∧ σ * σ' = scale ∧ (∀ j, RoundedTimes p.operands a (σ * y j) (y' j)) ∧
-    (∀ j, Rounded p.accumulation (x j * y' j) (products j)) ∧
+  ∃ (k a b e f : Nat) (σ σ' : R) (y' y'' products : Fin n → R) (sum sum' : R), k + 1 ≤ roundings ∧
+    a + b ≤ stores ∧ e + f ≤ 3 ∧ σ * σ' = scale ∧
+    (∀ j, RoundedTimes p.unit e (σ * y j) (y' j)) ∧
+    (∀ j, RoundedTimes p.operands a (y' j) (y'' j)) ∧
+    (∀ j, Rounded p.accumulation (x j * y'' j) (products j)) ∧
     RoundedSum p.accumulation k ((List.finRange n).map products) sum ∧
-    RoundedTimes p.operands b sum sum' ∧ RoundedTimes p.unit 3 (σ' * sum') z
+    RoundedTimes p.operands b sum sum' ∧ RoundedTimes p.unit f (σ' * sum') z
 
 /-- Query `i` of attention with dropout with its keys. -/
 @[expose] def backwardRow [Exp R R] {q_len kv_len : Nat} (scale : R)

@@ -532,19 +532,20 @@ theorem rounded_weightTerm {p : GradientPrecision R} {r : BackwardRow R n d_v} (
 /-! ## Sums of products -/
 
 private theorem gradient_bound {p : GradientPrecision R} (hp : PreciseGradient p)
-    {roundings stores k a b : Nat} (hc : numeral roundings * p.accumulation < 1)
-    (hu : numeral 3 * p.unit < 1) (hk : k + 1 ≤ roundings) (hab : a + b ≤ stores) :
-    (1 + p.accumulation) ^ (k + 1) * (1 + p.unit) ^ 3 * (1 + p.operands) ^ (a + b)
+    {roundings stores k a b e f : Nat} (hc : numeral roundings * p.accumulation < 1)
+    (hu : numeral 3 * p.unit < 1) (hk : k + 1 ≤ roundings) (hab : a + b ≤ stores)
+    (hef : e + f ≤ 3) :
+    (1 + p.accumulation) ^ (k + 1) * (1 + p.unit) ^ (e + f) * (1 + p.operands) ^ (a + b)
       ≤ (1 + gamma roundings p.accumulation) * (1 + gamma 3 p.unit)
         * power (1 + p.operands) stores := by
   rw [power_eq]
   have n₁ := OrderedField.one_le_pow (one_le hp.accumulation) (k + 1)
-  have n₂ := OrderedField.one_le_pow (one_le hp.unit) 3
+  have n₂ := OrderedField.one_le_pow (one_le hp.unit) (e + f)
   have n₃ := OrderedField.one_le_pow (one_le hp.operands) (a + b)
   exact OrderedField.mul_le_mul
     (OrderedRing.mul_nonneg (nonneg_of_one_le n₁) (nonneg_of_one_le n₂))
     (OrderedField.mul_le_mul (nonneg_of_one_le n₁) (pow_le_gamma hp.accumulation hk hc)
-      (nonneg_of_one_le n₂) (pow_le_gamma hp.unit (Nat.le_refl 3) hu))
+      (nonneg_of_one_le n₂) (pow_le_gamma hp.unit hef hu))
     (nonneg_of_one_le n₃) (OrderedField.pow_le_pow (one_le hp.operands) hab)
 
 /-- scale · Σ x y, where each x is off by an error of its own. -/
@@ -555,29 +556,30 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     (h : ComputedGradient p roundings stores scale x y z) :
     AtMost (gradientError p roundings stores scale ((List.finRange n).map t))
       (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
-  obtain ⟨k, a, b, σ, σ', y', products, sum, sum', hk, hab, rfl, hy, hproducts, hsum, hsum', hz⟩ :=
-    h
+  obtain ⟨k, a, b, c, f, σ, σ', y', y'', products, sum, sum', hk, hab, hcf, rfl, hy, hy', hproducts,
+    hsum, hsum', hz⟩ := h
   have hx : ∀ j, Majorised ((t j).size + (t j).error) (t j).size (x j) (e j) := fun j => by
     refine ⟨?_, (ht j).2.1⟩
     rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]
     exact (ht j).1
   have h₁ := Majorised.roundedSum hp.accumulation hsum (fun j _ => ((hx j).mul
-    ((Majorised.exact ((atMost_absolute σ).mul (atMost_absolute (y j)))).roundedTimes
-      (hy j))).rounded (hproducts j))
+    (((Majorised.exact ((atMost_absolute σ).mul (atMost_absolute (y j)))).roundedTimes
+      (hy j)).roundedTimes (hy' j))).rounded (hproducts j))
   have h₂ := (((Majorised.exact (atMost_absolute σ')).mul (h₁.roundedTimes hsum')).roundedTimes
     hz).error
-  have b₁ := gradient_bound hp hc hu hk hab
+  have b₁ := gradient_bound hp hc hu hk hab hcf
   rw [gradientError, sumOver_map, absolute_mul]
   have other : ∀ j, (t j).other = y j := fun j => (ht j).2.2
   simp only [other]
   have s₁ : sumOver (fun j => ((t j).size + (t j).error)
-        * (absolute σ * absolute (y j) * (1 + p.operands) ^ a) * (1 + p.accumulation))
-        (List.finRange n)
-      = absolute σ * (1 + p.operands) ^ a * (1 + p.accumulation)
+        * (absolute σ * absolute (y j) * (1 + p.unit) ^ c * (1 + p.operands) ^ a)
+        * (1 + p.accumulation)) (List.finRange n)
+      = absolute σ * (1 + p.unit) ^ c * (1 + p.operands) ^ a * (1 + p.accumulation)
         * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) := by
     rw [← sumOver_mul_left]
     refine sumOver_congr fun j _ => ?_
     generalize (1 + p.operands) ^ a = q
+    generalize (1 + p.unit) ^ c = q'
     generalize absolute (y j) = r
     generalize absolute σ = v
     grind
@@ -607,8 +609,8 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     generalize absolute (y j) = r
     grind
   rw [s₄]
-  rw [Semiring.pow_succ, Semiring.pow_add] at h₃
-  clear s₁ s₂ s₃ s₄ n₁ b₁ h₁ hx other hy hproducts hsum hsum' hz ht
+  rw [Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add] at h₃
+  clear s₁ s₂ s₃ s₄ n₁ b₁ h₁ hx other hy hy' hproducts hsum hsum' hz ht
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
   generalize sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n) = B at *
@@ -617,7 +619,8 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     * power (1 + p.operands) stores = F at *
   generalize (1 + p.accumulation) ^ k = f₁ at *
   generalize 1 + p.accumulation = f₂ at *
-  generalize (1 + p.unit) ^ 3 = f₃ at *
+  generalize (1 + p.unit) ^ c = f₃ at *
+  generalize (1 + p.unit) ^ f = f₆ at *
   generalize (1 + p.operands) ^ a = f₄ at *
   generalize (1 + p.operands) ^ b = f₅ at *
   generalize absolute σ = v at *
@@ -625,11 +628,12 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
   have e₁ : σ' * (σ * E) = σ * σ' * E := by clear h₂ h₃; grind
   rw [e₁] at h₂
   refine h₂.mono ?_
-  have e₂ : v' * (f₁ * (v * f₄ * f₂ * A) * f₅) * f₃ = v * v' * A * (f₁ * f₂ * f₃ * (f₄ * f₅)) := by
+  have e₂ : v' * (f₁ * (v * f₃ * f₄ * f₂ * A) * f₅) * f₆
+      = v * v' * A * (f₁ * f₂ * (f₃ * f₆) * (f₄ * f₅)) := by
     clear h₂ h₃; grind
   rw [e₂]
   clear h₂ e₁ e₂
-  generalize f₁ * f₂ * f₃ * (f₄ * f₅) = f at *
+  generalize f₁ * f₂ * (f₃ * f₆) * (f₄ * f₅) = g at *
   grind
 
 end Attention.Proof

@@ -86,6 +86,13 @@ and both are rounded three times more: factors of another base, and the differen
 @[expose] def recomputedError [Exp R R] (unit exponential s L ofScore ofLse : R) : R :=
   exp (exponentError unit s L ofScore ofLse) * (1 + exponential) - 1
 
+/-! ## The slope of softcap -/
+
+/-- How far 1 − t², the slope of softcap, may be off, where t = tanh (x / cap) is off by `ofTanh`:
+the square and the difference are rounded, and none of them is far from the numbers up to 1. -/
+@[expose] def softcapSlopeError [LE R] [DecidableLE R] (unit t ofTanh : R) : R :=
+  smaller ((numeral 2 * absolute t + ofTanh) * ofTanh + numeral 2 * unit) (1 + numeral 2 * unit)
+
 /-! ## A query row -/
 
 /-- A key from the gradient by the output and its value. -/

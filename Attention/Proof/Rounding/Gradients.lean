@@ -87,6 +87,68 @@ private theorem product_majorised {p : GradientPrecision R} (hp : PreciseGradien
   clear h₁ h₂ h₃ e hone hsum hproducts
   grind
 
+/-! ## The slope of softcap -/
+
+/-- **rounded-softcap-slope**: the slope 1 − t² of softcap, from a t that is off and at most 1, the
+square and the difference rounded, is within its bound. -/
+theorem rounded_softcapSlope {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
+    (ht' : AtMost 1 t') (he : AtMost e (t' - t)) (hy : Rounded u (t' * t') y)
+    (hz : Rounded u (1 - y) z) : AtMost (softcapSlopeError u t e) (z - (1 - t * t)) := by
+  obtain ⟨θ, hθ, rfl⟩ := hy
+  obtain ⟨τ, hτ, rfl⟩ := hz
+  have h₁ : AtMost 1 (t' * t') := by
+    have := ht'.mul ht'
+    rwa [Semiring.mul_one] at this
+  have h₂ := ht.mul ht
+  rw [Semiring.mul_one] at h₂
+  have n₁ := mul_self_nonneg t
+  have n₂ := mul_self_nonneg t'
+  have h₃ : AtMost ((numeral 2 * absolute t + e) * e) (t' * t' - t * t) := by
+    have i₁ := (atMost_absolute t).add ((atMost_absolute t).add he)
+    have i₂ := i₁.mul he
+    have e₁ : (t + (t + (t' - t))) * (t' - t) = t' * t' - t * t := by grind
+    have e₂ : numeral 2 * absolute t + e = absolute t + (absolute t + e) := by
+      rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+      generalize absolute t = a
+      grind
+    rwa [e₁, ← e₂] at i₂
+  have h₄ := h₁.mul hθ
+  rw [Semiring.one_mul] at h₄
+  have h₅ : AtMost 1 (1 - t' * t' * (1 + θ)) := by
+    have i₁ := OrderedRing.mul_nonneg n₂ (b := 1 + θ) (by have := hθ.1; grind)
+    have i₂ : t' * t' * θ ≤ u := h₄.2
+    have i₃ := h₁.2
+    generalize t' * t' = a at *
+    clear h₂ n₁ h₃ h₄
+    exact ⟨by grind, by grind⟩
+  have h₆ := h₅.mul hτ
+  rw [Semiring.one_mul] at h₆
+  have e₂ : (numeral 2 : R) = 2 := by
+    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    grind
+  rw [softcapSlopeError, smaller, e₂]
+  rw [e₂] at h₃
+  generalize absolute t = a at *
+  generalize (2 * a + e) * e = b at *
+  have l₁ : (1 - t' * t' * (1 + θ)) * (1 + τ) - (1 - t * t)
+      = (1 - t' * t' * (1 + θ)) * τ - t' * t' * θ - (t' * t' - t * t) := by
+    clear h₁ h₂ h₃ h₄ h₅ h₆ n₁ n₂ ht ht' he hθ hτ
+    grind
+  rw [l₁]
+  clear l₁ h₅ ht ht' he hθ hτ
+  generalize (1 - t' * t' * (1 + θ)) * τ = v at *
+  generalize t' * t' * θ = w at *
+  generalize t' * t' = x at *
+  generalize t * t = x' at *
+  obtain ⟨i₁, i₂⟩ := h₃
+  obtain ⟨i₃, i₄⟩ := h₄
+  obtain ⟨i₅, i₆⟩ := h₆
+  obtain ⟨i₇, i₈⟩ := h₁
+  obtain ⟨i₉, i₀⟩ := h₂
+  split
+  · exact ⟨by grind, by grind⟩
+  · exact ⟨by grind, by grind⟩
+
 /-! ## D -/
 
 /-- Sums over components and keys, in either order. -/

@@ -26,11 +26,17 @@ from pyimpl.internal.scores import ScoreOptions
 SECOND_ORDER = 1.02
 # γ(k) where k·u reaches 1 and there is no bound.
 _NO_BOUND = 1e30
-# As in `tolerance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
+# As in `tolerance`: the product with the scale and a change of base; the scale itself; softcap,
+# cap·tanh(score / cap), in roundings of cap; a number that is added, and the sum; the logarithm,
+# changes of base and the sum with the maximum.
+_SCORE_ROUNDINGS = 2
+_SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
+_SUM_ROUNDINGS = 2
+_LSE_ROUNDINGS = 4
 _Number = TypeVar("_Number", float, Tensor)
 # An exponent that may be off by more than this bounds nothing.
-_LARGEST_EXPONENT = 700.0
+_LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -123,39 +129,60 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
     visible = s > -math.inf
     s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
-    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
-    filled = torch.where(visible, s, -math.inf)
+    filled, of_filled = torch.where(visible, s, -math.inf), off
     sinks = None if scored.sinks is None else scored.sinks.double().view(1, -1, 1, 1)
     if sinks is not None:
         sinks = sinks.expand(*s.shape[:3], 1)
-        filled = torch.cat((filled, sinks), -1)
+        finite = torch.where(torch.isinf(sinks), 0.0, sinks)
+        of_sinks = _power(_SCORE_ROUNDINGS, u) * finite.abs()
+        filled, of_filled = torch.cat((filled, sinks), -1), torch.cat((off, of_sinks), -1)
+    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
+    if sinks is not None:
         keys = keys + 1
     if not filled.shape[-1]:
-        filled = torch.full_like(keys, -math.inf)
+        filled, of_filled = torch.full_like(keys, -math.inf), torch.zeros_like(keys)
     lse = torch.logsumexp(filled, -1, keepdim=True)
     dead = torch.isneginf(lse)
     lse = torch.where(dead, 0.0, lse)
     visible = visible & ~dead
     kv_len = s.shape[-1]
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
-    # The log-sum-exp: the scores of its row, the exponentials and their rescaling, the sum, the
-    # logarithm and the maximum that it is added to.
-    added_up = (1 + blocks) * exponential + (keys + 2) * rounding.accumulation_unit
-    if rounding.weights is not None and rounding.denominator != "unrounded":
-        added_up = added_up + rounding.weights.unit
-    largest = off.amax(-1, keepdim=True) if kv_len else torch.zeros_like(lse)
-    if sinks is not None:
-        largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
-    of_lse = largest + added_up + 4 * u * (lse.abs() + 1)
-    # The exponential of s − L, both in base 2.
+    of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
     error = _recomputed_error(u, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
         sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
-        finite = torch.where(torch.isinf(sinks), 0.0, sinks)
-        sink_error = _recomputed_error(u, exponential, finite, lse, torch.zeros_like(lse), of_lse)
+        sink_error = _recomputed_error(u, exponential, finite, lse, of_sinks, of_lse)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
     return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)
+
+
+def _lse_error(
+    scores: Tensor, errors: Tensor, keys: Tensor, blocks: int, rounding: RoundingModel
+) -> Tensor:
+    """How far the log-sum-exp of scores, −∞ where masked, that are off by these errors may be off:
+    the bound of `tolerance.lse_tolerance`, of rows of `keys` scores in that many tiles."""
+    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
+    finite = ~torch.isinf(scores)
+    largest = errors.amax(-1, keepdim=True)
+    top = scores.amax(-1, keepdim=True)
+    top = torch.where(torch.isinf(top), 0.0, top)
+    below = torch.where(finite, top - scores, 0.0)
+    weights = torch.where(finite, torch.exp(-below), 0.0)
+    total = weights.sum(-1, keepdim=True).clamp(min=1.0)
+    # Differences are rounded; one exponential for each weight and one for each rescaling.
+    off = errors + u * (below + errors + largest) - (1 + blocks) * math.log1p(-exponential)
+    of_weights = torch.log1p((weights / total * _expm1(off)).sum(-1, keepdim=True))
+    tiny = rounding.accumulator.smallest_normal
+    added_up = _gamma(keys + 2 * blocks + 1, u)
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        added_up = added_up + rounding.weights.unit
+        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
+    added_up = added_up + keys * tiny / total
+    of_sum = torch.where(added_up < 1, -torch.log1p(-added_up), _LARGEST_EXPONENT)
+    error = of_weights + of_sum
+    sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
+    return error + _gamma(_LSE_ROUNDINGS, u) * sizes
 
 
 @implements("Attention.Spec.recomputedError")
@@ -176,33 +203,45 @@ def _scores(
     u = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
     s = scored.scale * (q @ k.mT)
-    relative = (q.shape[-1] + 2) * rounding.accumulation_unit + 5 * u
+    relative = _gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
     if rounding.operands is not None:
-        relative += rounding.operand_roundings * rounding.operands.unit * SECOND_ORDER
+        # The product with the scale is rounded, and once more to a format that is not its own.
+        apart = rounding.operands != rounding.accumulator
+        once = _compose(u, rounding.operands.unit if apart else 0.0)
+        relative = _compose(relative, _power(rounding.operand_roundings, once))
         tiny = rounding.operands.underflow(rounding.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scored.scale)))
         ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
         off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
-    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT) + stored * s.abs()
-    # The caller's own rounding of the scale.
-    off = off + 2 * FLOAT64.unit * s.abs()
+    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT)
+    # With the caller's own rounding of the scale.
+    roundings = _SCORE_ROUNDINGS + _SCALE_ROUNDINGS
+    off = off + (roundings * u + 2 * FLOAT64.unit) * s.abs()
+    if rounding.scores is not None:
+        off = off + stored * (s.abs() + off) + rounding.scores.underflow(rounding.flush_to_zero)
     slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
     if scored.softcap is not None:
         cap = scored.softcap
         tanh = torch.tanh(s / cap)
         # The slope of tanh is at most 1.
         of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
-        slope = 1 - tanh**2
-        slope_error = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * u, max=1.0)
+        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, of_tanh)
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap
+    growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
     for added in scored.added:
         s = s + added.double()
-        finite = torch.where(torch.isinf(added), 0.0, added.double().abs() + s.abs())
+        number, total = (torch.where(torch.isinf(added), 0.0, x.abs()) for x in (added.double(), s))
         # The errors of both are rounded with them.
-        off = off + SECOND_ORDER * (2 * u + stored) * (finite + off)
+        off = (off + growth * number) * (1 + growth) + growth * total
     return s, off, slope, slope_error
+
+
+@implements("Attention.Spec.softcapSlopeError")
+def _slope_error(unit: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
+    """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
+    return torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
 
 
 def _expm1(x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tolerance_by_spec import CLOSE, NATURAL, difference, digits, endless
+from tolerance_by_spec import (
+    CLOSE,
+    NATURAL,
+    difference,
+    digits,
+    endless,
+    precision,
+    score_formats,
+)
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import gradient_tolerance
@@ -31,9 +40,18 @@ from bridge.spec.gradient_tolerance import (
     recomputed_error,
     score_gradient_error,
     score_gradient_term,
+    softcap_slope_error,
     weight_term,
 )
-from bridge.spec.tolerance import gamma
+from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
+from bridge.spec.score_change_tolerance import (
+    ScoreChange,
+    changed_error,
+    score_change_apply,
+    sink_error,
+)
+from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.tolerance import BoundedKey, Denominator, gamma
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),
@@ -120,44 +138,69 @@ class Row:
         return [*self.by_key.values(), *([] if self.sink is None else [self.sink])]
 
 
-def row_of(problem: Problem, i: int, found: gradient_tolerance.Softmax) -> Row:
-    """Query i, with the errors of weights and slopes that the code has."""
-    q, d_v = exact(problem.q[i]), problem.v.shape[1]
-    scores, slopes = {}, {}
+def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
+    """Query i, with the errors of weights and slopes that the Spec has."""
+    forwards, formats = precision(rounding), score_formats(rounding)
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        forwards = replace(forwards, denominator=Denominator.ROUNDED)
+    unit, exponential = forwards.unit, forwards.exponential
+    zero, one, scale = Decimal(0), Decimal(1), Decimal(problem.scale)
+    q, (d, d_v, kv_len) = exact(problem.q[i]), (len(problem.q[i]), *problem.v.shape[::-1])
+    cap = None if problem.softcap is None else Decimal(problem.softcap)
+    # What a mask adds is 0.
+    change = ScoreChange(cap, zero)
+    scores, errors, slopes = {}, {}, {}
     for j in np.flatnonzero(problem.mask[i]).tolist():
-        products = (a * b for a, b in zip(q, exact(problem.k[j]), strict=True))
-        s, slope = Decimal(problem.scale) * sum(products, Decimal(0)), Decimal(1)
-        if problem.softcap is not None:
-            cap = Decimal(problem.softcap)
-            moved = (2 * s / cap).exp()
-            tanh = (moved - 1) / (moved + 1)
-            s, slope = cap * tanh, 1 - tanh**2
-        scores[j], slopes[j] = s, slope
+        k = exact(problem.k[j])
+        s = scale * sum((a * b for a, b in zip(q, k, strict=True)), zero)
+        size = magnitude(q, k, d=d, num=NATURAL)
+        error = score_error(forwards, formats, d - 1, scale, size, s, abs(s), num=NATURAL)
+        # The code has more for the caller's own rounding of the scale.
+        error += Decimal(2.0**-52) * abs(s) * (1 + formats.scores)
+        scores[j] = score_change_apply(change, s, num=NATURAL)
+        errors[j] = changed_error(forwards, formats, change, s, error, num=NATURAL)
+        slopes[j] = one, zero
+        if cap is not None:
+            tanh = scores[j] / cap
+            of_tanh = error / cap + 8 * unit
+            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
+    row = [BoundedKey(s, errors[j], zero) for j, s in scores.items()]
     sink = None if problem.sink is None else Decimal(problem.sink)
-    total = sum((s.exp() for s in scores.values()), Decimal(0) if sink is None else sink.exp())
-    zero, one = Decimal(0), Decimal(1)
+    if sink is not None:
+        row.append(BoundedKey(sink, sink_error(forwards, sink, num=NATURAL), zero))
+    seen, blocks = len(row), math.ceil(kv_len / (rounding.block_n or 1))
+    total = sum((key.score.exp() for key in row), zero)
+    if not row:
+        return Row({}, None, GradientCounts(0, 0, 0))
+    lse, most = total.ln(), max(key.score for key in row)
+    factor = log_sum_exp_factor(forwards, seen + 2 * blocks, blocks, row, num=NATURAL)
+    of_lse = log_sum_exp_tolerance(
+        *(forwards, factor.ln(), lse - most, most, max(key.error for key in row)), num=NATURAL
+    )
+
+    def of_weight(key: BoundedKey) -> Decimal:
+        return Decimal(
+            recomputed_error(unit, exponential, key.score, lse, key.error, of_lse, num=NATURAL)
+        )
+
     keys = {
         j: gradient_key(
             s.exp() / total,
-            Decimal(float(found.error[0, 0, i, j])),
+            of_weight(row[place]),
             one if problem.kept is None else Decimal(float(problem.kept[i, j])),
-            slopes[j],
-            Decimal(float(found.slope_error[0, 0, i, j])),
+            *slopes[j],
             exact(problem.d_o[i]),
             exact(problem.v[j]),
             d=d_v,
             num=NATURAL,
         )
-        for j, s in scores.items()
+        for place, (j, s) in enumerate(scores.items())
     }
     of_sink = None
     if sink is not None:
-        error = Decimal(float(found.sink_error[0, 0, i, 0]))
-        of_sink = GradientKey(sink.exp() / total, error, one, zero, zero, one, zero)
-    seen = len(keys) + (sink is not None)
-    counts = GradientCounts(
-        products=d_v + 2, delta=seen + 2 * found.blocks + d_v + 8, rescalings=found.blocks
-    )
+        weight = sink.exp() / total
+        of_sink = GradientKey(weight, of_weight(row[-1]), one, zero, zero, one, zero)
+    counts = GradientCounts(products=d_v + 2, delta=seen + 2 * blocks + d_v + 8, rescalings=blocks)
     return Row(keys, of_sink, counts)
 
 
@@ -180,7 +223,6 @@ def wrong_gradients(
         None if problem.kept is None else torch.tensor(problem.kept)[None, None],
     )
     bounds = code.gradient_bounds(q, k, v, d_o, d_l, scored, rounding)
-    found = code.softmax_bounds(q, k, scored, rounding)
     q_len, kv_len, stores = len(problem.q), len(problem.k), 0
     if rounding.operands is not None:
         stores = rounding.operand_roundings + 1
@@ -192,7 +234,7 @@ def wrong_gradients(
         return f"{name} at {place}: {error} for {float(whole)}"
 
     with localcontext(digits()):
-        rows = [row_of(problem, i, found) for i in range(q_len)]
+        rows = [row_of(problem, i, rounding) for i in range(q_len)]
         d_ls = exact(problem.d_l)
 
         def error_of(i: int, key: GradientKey) -> Decimal:
@@ -205,8 +247,7 @@ def wrong_gradients(
             return score_gradient_term(*arguments, num=NATURAL)
 
         def sum_of(count: int, scale: float, terms: list[GradientTerm]) -> Decimal:
-            found = gradient_error(p, count + 3, stores, Decimal(scale), terms, num=NATURAL)
-            return Decimal(found)
+            return Decimal(gradient_error(p, count + 3, stores, Decimal(scale), terms, num=NATURAL))
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
         checks: list[tuple[str, tuple[int, ...], torch.Tensor, Decimal]] = [
@@ -271,6 +312,37 @@ def test_roundings_in_a_row() -> None:
 
 # A line of the code, and what a mistake would make of it.
 MUTANTS = {
+    "products that are added exactly": (
+        "_gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)",
+        "_gamma(1.0, rounding.accumulation_unit)",
+    ),
+    "a scale that is exact": ("_SCALE_ROUNDINGS = 3", "_SCALE_ROUNDINGS = 0"),
+    "scores that are not stored": ("off = off + stored * (s.abs() + off)", "off = off + 0 * (off)"),
+    "scores of operands that are not stored": (
+        "relative = _compose(relative, _power(rounding.operand_roundings, once))",
+        "relative = _compose(relative, 0.0)",
+    ),
+    "softcap that is exact": ("_SOFTCAP_ROUNDINGS = 8", "_SOFTCAP_ROUNDINGS = 0"),
+    "a slope of an exact tanh": (
+        "(2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit",
+        "2 * unit + 0 * of_tanh",
+    ),
+    "a sum that is not rounded": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
+    "a sink that is exact": ("_power(_SCORE_ROUNDINGS, u) * finite", "0.0 * finite"),
+    "exact differences in the log-sum-exp": (
+        "errors + u * (below + errors + largest)",
+        "errors",
+    ),
+    "a log-sum-exp that is not rescaled": ("- (1 + blocks) * math.log1p", "- math.log1p"),
+    "a log-sum-exp that is added exactly": (
+        "_gamma(keys + 2 * blocks + 1, u)",
+        "_gamma(0 * keys, u)",
+    ),
+    "a log-sum-exp of weights that are not stored": (
+        "added_up = added_up + rounding.weights.unit\n",
+        "",
+    ),
+    "an exact logarithm": ("_LSE_ROUNDINGS = 4", "_LSE_ROUNDINGS = 0"),
     "a weight from one rounding": ("_gamma(3, unit) * sizes", "_gamma(1, unit) * sizes"),
     "an exponential that is exact": (
         "return _compose(_expm1(exponent), exponential)",

@@ -3,7 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
 the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
-from the errors of scores and log-sum-exps on, but for numbers below the normal ones.
+all but numbers below the normal ones, and some sums.
 """
 
 from __future__ import annotations

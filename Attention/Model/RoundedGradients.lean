@@ -160,6 +160,13 @@ three times together. -/
     RoundedSum p.accumulation k ((List.finRange n).map products) sum ∧
     RoundedTimes p.operands b sum sum' ∧ RoundedTimes p.unit f (σ' * sum') z
 
+/-- `z` is what a function may compute for Σ xⱼ yⱼ of numbers that it stores first. -/
+@[expose] def ComputedTotal (accumulation stored : R) (roundings : Nat) (x y : Fin n → R) (z : R) :
+    Prop :=
+  ∃ (k : Nat) (x' products : Fin n → R), k + 1 ≤ roundings ∧ (∀ j, Rounded stored (x j) (x' j)) ∧
+    (∀ j, Rounded accumulation (x' j * y j) (products j)) ∧
+    RoundedSum accumulation k ((List.finRange n).map products) z
+
 /-- Query `i` of attention with dropout with its keys. -/
 @[expose] def backwardRow [Exp R R] {q_len kv_len : Nat} (scale : R)
     (modify : ScoreMod R q_len kv_len) (slope : ScoreSlope R R q_len kv_len)

@@ -163,4 +163,12 @@ through at most `roundings` roundings, and the sum is multiplied by the scale in
   absolute scale
     * sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
 
+/-- The error of Σ x · y, where each x is stored once more, and a product goes through at most
+`roundings` roundings: a sum over the heads that share keys, over what a bias is broadcast over, or
+over the queries of a sink. -/
+@[expose] def totalError (accumulation stored : R) (roundings : Nat)
+    (terms : List (GradientTerm R)) : R :=
+  let sums := (1 + stored) * (1 + gamma roundings accumulation) - 1
+  sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
+
 end Attention.Spec

@@ -698,4 +698,41 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
   generalize f₁ * f₂ * (f₃ * f₆) * (f₄ * f₅) = g at *
   grind
 
+/-- **rounded-gradient-total**: a sum of products of numbers that are off by an error each and
+stored, every operation rounded. -/
+theorem rounded_total {a u : R} (ha : 0 ≤ a) (hu : 0 ≤ u) {roundings : Nat}
+    (hc : numeral roundings * a < 1) {z : R} {x y e : Fin n → R} {t : Fin n → GradientTerm R}
+    (ht : ∀ j, AtMost (t j).error (x j - e j) ∧ AtMost (t j).size (e j) ∧ (t j).other = y j)
+    (h : ComputedTotal a u roundings x y z) :
+    AtMost (totalError a u roundings ((List.finRange n).map t))
+      (z - sumOver (fun j => e j * y j) (List.finRange n)) := by
+  obtain ⟨k, x', products, hk, hx', hproducts, hz⟩ := h
+  have hx : ∀ j, Majorised ((t j).size + (t j).error) (t j).size (x j) (e j) := fun j => by
+    refine ⟨?_, (ht j).2.1⟩
+    rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]
+    exact (ht j).1
+  have h₁ := (Majorised.roundedSum ha hz fun j _ => (((hx j).rounded (hx' j)).mul
+    (.exact (atMost_absolute (y j)))).rounded (hproducts j)).error
+  have other : ∀ j, (t j).other = y j := fun j => (ht j).2.2
+  rw [totalError, sumOver_map]
+  simp only [other]
+  refine h₁.mono ?_
+  have b₁ := OrderedRing.mul_le_mul_of_nonneg_left (pow_le_gamma ha hk hc)
+    (nonneg_of_one_le (one_le hu))
+  rw [Semiring.pow_succ] at b₁
+  rw [← sumOver_mul_left, ← sumOver_sub]
+  refine sumOver_le_sumOver fun j _ => ?_
+  have n₁ : 0 ≤ ((t j).size + (t j).error) * absolute (y j) :=
+    OrderedRing.mul_nonneg (hx j).computed.nonneg (absolute_nonneg _)
+  have b₂ := OrderedRing.mul_le_mul_of_nonneg_left b₁ n₁
+  clear h₁ hz hproducts hx' hx ht b₁ n₁ other hc
+  generalize (1 + u) * (1 + gamma roundings a) = g at *
+  generalize (1 + a) ^ k = f at *
+  generalize 1 + a = c at *
+  generalize 1 + u = v at *
+  generalize absolute (y j) = w at *
+  generalize (t j).size = s at *
+  generalize (t j).error = r at *
+  grind
+
 end Attention.Proof

@@ -3,7 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
 the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
-all but numbers below the normal ones, and some sums.
+all but numbers below the normal ones, sums of tiles that are stored, and temperatures.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Bounded:
             return x.sum(dim=list(over), keepdim=True) if over else x
 
         size = one(factors.abs() * self.size)
-        error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
+        error = one(factors.abs() * self.error)
+        error = _total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)
         return Bounded(one(factors * self.exact), error, size)
 
     def store(self, rounding: RoundingModel) -> Bounded:
@@ -238,6 +239,15 @@ def _scores(
     return s, off, slope, slope_error
 
 
+@implements("Attention.Spec.totalError")
+def _total_error(
+    errors: Tensor, sizes: Tensor, roundings: float, accumulation: float, stored: float
+) -> Tensor:
+    """The error of a sum of products of numbers that are stored first, from the sums of their
+    errors and sizes times the other numbers' sizes."""
+    return errors + _compose(stored, _gamma(roundings, accumulation)) * (sizes + errors)
+
+
 @implements("Attention.Spec.softcapSlopeError")
 def _slope_error(unit: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
     """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
@@ -384,8 +394,8 @@ def gradient_bounds(
         if group > 1:
             # A function may round what each head adds.
             least = rounding.output.underflow(rounding.flush_to_zero)
-            each = rounding.output.unit * (x.size + error) + least
-            error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
+            error = _total_error(error, x.size, group, ua, rounding.output.unit)
+            error = error + torch.where(x.size == 0, 0.0, least)
         return Bounded(one(x.exact), one(error), one(x.size))
 
     sinks = None

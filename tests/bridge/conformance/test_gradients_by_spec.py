@@ -41,6 +41,7 @@ from bridge.spec.gradient_tolerance import (
     score_gradient_error,
     score_gradient_term,
     softcap_slope_error,
+    total_error,
     weight_term,
 )
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
@@ -300,6 +301,57 @@ def test_drawn_weights(seed: int) -> None:
     assert list(wrong_weights(seed)) == []
 
 
+def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which sums of gradients, of a bias that queries share and of heads that share a key, are not
+    as the Spec has them."""
+    rng = np.random.default_rng(seed)
+    q_len, kv_len, group = (int(rng.integers(1, 5)) for _ in range(3))
+    rounding = endless(RoundingModel.flash("bfloat16"))
+    accumulation, output = Decimal(rounding.accumulation_unit), Decimal(rounding.output.unit)
+    q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
+    k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))
+    scored = code.Scored(0.5)
+    bounds = code.gradient_bounds(q, k, v, d_o, None, scored, rounding)
+    numbers = torch.tensor(rng.normal(size=q_len)).view(-1, 1)
+    summed = bounds.scores.sum(numbers, [2], rounding)
+    heads = [
+        code.gradient_bounds(
+            *(q[:, [h]], k, v, d_o[:, [h]], None, scored, rounding), q_len=group * q_len
+        )
+        for h in range(group)
+    ]
+
+    def total(
+        errors: torch.Tensor, sizes: torch.Tensor, others: torch.Tensor, count: int, stored: Decimal
+    ) -> Decimal:
+        columns = (exact(x.flatten().numpy()) for x in (sizes, errors, others))
+        terms = [GradientTerm(*term) for term in zip(*columns, strict=True)]
+        return Decimal(total_error(accumulation, stored, count, terms, num=NATURAL))
+
+    with localcontext(digits()):
+        scores = bounds.scores
+        whole = total(
+            scores.error[0, 0, :, 0], scores.size[0, 0, :, 0], numbers, q_len + 3, Decimal(0)
+        )
+        checks = [(summed.error[0, 0, 0, 0], whole)]
+        if group > 1:
+            each = [
+                torch.stack([x[0, 0, 0, 0] for x in one])
+                for one in ([head.key.error for head in heads], [head.key.size for head in heads])
+            ]
+            whole = total(*each, torch.ones(group).double(), group, output)
+            checks.append((bounds.key.error[0, 0, 0, 0], whole))
+    for found, whole in checks:
+        if abs(difference(float(found), whole)) > CLOSE * float(whole):
+            yield f"{float(found)} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_totals(seed: int) -> None:
+    assert list(wrong_totals(seed)) == []
+
+
 def test_roundings_in_a_row() -> None:
     for count, unit in ((1, 2.0**-24), (300, 2.0**-10), (2**23, 2.0**-24)):
         with localcontext(digits()):
@@ -402,6 +454,14 @@ MUTANTS = {
     ),
     "operands that are not stored": ("_gamma(3, u), operands, _power", "_gamma(3, u), 0.0, _power"),
     "a sum that is exact": ("_gamma(terms + 3, ua), _gamma", "0.0, _gamma"),
+    "heads that are not stored": (
+        "_total_error(error, x.size, group, ua, rounding.output.unit)",
+        "_total_error(error, x.size, group, ua, 0.0)",
+    ),
+    "a total that is exact": (
+        "_compose(stored, _gamma(roundings, accumulation)) * (sizes",
+        "stored * (sizes",
+    ),
     "sizes without their errors": ("relative * (all_sizes + errors)", "relative * all_sizes"),
 }
 
@@ -421,7 +481,10 @@ def change(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change(*MUTANTS[name], monkeypatch)
-    assert any(any(wrong_weights(seed, module)) for seed in range(3)) or any(
+    some = [
+        one for seed in range(6) for one in (wrong_weights, wrong_totals) if any(one(seed, module))
+    ]
+    assert some or any(
         any(wrong_gradients(Problem.draw(seed), rounding, module))
         for seed in range(6)
         for rounding in ROUNDING_MODELS.values()

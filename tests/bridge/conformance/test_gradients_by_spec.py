@@ -165,29 +165,28 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
             tanh = scores[j] / cap
             of_tanh = error / cap + 8 * unit
             slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
-    row = [BoundedKey(s, errors[j], zero) for j, s in scores.items()]
     sink = None if problem.sink is None else Decimal(problem.sink)
+    seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:
-        row.append(BoundedKey(sink, sink_error(forwards, sink, num=NATURAL), zero))
-    seen, blocks = len(row), math.ceil(kv_len / (rounding.block_n or 1))
-    total = sum((key.score.exp() for key in row), zero)
-    if not row:
+        seen.append((sink, sink_error(forwards, sink, num=NATURAL)))
+    if not seen:
         return Row({}, None, GradientCounts(0, 0, 0))
-    lse, most = total.ln(), max(key.score for key in row)
-    factor = log_sum_exp_factor(forwards, seen + 2 * blocks, blocks, row, num=NATURAL)
+    blocks = math.ceil(kv_len / (rounding.block_n or 1))
+    total = sum((s.exp() for s, _ in seen), zero)
+    lse, most = total.ln(), max(s for s, _ in seen)
+    row = [BoundedKey(s, error, zero) for s, error in seen]
+    factor = log_sum_exp_factor(forwards, len(seen) + 2 * blocks, blocks, row, num=NATURAL)
     of_lse = log_sum_exp_tolerance(
-        *(forwards, factor.ln(), lse - most, most, max(key.error for key in row)), num=NATURAL
+        *(forwards, factor.ln(), lse - most, most, max(error for _, error in seen)), num=NATURAL
     )
 
-    def of_weight(key: BoundedKey) -> Decimal:
-        return Decimal(
-            recomputed_error(unit, exponential, key.score, lse, key.error, of_lse, num=NATURAL)
-        )
+    def of_weight(s: Decimal, error: Decimal) -> Decimal:
+        return Decimal(recomputed_error(unit, exponential, s, lse, error, of_lse, num=NATURAL))
 
     keys = {
         j: gradient_key(
             s.exp() / total,
-            of_weight(row[place]),
+            of_weight(s, errors[j]),
             one if problem.kept is None else Decimal(float(problem.kept[i, j])),
             *slopes[j],
             exact(problem.d_o[i]),
@@ -195,13 +194,15 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
             d=d_v,
             num=NATURAL,
         )
-        for place, (j, s) in enumerate(scores.items())
+        for j, s in scores.items()
     }
     of_sink = None
     if sink is not None:
         weight = sink.exp() / total
-        of_sink = GradientKey(weight, of_weight(row[-1]), one, zero, zero, one, zero)
-    counts = GradientCounts(products=d_v + 2, delta=seen + 2 * blocks + d_v + 8, rescalings=blocks)
+        of_sink = GradientKey(weight, of_weight(*seen[-1]), one, zero, zero, one, zero)
+    counts = GradientCounts(
+        products=d_v + 2, delta=len(seen) + 2 * blocks + d_v + 8, rescalings=blocks
+    )
     return Row(keys, of_sink, counts)
 
 
@@ -335,11 +336,11 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
         )
         checks = [(summed.error[0, 0, 0, 0], whole)]
         if group > 1:
-            each = [
-                torch.stack([x[0, 0, 0, 0] for x in one])
-                for one in ([head.key.error for head in heads], [head.key.size for head in heads])
-            ]
-            whole = total(*each, torch.ones(group).double(), group, output)
+            errors, sizes = (
+                torch.stack([getattr(head.key, name)[0, 0, 0, 0] for head in heads])
+                for name in ("error", "size")
+            )
+            whole = total(errors, sizes, torch.ones(group).double(), group, output)
             checks.append((bounds.key.error[0, 0, 0, 0], whole))
     for found, whole in checks:
         if abs(difference(float(found), whole)) > CLOSE * float(whole):

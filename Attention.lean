@@ -151,6 +151,7 @@ public import Attention.Model.Real.Supremum
 public import Attention.Model.RootSound
 public import Attention.Model.RoundedChanges
 public import Attention.Model.RoundedDropout
+public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
@@ -273,7 +274,10 @@ public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.Gamma
+public import Attention.Proof.Rounding.GradientMatrices
+public import Attention.Proof.Rounding.Gradients
 public import Attention.Proof.Rounding.LogSumExp
+public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
 public import Attention.Proof.Rounding.Mixed
@@ -323,6 +327,7 @@ public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
 public import Attention.Spec.Flash1
 public import Attention.Spec.Format
+public import Attention.Spec.GradientTolerance
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask
 public import Attention.Spec.LayerNorm

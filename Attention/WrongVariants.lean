@@ -47,6 +47,7 @@ public import Attention.WrongVariants.RingSkip
 public import Attention.WrongVariants.RoundedChanges
 public import Attention.WrongVariants.RoundedDenominator
 public import Attention.WrongVariants.RoundedDropout
+public import Attention.WrongVariants.RoundedGradients
 public import Attention.WrongVariants.RoundedLogSumExp
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedScores

@@ -84,7 +84,7 @@ TOPICS = (
         "Rounding",
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
-            "DropoutTolerance",
+            *("DropoutTolerance", "GradientTolerance"),
             *("Format", "Real.Format", "Mixed"),
         ),
         "tolerances",

@@ -2,7 +2,8 @@
 
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
-the same as of the forward pass); `docs/tolerances.md` derives every term: derived, not yet proved.
+the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
+all but numbers below the normal ones, sums of tiles that are stored, and temperatures.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -17,14 +19,24 @@ from torch import Tensor
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from pyimpl.backends import reference
+from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions
 
-# Products of two errors, of which one counts roundings: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+# Products of two errors in what is not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
-# As in `tolerance`: cap·tanh(score / cap), and its slope 1 − tanh², in roundings of cap and of 1.
+# γ(k) where k·u reaches 1 and there is no bound.
+_NO_BOUND = 1e30
+# As in `tolerance`: the product with the scale and a change of base; the scale itself; softcap,
+# cap·tanh(score / cap), in roundings of cap; a number that is added, and the sum; the logarithm,
+# changes of base and the sum with the maximum.
+_SCORE_ROUNDINGS = 2
+_SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
+_SUM_ROUNDINGS = 2
+_LSE_ROUNDINGS = 4
+_Number = TypeVar("_Number", float, Tensor)
 # An exponent that may be off by more than this bounds nothing.
-_LARGEST_EXPONENT = 700.0
+_LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,8 @@ class Bounded:
             return x.sum(dim=list(over), keepdim=True) if over else x
 
         size = one(factors.abs() * self.size)
-        error = one(factors.abs() * self.error) + (count + 3) * rounding.accumulation_unit * size
+        error = one(factors.abs() * self.error)
+        error = _total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)
         return Bounded(one(factors * self.exact), error, size)
 
     def store(self, rounding: RoundingModel) -> Bounded:
@@ -117,39 +130,71 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
     visible = s > -math.inf
     s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
-    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
-    filled = torch.where(visible, s, -math.inf)
+    filled, of_filled = torch.where(visible, s, -math.inf), off
     sinks = None if scored.sinks is None else scored.sinks.double().view(1, -1, 1, 1)
     if sinks is not None:
         sinks = sinks.expand(*s.shape[:3], 1)
-        filled = torch.cat((filled, sinks), -1)
+        finite = torch.where(torch.isinf(sinks), 0.0, sinks)
+        of_sinks = _power(_SCORE_ROUNDINGS, u) * finite.abs()
+        filled, of_filled = torch.cat((filled, sinks), -1), torch.cat((off, of_sinks), -1)
+    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
+    if sinks is not None:
         keys = keys + 1
     if not filled.shape[-1]:
-        filled = torch.full_like(keys, -math.inf)
+        filled, of_filled = torch.full_like(keys, -math.inf), torch.zeros_like(keys)
     lse = torch.logsumexp(filled, -1, keepdim=True)
     dead = torch.isneginf(lse)
     lse = torch.where(dead, 0.0, lse)
     visible = visible & ~dead
     kv_len = s.shape[-1]
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
-    # The log-sum-exp: the scores of its row, the exponentials and their rescaling, the sum, the
-    # logarithm and the maximum that it is added to.
-    added_up = (1 + blocks) * exponential + (keys + 2) * rounding.accumulation_unit
-    if rounding.weights is not None and rounding.denominator != "unrounded":
-        added_up = added_up + rounding.weights.unit
-    largest = off.amax(-1, keepdim=True) if kv_len else torch.zeros_like(lse)
-    if sinks is not None:
-        largest = torch.maximum(largest, 2 * u * sinks.abs().nan_to_num(posinf=0.0))
-    of_lse = largest + added_up + 4 * u * (lse.abs() + 1)
-    # The exponential of s − L, both in base 2.
-    exponent = off + of_lse + 3 * u * (s.abs() + lse.abs()) + exponential
+    of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
+    error = _recomputed_error(u, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
         sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
-        sizes = sinks.abs().nan_to_num(posinf=0.0) + lse.abs()
-        sink_error = _expm1(of_lse + 3 * u * sizes + exponential)
+        sink_error = _recomputed_error(u, exponential, finite, lse, of_sinks, of_lse)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
-    return Softmax(visible, p, _expm1(exponent), slope, slope_error, keys, blocks, sink, sink_error)
+    return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)
+
+
+def _lse_error(
+    scores: Tensor, errors: Tensor, keys: Tensor, blocks: int, rounding: RoundingModel
+) -> Tensor:
+    """How far the log-sum-exp of scores, −∞ where masked, that are off by these errors may be off:
+    the bound of `tolerance.lse_tolerance`, of rows of `keys` scores in that many tiles."""
+    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
+    finite = ~torch.isinf(scores)
+    largest = errors.amax(-1, keepdim=True)
+    top = scores.amax(-1, keepdim=True)
+    top = torch.where(torch.isinf(top), 0.0, top)
+    below = torch.where(finite, top - scores, 0.0)
+    weights = torch.where(finite, torch.exp(-below), 0.0)
+    total = weights.sum(-1, keepdim=True).clamp(min=1.0)
+    # Differences are rounded; one exponential for each weight and one for each rescaling.
+    off = errors + u * (below + errors + largest) - (1 + blocks) * math.log1p(-exponential)
+    of_weights = torch.log1p((weights / total * _expm1(off)).sum(-1, keepdim=True))
+    tiny = rounding.accumulator.smallest_normal
+    added_up = _gamma(keys + 2 * blocks + 1, u)
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        added_up = added_up + rounding.weights.unit
+        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
+    added_up = added_up + keys * tiny / total
+    of_sum = torch.where(added_up < 1, -torch.log1p(-added_up), _LARGEST_EXPONENT)
+    error = of_weights + of_sum
+    sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
+    return error + _gamma(_LSE_ROUNDINGS, u) * sizes
+
+
+@implements("Attention.Spec.recomputedError")
+def _recomputed_error(
+    unit: float, exponential: float, s: Tensor, lse: Tensor, of_score: Tensor, of_lse: Tensor
+) -> Tensor:
+    """How far exp(s − L) may be off, as a share of itself: both are off, and rounded three times
+    more."""
+    sizes = s.abs() + of_score + (lse.abs() + of_lse)
+    exponent = of_score + of_lse + _gamma(3, unit) * sizes
+    return _compose(_expm1(exponent), exponential)
 
 
 def _scores(
@@ -159,37 +204,78 @@ def _scores(
     u = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
     s = scored.scale * (q @ k.mT)
-    relative = (q.shape[-1] + 2) * rounding.accumulation_unit + 5 * u
+    relative = _gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
     if rounding.operands is not None:
-        relative += rounding.operand_roundings * rounding.operands.unit * SECOND_ORDER
+        # The product with the scale is rounded, and once more to a format that is not its own.
+        apart = rounding.operands != rounding.accumulator
+        once = _compose(u, rounding.operands.unit if apart else 0.0)
+        relative = _compose(relative, _power(rounding.operand_roundings, once))
         tiny = rounding.operands.underflow(rounding.flush_to_zero)
         factor = max(1.0, math.sqrt(abs(scored.scale)))
         ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
         off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
-    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT) + stored * s.abs()
-    # The caller's own rounding of the scale.
-    off = off + 2 * FLOAT64.unit * s.abs()
+    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT)
+    # With the caller's own rounding of the scale.
+    roundings = _SCORE_ROUNDINGS + _SCALE_ROUNDINGS
+    off = off + (roundings * u + 2 * FLOAT64.unit) * s.abs()
+    if rounding.scores is not None:
+        off = off + stored * (s.abs() + off) + rounding.scores.underflow(rounding.flush_to_zero)
     slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
     if scored.softcap is not None:
         cap = scored.softcap
         tanh = torch.tanh(s / cap)
         # The slope of tanh is at most 1.
         of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
-        slope = 1 - tanh**2
-        slope_error = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * u, max=1.0)
+        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, of_tanh)
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap
+    growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
     for added in scored.added:
         s = s + added.double()
-        finite = torch.where(torch.isinf(added), 0.0, added.double().abs() + s.abs())
+        number, total = (torch.where(torch.isinf(added), 0.0, x.abs()) for x in (added.double(), s))
         # The errors of both are rounded with them.
-        off = off + SECOND_ORDER * (2 * u + stored) * (finite + off)
+        off = (off + growth * number) * (1 + growth) + growth * total
     return s, off, slope, slope_error
+
+
+@implements("Attention.Spec.totalError")
+def _total_error(
+    errors: Tensor, sizes: Tensor, roundings: float, accumulation: float, stored: float
+) -> Tensor:
+    """The error of a sum of products of numbers that are stored first, from the sums of their
+    errors and sizes times the other numbers' sizes."""
+    return errors + _compose(stored, _gamma(roundings, accumulation)) * (sizes + errors)
+
+
+@implements("Attention.Spec.softcapSlopeError")
+def _slope_error(unit: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
+    """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
+    return torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
 
 
 def _expm1(x: Tensor) -> Tensor:
     return torch.expm1(torch.clamp(x, max=_LARGEST_EXPONENT))
+
+
+def _gamma(count: _Number, unit: float) -> _Number:
+    """Higham's γ: the relative error of that many roundings in a row."""
+    product = count * unit
+    if isinstance(product, Tensor):
+        return torch.where(product < 1, product / (1 - product), _NO_BOUND)
+    return product / (1 - product) if product < 1 else _NO_BOUND
+
+
+def _power(count: float, error: float) -> float:
+    """The relative error of that many factors that have this one: (1 + e)ᵏ − 1."""
+    return math.expm1(min(count * math.log1p(error), _LARGEST_EXPONENT))
+
+
+def _compose(one: _Number, *others: _Number | float) -> _Number:
+    """The relative error of a product of factors that have these: (1 + a)(1 + b) … − 1."""
+    for other in others:
+        one = one + other + one * other
+    return one
 
 
 def gradient_bounds(
@@ -221,6 +307,8 @@ def gradient_bounds(
     exponential = rounding.exp_error * u
     tiny = rounding.accumulator.smallest_normal
     weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
+    early_unit = weight_unit if rounding.weights_normalized else 0.0
+    score_unit = 0.0 if rounding.scores is None else rounding.scores.unit
     weight_tiny = 0.0
     if rounding.weights is not None:
         weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
@@ -231,14 +319,16 @@ def gradient_bounds(
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
     by_kept = 0.0
     if scored.kept is not None and kept.numel():
-        by_kept = (float(kept.max()) + FACTOR_ROUNDINGS) * u
+        by_kept = _gamma(float(kept.max()) + FACTOR_ROUNDINGS, u)
     grad_p = kept * (d_o @ v.mT)
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
     mean = (p * products).sum(-1, keepdim=True)
-    sums = (row.keys + 2 * row.blocks + value_dim + 8) * ua + rounding.output.unit
-    sums = sums + row.blocks * exponential + by_kept
-    of_delta = (p * products * (off + weight_unit)).sum(-1, keepdim=True) + sums * mean
+    sums = _compose(
+        _gamma(row.keys + 2 * row.blocks + value_dim + 8, ua),
+        *(by_kept, score_unit, rounding.output.unit, _power(-row.blocks, -exponential)),
+    )
+    of_delta = (p * products * _compose(off, weight_unit, sums)).sum(-1, keepdim=True)
     of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
     of_delta = of_delta + rounding.output.underflow(rounding.flush_to_zero) * d_o.abs().sum(
         -1, keepdim=True
@@ -246,25 +336,28 @@ def gradient_bounds(
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
-    of_inner = ((value_dim + 2) * ua + by_kept) * products + of_delta + 3 * u * size
-    if rounding.scores is not None:
-        of_inner = of_inner + rounding.scores.unit * size
-    of_p = p * (off + (weight_unit if rounding.weights_normalized else 0.0)) + tiny * row.visible
+    of_terms = _compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products + of_delta
+    of_inner = of_terms + _gamma(3, u) * (size + of_terms)
+
+    def times_inner(weights: Tensor, errors: Tensor, exact: Tensor, error: Tensor) -> Tensor:
+        off = weights * (_compose(errors, early_unit, _gamma(2, u)) * (exact.abs() + error) + error)
+        return off + tiny * (exact.abs() + error)
+
     grad_s = p * inner
-    of_s = of_p * (inner.abs() + of_inner) + p * of_inner + 2 * u * grad_s.abs()
-    of_s = torch.where(row.visible, of_s, 0.0)
+    of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner), 0.0)
     scores = Bounded(grad_s, of_s, p * size)
     grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
     of_x = of_x + grad_s.abs() * row.slope_error
     # Rounded to the weights' format for the products.
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
-    p, of_v = kept * p, kept * of_p + by_kept * kept * p
-    of_v = of_v + weight_unit * (p + of_v) + weight_tiny * row.visible
+    of_v = kept * p * _compose(off, early_unit, by_kept, weight_unit)
+    of_v = of_v + (kept * tiny * (1 + weight_unit) + weight_tiny) * row.visible
+    p = kept * p
 
     operands = lost = 0.0
     if rounding.operands is not None:
         # One more than forwards: the product, before it meets the second root of the scale.
-        operands = (rounding.operand_roundings + 1) * rounding.operands.unit
+        operands = _power(rounding.operand_roundings + 1, rounding.operands.unit)
         lost = rounding.operands.underflow(rounding.flush_to_zero)
     # A slope that is 0 in float64, of a softcap that is reached, is not 0.
     sizes = scores.size * (row.slope + row.slope_error)
@@ -285,8 +378,10 @@ def gradient_bounds(
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        relative = (terms + 3) * ua + 3 * u + operands + tiles * rounding.output.unit
-        errors = errors + relative * all_sizes
+        relative = _compose(
+            _gamma(terms + 3, ua), _gamma(3, u), operands, _power(tiles, rounding.output.unit)
+        )
+        errors = errors + relative * (all_sizes + errors)
         tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
         errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
         return Bounded(factor * (exact @ other), errors, all_sizes)
@@ -299,16 +394,16 @@ def gradient_bounds(
         if group > 1:
             # A function may round what each head adds.
             least = rounding.output.underflow(rounding.flush_to_zero)
-            each = rounding.output.unit * (x.size + error) + least
-            error = error + torch.where(x.size == 0, 0.0, each) + group * ua * x.size
+            error = _total_error(error, x.size, group, ua, rounding.output.unit)
+            error = error + torch.where(x.size == 0, 0.0, least)
         return Bounded(one(x.exact), one(error), one(x.size))
 
     sinks = None
     if row.sink is not None:
         # A key of value 0: its dP is 0.
         inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
-        error = (weight * row.sink_error + tiny) * (inner.abs() + of_delta)
-        error = error + weight * (of_delta + 3 * u * size)
+        of_inner = of_delta + _gamma(3, u) * (size + of_delta)
+        error = times_inner(weight, row.sink_error, inner, of_inner)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(
         product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),

@@ -1,0 +1,492 @@
+"""The code's bounds of gradients are those that are proved: the Spec's, with 50 digits."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tolerance_by_spec import (
+    CLOSE,
+    NATURAL,
+    difference,
+    digits,
+    endless,
+    precision,
+    score_formats,
+)
+
+from bridge.conformance.rounding_model import FORMATS, RoundingModel
+from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
+from bridge.spec.gradient_tolerance import (
+    GradientCounts,
+    GradientKey,
+    GradientPrecision,
+    GradientTerm,
+    gradient_error,
+    gradient_key,
+    recomputed_error,
+    score_gradient_error,
+    score_gradient_term,
+    softcap_slope_error,
+    total_error,
+    weight_term,
+)
+from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
+from bridge.spec.score_change_tolerance import (
+    ScoreChange,
+    changed_error,
+    score_change_apply,
+    sink_error,
+)
+from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.tolerance import BoundedKey, Denominator, gamma
+
+ROUNDING_MODELS = {
+    "float32": RoundingModel.float32(4),
+    # So coarse that few roundings more show.
+    "coarse": replace(RoundingModel.float32(), accumulation_unit=2.0**-10),
+    "flash": RoundingModel.flash("bfloat16", block_n=2),
+    "normalised, scores stored": RoundingModel.sdpa_math("bfloat16", reduced=True),
+    "coarse accumulator": replace(RoundingModel.float32(4), accumulator=FORMATS["bfloat16"]),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Queries, keys, values and gradients by the output, a row each; gradients by the log-sum-exp;
+    a mask and factors of dropout, `[q_len, kv_len]`; softcap and one sink, or None."""
+
+    q: NDArray[np.float64]
+    k: NDArray[np.float64]
+    v: NDArray[np.float64]
+    d_o: NDArray[np.float64]
+    d_l: NDArray[np.float64]
+    mask: NDArray[np.bool_]
+    kept: NDArray[np.float64] | None
+    scale: float
+    softcap: float | None
+    sink: float | None
+
+    @classmethod
+    def draw(cls, seed: int) -> Problem:
+        rng = np.random.default_rng(seed)
+        q_len, kv_len, d, d_v = (int(rng.integers(1, 6)) for _ in range(4))
+        mask = rng.random((q_len, kv_len)) < 0.8
+        mask[0, 0] = True
+        kept = (rng.random((q_len, kv_len)) < 0.6) / 0.75 if rng.random() < 0.5 else None
+        return cls(
+            q=rng.normal(size=(q_len, d)),
+            k=rng.normal(size=(kv_len, d)),
+            v=rng.normal(size=(kv_len, d_v)),
+            d_o=rng.normal(size=(q_len, d_v)),
+            d_l=rng.normal(size=q_len),
+            mask=mask,
+            kept=kept,
+            scale=float(rng.choice([0.5, -1.25])),
+            softcap=2.5 if rng.random() < 0.5 else None,
+            sink=0.75 if rng.random() < 0.5 else None,
+        )
+
+
+def exact(numbers: NDArray[np.float64]) -> list[Decimal]:
+    return [Decimal(float(x)) for x in numbers]
+
+
+def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> GradientPrecision:
+    """What the rounding model rounds, as the Spec says it."""
+    unit = Decimal(rounding.accumulator.unit)
+    stored = Decimal(0 if rounding.weights is None else rounding.weights.unit)
+    factors = Decimal(0)
+    if kept is not None:
+        factors = (Decimal(float(kept.max())) + FACTOR_ROUNDINGS) * unit
+        factors = factors / (1 - factors)
+    return GradientPrecision(
+        unit=unit,
+        accumulation=Decimal(rounding.accumulation_unit),
+        exponential=Decimal(rounding.exp_error) * unit,
+        weights=stored if rounding.weights_normalized else Decimal(0),
+        stored=stored,
+        factors=factors,
+        scores=Decimal(0 if rounding.scores is None else rounding.scores.unit),
+        output=Decimal(rounding.output.unit),
+        operands=Decimal(0 if rounding.operands is None else rounding.operands.unit),
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A query as the Spec sees it: its keys that are not masked, and all that it sees."""
+
+    by_key: dict[int, GradientKey]
+    sink: GradientKey | None
+    counts: GradientCounts
+
+    @property
+    def keys(self) -> list[GradientKey]:
+        return [*self.by_key.values(), *([] if self.sink is None else [self.sink])]
+
+
+def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
+    """Query i, with the errors of weights and slopes that the Spec has."""
+    forwards, formats = precision(rounding), score_formats(rounding)
+    if rounding.weights is not None and rounding.denominator != "unrounded":
+        forwards = replace(forwards, denominator=Denominator.ROUNDED)
+    unit, exponential = forwards.unit, forwards.exponential
+    zero, one, scale = Decimal(0), Decimal(1), Decimal(problem.scale)
+    q, (d, d_v, kv_len) = exact(problem.q[i]), (len(problem.q[i]), *problem.v.shape[::-1])
+    cap = None if problem.softcap is None else Decimal(problem.softcap)
+    # What a mask adds is 0.
+    change = ScoreChange(cap, zero)
+    scores, errors, slopes = {}, {}, {}
+    for j in np.flatnonzero(problem.mask[i]).tolist():
+        k = exact(problem.k[j])
+        s = scale * sum((a * b for a, b in zip(q, k, strict=True)), zero)
+        size = magnitude(q, k, d=d, num=NATURAL)
+        error = score_error(forwards, formats, d - 1, scale, size, s, abs(s), num=NATURAL)
+        # The code has more for the caller's own rounding of the scale.
+        error += Decimal(2.0**-52) * abs(s) * (1 + formats.scores)
+        scores[j] = score_change_apply(change, s, num=NATURAL)
+        errors[j] = changed_error(forwards, formats, change, s, error, num=NATURAL)
+        slopes[j] = one, zero
+        if cap is not None:
+            tanh = scores[j] / cap
+            of_tanh = error / cap + 8 * unit
+            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
+    sink = None if problem.sink is None else Decimal(problem.sink)
+    seen = [(s, errors[j]) for j, s in scores.items()]
+    if sink is not None:
+        seen.append((sink, sink_error(forwards, sink, num=NATURAL)))
+    if not seen:
+        return Row({}, None, GradientCounts(0, 0, 0))
+    blocks = math.ceil(kv_len / (rounding.block_n or 1))
+    total = sum((s.exp() for s, _ in seen), zero)
+    lse, most = total.ln(), max(s for s, _ in seen)
+    row = [BoundedKey(s, error, zero) for s, error in seen]
+    factor = log_sum_exp_factor(forwards, len(seen) + 2 * blocks, blocks, row, num=NATURAL)
+    of_lse = log_sum_exp_tolerance(
+        *(forwards, factor.ln(), lse - most, most, max(error for _, error in seen)), num=NATURAL
+    )
+
+    def of_weight(s: Decimal, error: Decimal) -> Decimal:
+        return Decimal(recomputed_error(unit, exponential, s, lse, error, of_lse, num=NATURAL))
+
+    keys = {
+        j: gradient_key(
+            s.exp() / total,
+            of_weight(s, errors[j]),
+            one if problem.kept is None else Decimal(float(problem.kept[i, j])),
+            *slopes[j],
+            exact(problem.d_o[i]),
+            exact(problem.v[j]),
+            d=d_v,
+            num=NATURAL,
+        )
+        for j, s in scores.items()
+    }
+    of_sink = None
+    if sink is not None:
+        weight = sink.exp() / total
+        of_sink = GradientKey(weight, of_weight(*seen[-1]), one, zero, zero, one, zero)
+    counts = GradientCounts(
+        products=d_v + 2, delta=len(seen) + 2 * blocks + d_v + 8, rescalings=blocks
+    )
+    return Row(keys, of_sink, counts)
+
+
+def wrong_gradients(
+    problem: Problem, rounding: RoundingModel, code: ModuleType = gradient_tolerance
+) -> Iterator[str]:
+    """Which bounds are not as the Spec has them, for formats without a smallest number."""
+    rounding = endless(rounding)
+    p = units(rounding, problem.kept)
+    q, k, v, d_o, d_l = (
+        torch.tensor(x)[None, None]
+        for x in (problem.q, problem.k, problem.v, problem.d_o, problem.d_l)
+    )
+    hidden = torch.where(torch.tensor(problem.mask), 0.0, -torch.inf).double()
+    scored = code.Scored(
+        problem.scale,
+        problem.softcap,
+        (hidden,),
+        None if problem.sink is None else torch.tensor([problem.sink]).double(),
+        None if problem.kept is None else torch.tensor(problem.kept)[None, None],
+    )
+    bounds = code.gradient_bounds(q, k, v, d_o, d_l, scored, rounding)
+    q_len, kv_len, stores = len(problem.q), len(problem.k), 0
+    if rounding.operands is not None:
+        stores = rounding.operand_roundings + 1
+
+    def compare(name: str, place: tuple[int, ...], one: torch.Tensor, whole: Decimal) -> str | None:
+        error = float(one[(0, 0, *place)])
+        if abs(difference(error, whole)) <= CLOSE * float(whole) + 1e-300:
+            return None
+        return f"{name} at {place}: {error} for {float(whole)}"
+
+    with localcontext(digits()):
+        rows = [row_of(problem, i, rounding) for i in range(q_len)]
+        d_ls = exact(problem.d_l)
+
+        def error_of(i: int, key: GradientKey) -> Decimal:
+            row = rows[i]
+            return Decimal(score_gradient_error(p, row.counts, d_ls[i], row.keys, key, num=NATURAL))
+
+        def term(i: int, j: int, other: float) -> GradientTerm:
+            row = rows[i]
+            arguments = p, row.counts, d_ls[i], row.keys, row.by_key[j], Decimal(float(other))
+            return score_gradient_term(*arguments, num=NATURAL)
+
+        def sum_of(count: int, scale: float, terms: list[GradientTerm]) -> Decimal:
+            return Decimal(gradient_error(p, count + 3, stores, Decimal(scale), terms, num=NATURAL))
+
+        pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
+        checks: list[tuple[str, tuple[int, ...], torch.Tensor, Decimal]] = [
+            ("dS", (i, j), bounds.scores.error, error_of(i, rows[i].by_key[j])) for i, j in pairs
+        ]
+        checks += [
+            ("sink", (i,), bounds.sinks.error, error_of(i, row.sink))
+            for i, row in enumerate(rows)
+            if bounds.sinks is not None and row.sink is not None
+        ]
+        t = problem.q.shape[1] - 1
+        for i in range(q_len):
+            terms = [term(i, j, problem.k[j, t]) for j in rows[i].by_key]
+            checks.append(("dQ", (i, t), bounds.query.error, sum_of(kv_len, problem.scale, terms)))
+        for j in range(kv_len):
+            by_query = [i for i in range(q_len) if j in rows[i].by_key]
+            terms = [term(i, j, problem.q[i, t]) for i in by_query]
+            checks.append(("dK", (j, t), bounds.key.error, sum_of(q_len, problem.scale, terms)))
+            terms = [
+                weight_term(p, rows[i].by_key[j], Decimal(float(problem.d_o[i, 0])), num=NATURAL)
+                for i in by_query
+            ]
+            checks.append(("dV", (j, 0), bounds.value.error, sum_of(q_len, 1.0, terms)))
+        yield from (wrong for check in checks if (wrong := compare(*check)) is not None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_gradients(seed: int, name: str) -> None:
+    assert list(wrong_gradients(Problem.draw(seed), ROUNDING_MODELS[name])) == []
+
+
+def wrong_weights(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which errors of weights that are computed again are not as the Spec has them."""
+    rng = np.random.default_rng(seed)
+    unit, exponential = 2.0 ** -rng.integers(5, 25), 2.0 ** -rng.integers(5, 25)
+    s, lse, of_score, of_lse = rng.normal(size=2).tolist() + (rng.random(2) / 4).tolist()
+    numbers = (torch.tensor(x, dtype=torch.float64) for x in (s, lse, of_score, of_lse))
+    found = float(code._recomputed_error(unit, exponential, *numbers))
+    with localcontext(digits()):
+        arguments = (Decimal(float(x)) for x in (unit, exponential, s, lse, of_score, of_lse))
+        whole = recomputed_error(*arguments, num=NATURAL)
+    if abs(difference(found, whole)) > CLOSE * float(whole):
+        yield f"{found} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_weights(seed: int) -> None:
+    assert list(wrong_weights(seed)) == []
+
+
+def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which sums of gradients, of a bias that queries share and of heads that share a key, are not
+    as the Spec has them."""
+    rng = np.random.default_rng(seed)
+    q_len, kv_len, group = (int(rng.integers(1, 5)) for _ in range(3))
+    rounding = endless(RoundingModel.flash("bfloat16"))
+    accumulation, output = Decimal(rounding.accumulation_unit), Decimal(rounding.output.unit)
+    q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
+    k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))
+    scored = code.Scored(0.5)
+    bounds = code.gradient_bounds(q, k, v, d_o, None, scored, rounding)
+    numbers = torch.tensor(rng.normal(size=q_len)).view(-1, 1)
+    summed = bounds.scores.sum(numbers, [2], rounding)
+    heads = [
+        code.gradient_bounds(
+            *(q[:, [h]], k, v, d_o[:, [h]], None, scored, rounding), q_len=group * q_len
+        )
+        for h in range(group)
+    ]
+
+    def total(
+        errors: torch.Tensor, sizes: torch.Tensor, others: torch.Tensor, count: int, stored: Decimal
+    ) -> Decimal:
+        columns = (exact(x.flatten().numpy()) for x in (sizes, errors, others))
+        terms = [GradientTerm(*term) for term in zip(*columns, strict=True)]
+        return Decimal(total_error(accumulation, stored, count, terms, num=NATURAL))
+
+    with localcontext(digits()):
+        scores = bounds.scores
+        whole = total(
+            scores.error[0, 0, :, 0], scores.size[0, 0, :, 0], numbers, q_len + 3, Decimal(0)
+        )
+        checks = [(summed.error[0, 0, 0, 0], whole)]
+        if group > 1:
+            errors, sizes = (
+                torch.stack([getattr(head.key, name)[0, 0, 0, 0] for head in heads])
+                for name in ("error", "size")
+            )
+            whole = total(errors, sizes, torch.ones(group).double(), group, output)
+            checks.append((bounds.key.error[0, 0, 0, 0], whole))
+    for found, whole in checks:
+        if abs(difference(float(found), whole)) > CLOSE * float(whole):
+            yield f"{float(found)} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_totals(seed: int) -> None:
+    assert list(wrong_totals(seed)) == []
+
+
+def test_roundings_in_a_row() -> None:
+    for count, unit in ((1, 2.0**-24), (300, 2.0**-10), (2**23, 2.0**-24)):
+        with localcontext(digits()):
+            whole = gamma(count, Decimal(unit), num=NATURAL)
+        found = gradient_tolerance._gamma(float(count), unit)
+        assert abs(difference(found, whole)) <= CLOSE * float(whole)
+        assert gradient_tolerance._gamma(torch.tensor(float(count)).double(), unit) == found
+    assert gradient_tolerance._gamma(2.0**24, 2.0**-24) > 1e20
+
+
+# A line of the code, and what a mistake would make of it.
+MUTANTS = {
+    "products that are added exactly": (
+        "_gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)",
+        "_gamma(1.0, rounding.accumulation_unit)",
+    ),
+    "a scale that is exact": ("_SCALE_ROUNDINGS = 3", "_SCALE_ROUNDINGS = 0"),
+    "scores that are not stored": ("off = off + stored * (s.abs() + off)", "off = off + 0 * (off)"),
+    "scores of operands that are not stored": (
+        "relative = _compose(relative, _power(rounding.operand_roundings, once))",
+        "relative = _compose(relative, 0.0)",
+    ),
+    "softcap that is exact": ("_SOFTCAP_ROUNDINGS = 8", "_SOFTCAP_ROUNDINGS = 0"),
+    "a slope of an exact tanh": (
+        "(2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit",
+        "2 * unit + 0 * of_tanh",
+    ),
+    "a sum that is not rounded": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
+    "a sink that is exact": ("_power(_SCORE_ROUNDINGS, u) * finite", "0.0 * finite"),
+    "exact differences in the log-sum-exp": (
+        "errors + u * (below + errors + largest)",
+        "errors",
+    ),
+    "a log-sum-exp that is not rescaled": ("- (1 + blocks) * math.log1p", "- math.log1p"),
+    "a log-sum-exp that is added exactly": (
+        "_gamma(keys + 2 * blocks + 1, u)",
+        "_gamma(0 * keys, u)",
+    ),
+    "a log-sum-exp of weights that are not stored": (
+        "added_up = added_up + rounding.weights.unit\n",
+        "",
+    ),
+    "an exact logarithm": ("_LSE_ROUNDINGS = 4", "_LSE_ROUNDINGS = 0"),
+    "a weight from one rounding": ("_gamma(3, unit) * sizes", "_gamma(1, unit) * sizes"),
+    "an exponential that is exact": (
+        "return _compose(_expm1(exponent), exponential)",
+        "return _expm1(exponent)",
+    ),
+    "an exact log-sum-exp": (
+        "exponent = of_score + of_lse + _gamma",
+        "exponent = of_score + _gamma",
+    ),
+    "a mean of exact weights": (
+        "_compose(off, weight_unit, sums)",
+        "_compose(0 * off, weight_unit, sums)",
+    ),
+    "a mean of weights that are not stored": (
+        "_compose(off, weight_unit, sums)",
+        "_compose(off, sums)",
+    ),
+    "a mean that is summed exactly": (
+        "_compose(off, weight_unit, sums)",
+        "_compose(off, weight_unit)",
+    ),
+    "an output that is not stored": (
+        "score_unit, rounding.output.unit, _power",
+        "score_unit, _power",
+    ),
+    "an output that is not rescaled": (
+        "rounding.output.unit, _power(-row.blocks, -exponential)",
+        "rounding.output.unit",
+    ),
+    "an exact mean": (
+        "* products + of_delta\n",
+        "* products + 0 * of_delta\n",
+    ),
+    "dP that is not stored": (
+        "_compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products",
+        "_compose(_gamma(value_dim + 2, ua), by_kept) * products",
+    ),
+    "a factor of dropout that is exact": (
+        "_compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products",
+        "_compose(_gamma(value_dim + 2, ua), score_unit) * products",
+    ),
+    "an exact difference": ("_gamma(3, u) * (size + of_terms)", "0.0 * (size + of_terms)"),
+    "an exact product with G": ("early_unit, _gamma(2, u))", "early_unit)"),
+    "weights that are stored late": ("errors, early_unit, _gamma(2, u)", "errors, _gamma(2, u)"),
+    "an error of G that no weight multiplies": (
+        "* (exact.abs() + error) + error)",
+        "* exact.abs() + error)",
+    ),
+    "an exact slope": ("of_x = of_x + grad_s.abs() * row.slope_error\n", ""),
+    "dS that is not stored": (
+        "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny",
+        "of_x = of_x + weight_tiny",
+    ),
+    "weights of dV that are not stored": (
+        "_compose(off, early_unit, by_kept, weight_unit)",
+        "_compose(off, early_unit, by_kept)",
+    ),
+    "operands that are not stored": ("_gamma(3, u), operands, _power", "_gamma(3, u), 0.0, _power"),
+    "a sum that is exact": ("_gamma(terms + 3, ua), _gamma", "0.0, _gamma"),
+    "heads that are not stored": (
+        "_total_error(error, x.size, group, ua, rounding.output.unit)",
+        "_total_error(error, x.size, group, ua, 0.0)",
+    ),
+    "a total that is exact": (
+        "_compose(stored, _gamma(roundings, accumulation)) * (sizes",
+        "stored * (sizes",
+    ),
+    "sizes without their errors": ("relative * (all_sizes + errors)", "relative * all_sizes"),
+}
+
+
+def change(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    text = Path(str(gradient_tolerance.__file__)).read_text("utf-8")
+    assert text.count(old) == 1
+    spec = importlib.util.spec_from_loader("mutated_gradients", loader=None)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+    exec(compile(code, str(gradient_tolerance.__file__), "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = change(*MUTANTS[name], monkeypatch)
+    some = [
+        one for seed in range(6) for one in (wrong_weights, wrong_totals) if any(one(seed, module))
+    ]
+    assert some or any(
+        any(wrong_gradients(Problem.draw(seed), rounding, module))
+        for seed in range(6)
+        for rounding in ROUNDING_MODELS.values()
+    )

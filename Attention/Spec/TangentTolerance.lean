@@ -1,0 +1,109 @@
+module
+
+public import Attention.Spec.Tangent
+public import Attention.Spec.Tolerance
+
+public section
+
+/-! # Tolerances of tangents
+
+How far the rates at which a component of one row of the output and the log-sum-exp of the row
+change may be from the exact ones. Every bound is of one form: what is computed is at most M, the
+terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
+`Proof/Rounding/Tangents.lean` proves that no function of `Model/RoundedTangents.lean` exceeds it.
+Source: docs/tolerances.md, "Tangents". -/
+
+namespace Attention.Spec
+
+universe u
+
+/-- A key of a row that changes, and one component of its value. -/
+structure BoundedRate (R : Type u) where
+  /-- Its exact weight p, 0 if it is masked. -/
+  weight : R
+  /-- How far the computed weight may be off, as a share of it: ε. -/
+  weightError : R
+  /-- The rate ṡ at which its score changes. -/
+  rate : R
+  /-- S: |ṡ| at least, where more is known of its terms their sizes. -/
+  size : R
+  /-- How far the computed rate may be off: δ. -/
+  rateError : R
+  /-- One component of its value. -/
+  value : R
+  /-- The rate at which that changes. -/
+  valueRate : R
+
+variable {R : Type u} [Add R] [Mul R] [OfNat R 0]
+
+/-- Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
+what is computed may be off. -/
+@[expose] def boundedRate [Div R] [Exp R R] {d : Nat} (row : List (ScoredValue (Dual R) (Dual R) d))
+    (c : Fin d) (weightError size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
+    BoundedRate R :=
+  { weight := Spec.weight (x.score.map (·.val))
+      / denominator (row.map fun y => y.score.map (·.val))
+    weightError := weightError
+    rate := scoreTangent x.score
+    size := size
+    rateError := rateError
+    value := x.value[c].val
+    valueRate := x.value[c].der }
+
+variable [Sub R] [OfNat R 1]
+
+/-- μ: the mean rate of the scores, by the weights. -/
+@[expose] def meanRate (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight * k.rate) keys
+
+/-- ȯ: the rate of the component, Σ p ṡ v − μ Σ p v + Σ p v̇. -/
+@[expose] def outputRate (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight * k.rate * k.value) keys
+    - meanRate keys * sumOver (fun k => k.weight * k.value) keys
+    + sumOver (fun k => k.weight * k.valueRate) keys
+
+/-- What the weight of a key goes through at most on its way into a sum: five operations on scores
+and weights, as a difference of rates and a product with a weight; two roundings to the format of
+weights, as such and as their product; and `roundings` and `rescalings` of sums. -/
+@[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
+  power (1 + p.unit) 5 * power (1 + p.stored) 2 * power (1 + p.accumulation) roundings
+    * power (1 + p.exponential) rescalings
+
+/-- How far Σ p x y may be off, where x is off by `error`, y is exact and each term is multiplied by
+up to `factor` beside the error of its weight: Σ p ((1 + ε) factor (size + error) − size) |y|. -/
+@[expose] def weighedError (factor : R) (size error other : BoundedRate R → R)
+    (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight
+    * (((1 + k.weightError) * factor - 1) * (size k + error k) + error k) * other k) keys
+
+/-- How far a computed μ may be off, which is the rate of the log-sum-exp. -/
+@[expose] def meanRateTolerance (p : Precision R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  weighedError (rateFactor p roundings rescalings) (·.size) (·.rateError) (fun _ => 1) keys
+
+variable [Max R]
+
+/-- How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a format
+in which o is stored before it meets μ, `apart` of one in which the three parts of the sum are
+stored, each 0 if there is none. -/
+@[expose] def tangentTolerance (p : Precision R) (output apart : R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  let factor := rateFactor p roundings rescalings
+  let value := fun k : BoundedRate R => absolute k.value
+  let mean := meanRateTolerance p roundings rescalings keys
+  let outputError := weighedError (factor * (1 + output) * (1 + apart)) (fun _ => 1) (fun _ => 0)
+    value keys
+  weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
+    + (mean * (sumOver (fun k => k.weight * value k) keys + outputError)
+      + sumOver (fun k => k.weight * k.size) keys * outputError)
+    + weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0)
+        (fun k => absolute k.valueRate) keys
+
+/-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+whole, with what it is off by already. -/
+@[expose] def storedTangentTolerance (p : Precision R) (u output apart : R)
+    (roundings rescalings : Nat) (keys : List (BoundedRate R)) : R :=
+  let error := tangentTolerance p output apart roundings rescalings keys
+  error + u * (absolute (outputRate keys) + error)
+
+end Attention.Spec

@@ -1,16 +1,17 @@
 module
 
 public import Attention.Spec.Tangent
-public import Attention.Spec.Tolerance
+public import Attention.Spec.ScoreTolerance
 
 public section
 
 /-! # Tolerances of tangents
 
-How far the rates at which a component of one row of the output and the log-sum-exp of the row
-change may be from the exact ones. Every bound is of one form: what is computed is at most M, the
+How far the rates at which a score, a component of one row of the output and the log-sum-exp of the
+row change may be from the exact ones. Every bound is of one form: what is computed is at most M, the
 terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
-`Proof/Rounding/Tangents.lean` proves that no function of `Model/RoundedTangents.lean` exceeds it.
+`Proof/Rounding/Tangents.lean` and `ScoreRates.lean` prove that no function of
+`Model/RoundedTangents.lean` exceeds it.
 Source: docs/tolerances.md, "Tangents". -/
 
 namespace Attention.Spec
@@ -105,5 +106,56 @@ whole, with what it is off by already. -/
     (roundings rescalings : Nat) (keys : List (BoundedRate R)) : R :=
   let error := tangentTolerance p output apart roundings rescalings keys
   error + u * (absolute (outputRate keys) + error)
+
+/-! ## The rate of a score -/
+
+/-- The rate of a score, and how far a computed one may be from it. -/
+structure BoundedScoreRate (R : Type u) where
+  /-- ṡ. -/
+  rate : R
+  /-- S: the sizes of its terms. -/
+  size : R
+  /-- δ. -/
+  error : R
+
+variable [Div R] {d : Nat}
+
+/-- What each term of the rate of a score goes through at most before it is changed: a product and
+`additions` additions; the products of the operands with the scale, as `operandFactor` has them, and
+one rounding more to their format; the scale, which is rounded three times, the product with it and
+the sum of two inner products; and to the format of scores each of these, their sum and the result.
+-/
+@[expose] def scoreRateFactor (p : Precision R) (f : ScoreFormats R) (additions : Nat) : R :=
+  power (1 + p.accumulation) (additions + 1) * (operandFactor p f * (1 + f.operands))
+    * power (1 + p.unit) 5 * power (1 + f.scores) 3
+
+/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). -/
+@[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
+    (q dq k dk : Vec R d) : BoundedScoreRate R :=
+  let size := absolute scale * (magnitude dq k + magnitude q dk)
+  { rate := scale * (Vec.dot dq k + Vec.dot q dk)
+    size := size
+    error := (scoreRateFactor p f additions - 1) * size }
+
+/-- What two operations and as many roundings to the format of scores make of a rate. -/
+@[expose] def changeFactor (p : Precision R) (f : ScoreFormats R) : R :=
+  power (1 + p.unit) 2 * power (1 + f.scores) 2
+
+/-- The rate through a change of the score, as softcap, whose derivative is `slope`, which is at
+least 0 and may be off by `slopeError`. Its size is no less than what is computed for the slope has
+it. -/
+@[expose] def BoundedScoreRate.through (p : Precision R) (f : ScoreFormats R)
+    (slope slopeError : R) (b : BoundedScoreRate R) : BoundedScoreRate R :=
+  { rate := slope * b.rate
+    size := (slope + slopeError) * b.size
+    error := (changeFactor p f - 1) * ((slope + slopeError) * (b.size + b.error))
+      + ((slope + slopeError) * b.error + slopeError * b.size) }
+
+/-- The rate with that of a number `a` that is added. -/
+@[expose] def BoundedScoreRate.plus (p : Precision R) (f : ScoreFormats R) (a : R)
+    (b : BoundedScoreRate R) : BoundedScoreRate R :=
+  { rate := b.rate + a
+    size := b.size + absolute a
+    error := (changeFactor p f - 1) * (b.size + absolute a + b.error) + b.error }
 
 end Attention.Spec

@@ -42,6 +42,9 @@ WITHOUT_VECTORS = {
     "compared with the code that judges in tests/bridge/conformance/test_states_by_spec.py",
     "Attention.Spec.DropoutTolerance": "how far an output with dropout may be from the exact one; "
     "compared with the code that judges in tests/bridge/conformance/test_dropout_by_spec.py",
+    "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
+    "from the exact ones; compared with the code that judges in "
+    "tests/bridge/conformance/test_tangents_by_spec.py",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "

@@ -121,6 +121,17 @@ theorem trans {T : R} (h : Near M S e z) (hz : AtMost ((T - 1) * M) (z' - z)) :
   rw [show z' - z + z = z' by grind] at h₂
   exact ⟨h.exact, h₂.mono (by grind), h₁.mono (by grind)⟩
 
+/-- A rounded sum of numbers that are near to exact ones. -/
+theorem roundedSum {u : R} (hu : 0 ≤ u) {k : Nat} {xs : List α} {M S y x : α → R}
+    (h : ∀ j ∈ xs, Near (M j) (S j) (y j) (x j)) {z : R} (hz : RoundedSum u k (xs.map x) z) :
+    Near ((1 + u) ^ k * sumOver M xs) (sumOver S xs) (sumOver y xs) z := by
+  have h₁ := roundedSum_error hu hz
+  rw [sumOver_map, sumOver_map] at h₁
+  refine (Near.sum h).trans (h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left
+    (sumOver_le_sumOver fun j hj => absolute_le (h j hj).most) ?_))
+  have := OrderedField.one_le_pow (x := 1 + u) (by grind) k
+  grind
+
 end Near
 
 /-! ## Sums that are rescaled -/

@@ -429,6 +429,7 @@ theorem lseTangent_eq_meanTangent (row : List (Option (Dual R))) :
 
 variable {d : Nat} {x : α → ScoredValue (Dual R) (Dual R) d} {ε S δ : α → R} {c : Fin d}
 
+omit [OrderedField R] [Exponential R R] in
 private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols : List α) :
     (cols.map x).map (fun y => y.score.map (·.val))
       = (cols.map fun j => (x j).score).map primal := by
@@ -476,8 +477,26 @@ private theorem boundedRate_nonneg (row : List (ScoredValue (Dual R) (Dual R) d)
     exact Std.le_refl _
   · exact OrderedField.div_nonneg h₁ (Std.lt_of_le_of_ne h₂ fun e => hb e.symm)
 
-/-- **rounded-tangents**: the rate at which a component of one row of the output changes, of a
-function that rounds in every operation and stores the rate, is within its tolerance. -/
+/-- The rate of an element of the output is that of attention of its row. -/
+theorem jvp_eq_attend {q_len kv_len d d_v : Nat} (scale : R)
+    (modify : ScoreMod (Dual R) q_len kv_len) (Q dQ : Matrix R q_len d) (K dK : Matrix R kv_len d)
+    (V dV : Matrix R kv_len d_v) (i : Fin q_len) (c : Fin d_v) :
+    (jvp scale modify Q dQ K dK V dV)[i][c] = ((attend (scored (Dual.const scale) modify
+      (Q.dual dQ) (K.dual dK) (V.dual dV) i (List.finRange kv_len)))[c]).der := by
+  simp only [jvp, Matrix.tangent, attention, Fin.getElem_fin, Vec.getElem_ofFn]
+
+/-- With a sink it is that of the row with its sink. -/
+theorem jvpSink_eq_attend {q_len kv_len d d_v : Nat} (scale : R)
+    (modify : ScoreMod (Dual R) q_len kv_len) (sink dSink : R) (Q dQ : Matrix R q_len d)
+    (K dK : Matrix R kv_len d) (V dV : Matrix R kv_len d_v) (i : Fin q_len) (c : Fin d_v) :
+    (jvpSink scale modify sink dSink Q dQ K dK V dV)[i][c] = ((attend (withSink ⟨sink, dSink⟩
+      (scored (Dual.const scale) modify (Q.dual dQ) (K.dual dK) (V.dual dV) i
+        (List.finRange kv_len))))[c]).der := by
+  simp only [jvpSink, Matrix.tangent, attentionSink, Fin.getElem_fin, Vec.getElem_ofFn]
+
+/-- **rounded-tangents**: the rate at which a component of one row of the output changes, which a
+function computes with every operation rounded, and stores, is within its tolerance: weights may be
+off by the shares `ε` of themselves, and rates of scores, of sizes `S` at most, by `δ`. -/
 theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart : R} (ho : 0 ≤ output)
     (ha : 0 ≤ apart) {cols : List α} {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d}
     {ε S δ : α → R} (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))

@@ -8,8 +8,8 @@ public section
 /-! # Tolerances of tangents
 
 How far the rates at which a score, a component of one row of the output and the log-sum-exp of the
-row change may be from the exact ones. Every bound is of one form: what is computed is at most M, the
-terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
+row change may be from the exact ones. Every bound is of one form: what is computed is at most M,
+the terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
 `Proof/Rounding/Tangents.lean` and `ScoreRates.lean` prove that no function of
 `Model/RoundedTangents.lean` exceeds it.
 Source: docs/tolerances.md, "Tangents". -/
@@ -92,8 +92,9 @@ stored, each 0 if there is none. -/
   let factor := rateFactor p roundings rescalings
   let value := fun k : BoundedRate R => absolute k.value
   let mean := meanRateTolerance p roundings rescalings keys
-  let outputError := weighedError (factor * (1 + output) * (1 + apart)) (fun _ => 1) (fun _ => 0)
-    value keys
+  let unstored := weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0) value keys
+  let outputError := unstored
+    + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored)
   weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
     + (mean * (sumOver (fun k => k.weight * value k) keys + outputError)
       + sumOver (fun k => k.weight * k.size) keys * outputError)

@@ -80,6 +80,17 @@ theorem roundedTimes {u : R} {k : Nat} (h : Near M S e z) (hz : RoundedTimes u k
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor hz
   exact h.factor ht
 
+/-- A number that is stored: as a whole, with what it is off by. -/
+theorem stored {u : R} (h : Near M S e z) (hz : Rounded u z z') :
+    Near (M + u * (absolute e + (M - S))) S e z' := by
+  obtain ⟨θ, hθ, rfl⟩ := hz
+  have h₁ := h.error.add (hθ.mul ((atMost_absolute e).add h.error))
+  have e₁ : z - e + θ * (e + (z - e)) = z * (1 + θ) - e := by grind
+  rw [e₁] at h₁
+  have h₂ := of_error h.exact h₁
+  rwa [show S + (M - S + u * (absolute e + (M - S))) = M + u * (absolute e + (M - S)) by grind]
+    at h₂
+
 /-- A product. -/
 theorem mul (h : Near M S e z) (h' : Near M' S' e' z') :
     Near (M * M') (S * S') (e * e') (z * z') := by
@@ -240,8 +251,8 @@ theorem rescaledSum_near {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs
     grind
 
 /-- The same of numbers that are near to exact ones. -/
-theorem Near.rescaled {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs : List α} {M S y x : α → R}
-    (h : ∀ j ∈ xs, Near (M j) (S j) (y j) (x j)) {z : R} (hz : RescaledSum a e k r (xs.map x) z) :
+theorem Near.rescaled {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs : List α}
+    {M S y x : α → R} (h : ∀ j ∈ xs, Near (M j) (S j) (y j) (x j)) {z : R} (hz : RescaledSum a e k r (xs.map x) z) :
     Near ((1 + a) ^ k * (1 + e) ^ r * sumOver M xs) (sumOver S xs) (sumOver y xs) z := by
   have h₁ := rescaledSum_near ha he hz
   rw [sumOver_map, sumOver_map] at h₁

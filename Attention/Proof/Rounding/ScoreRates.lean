@@ -124,7 +124,8 @@ private theorem together_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ
     Semiring.left_distrib (σ₁ * σ₂)]
 
 private theorem dots_apart (A B o s u c m m' : R) :
-    (1 + u) * ((1 + s) * ((1 + o) * (A * (B * (c * m)))) + (1 + s) * ((1 + o) * (A * (B * (c * m')))))
+    (1 + u) * ((1 + s) * ((1 + o) * (A * (B * (c * m))))
+        + (1 + s) * ((1 + o) * (A * (B * (c * m')))))
       = A * B * (1 + o) * (1 + u) * (1 + s) * (c * (m + m')) := by
   grind
 

@@ -237,29 +237,31 @@ private theorem scaled_le {a x f K A : R} (h : a * f ≤ K) (hx : 0 ≤ x) (hA :
   rwa [show a * f * (x * A) = a * (x * (f * A)) by grind,
     show K * (x * A) = K * x * A by grind] at h₁
 
-private theorem inside_le {a x o f f' K A B C M : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
-    (hK : 0 ≤ K) (hx : 0 ≤ x) (ho : 1 ≤ o) (hA : 0 ≤ A) (hB : 0 ≤ B) (hC : 0 ≤ C) (hM : 0 ≤ M) :
-    a * (x * (f * (A + M * B)) + x * (f' * C))
-      ≤ K * x * A + M * (K * o * x * B) + K * x * C := by
+private theorem inside_le {a x f f' K A B C M X : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+    (hX : K * x * B ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hB : 0 ≤ B) (hC : 0 ≤ C) (hM : 0 ≤ M) :
+    a * (x * (f * (A + M * B)) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
   have h₁ := scaled_le h hx hA
   have h₂ := scaled_le h hx (OrderedRing.mul_nonneg hM hB)
   have h₃ := scaled_le h' hx hC
-  have n := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hK hx) (OrderedRing.mul_nonneg hM hB)
-  have h₄ := OrderedRing.mul_le_mul_of_nonneg_right ho n
-  have e₁ : o * (K * x * (M * B)) = M * (K * o * x * B) := by grind
-  rw [e₁, Semiring.one_mul] at h₄
-  clear h h' ho n
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
+  clear h h' hX
   grind
 
-private theorem outside_le {a x o f f' g K A B C M : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
-    (hg : a * g ≤ K) (hx : 0 ≤ x) (ho : 0 ≤ o) (hA : 0 ≤ A) (hB : 0 ≤ B)
-    (hC : 0 ≤ C) (hM : 0 ≤ M) :
-    a * (x * (f * A) + x * (g * (M * (o * B))) + x * (f' * C))
-      ≤ K * x * A + M * (K * o * x * B) + K * x * C := by
+private theorem outside_le {a x f f' K A C M X Y : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+    (hX : a * x * Y ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hC : 0 ≤ C) (hM : 0 ≤ M) :
+    a * (x * (f * A) + x * (M * Y) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
   have h₁ := scaled_le h hx hA
-  have h₂ := scaled_le hg hx (OrderedRing.mul_nonneg hM (OrderedRing.mul_nonneg ho hB))
   have h₃ := scaled_le h' hx hC
-  clear h h' hg hx ho hA hB hC hM
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
+  clear h h' hX hx hA hC hM
+  grind
+
+/-- Roundings after a number is stored, against the same before. -/
+private theorem stored_factor {y m S e o out : R} (hy : 1 ≤ y) (hm : y * m ≤ S + e) (ho : o ≤ S)
+    (hout : 0 ≤ out) : y * (m + out * (o + (m - S))) ≤ S + (e + out * (o + e)) := by
+  have h₁ := OrderedRing.mul_nonneg (a := y - 1) (b := S - o) (by grind) (by grind)
+  have h₂ : y * (o + (m - S)) ≤ o + e := by grind
+  have h₃ := OrderedRing.mul_le_mul_of_nonneg_left h₂ hout
   grind
 
 /-- What the parts of a sum go through. -/
@@ -325,18 +327,76 @@ private theorem inside_factor (g s v : α → R) (x : R) :
     generalize s j = c
     grind
 
-private theorem rateFactor_nonneg (hp : Precise p) (roundings rescalings : Nat) :
-    0 ≤ rateFactor p roundings rescalings := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
+private theorem one_le_rateFactor (hp : Precise p) (roundings rescalings : Nat) :
+    1 ≤ rateFactor p roundings rescalings := by
   have h := rateFactor_le hp (i := 0) (l := 0) (Nat.zero_le _) (Nat.zero_le _)
     (Nat.zero_le roundings) (Nat.zero_le rescalings)
   simp only [Semiring.pow_zero, Semiring.mul_one] at h
+  exact h
+
+private theorem outside_equal (a x f A u M Y f' C : R) :
+    a * (x * (f * A) + x * (u * (M * Y)) + x * (f' * C))
+      = a * (x * (f * A) + x * (M * (u * Y)) + x * (f' * C)) := by
   grind
 
-private theorem outside_equal (a x f A u M o g B f' C : R) :
-    a * (x * (f * A) + x * (u * (M * (o * (g * B)))) + x * (f' * C))
-      = a * (x * (f * A) + x * (u * g * (M * (o * B))) + x * (f' * C)) := by
+private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
+
+/-- How far o may be off before it meets μ, as it is stored. -/
+private abbrev unstored (p : Precision R) (apart : R) (roundings rescalings : Nat)
+    (key : α → BoundedRate R) (cols : List α) : R :=
+  rateFactor p roundings rescalings * (1 + apart)
+      * sumOver (fun j => grown (key j) * absolute (key j).value) cols
+    - sumOver (fun j => (key j).weight * absolute (key j).value) cols
+
+private abbrev outputError (p : Precision R) (output apart : R) (roundings rescalings : Nat)
+    (key : α → BoundedRate R) (cols : List α) : R :=
+  unstored p apart roundings rescalings key cols
+    + output * (absolute (sumOver (fun j => (key j).weight * (key j).value) cols)
+      + unstored p apart roundings rescalings key cols)
+
+private theorem before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e) :
+    S + e ≤ S + (e + out * (o + e)) := by
+  have := OrderedRing.mul_nonneg ho hn
   grind
+
+private theorem remainder (M S : R) : M = S + (M - S) := by grind
+
+private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apart)
+    (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight) {w : α → R} (hw : StoredWeights p cols key w)
+    (roundings rescalings : Nat) (o : R) :
+    0 ≤ absolute o + unstored p apart roundings rescalings key cols := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ : sumOver (fun j => (key j).weight * absolute (key j).value) cols
+      ≤ sumOver (fun j => grown (key j) * absolute (key j).value) cols :=
+    sumOver_le_sumOver fun j hj => by
+      obtain ⟨x, hx, -⟩ := hw j hj
+      refine OrderedRing.mul_le_mul_of_nonneg_right ?_ (absolute_nonneg _)
+      have := hx.nonneg
+      simp only [grown]
+      grind
+  have h₂ : 0 ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols :=
+    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (nonneg j hj) (absolute_nonneg _)
+  have h₃ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
+    (one_le_rateFactor hp roundings rescalings) (c := 1) (Std.le_of_lt h₀) ha
+  have h₄ := absolute_nonneg o
+  rw [unstored]
+  generalize sumOver (fun j => (key j).weight * absolute (key j).value) cols = S at *
+  generalize sumOver (fun j => grown (key j) * absolute (key j).value) cols = B at *
+  generalize rateFactor p roundings rescalings * (1 + apart) = K at *
+  have h₅ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1) (b := K) (c := B) (by grind) (by grind)
+  clear hw nonneg
+  grind
+
+private theorem three_ones {a x u : R} (ha : 1 ≤ a) (hx : 1 ≤ x) (hu : 1 ≤ u) :
+    1 ≤ a * x * u := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) ha (c := 1)
+    (Std.le_of_lt h₀) hx
+  have h₂ := OrderedField.mul_le_mul (a := (1 * 1 : R)) (by grind) h₁ (c := 1)
+    (Std.le_of_lt h₀) hu
+  grind
+
+private theorem regrouped (a x u g B : R) : a * x * u * (g * B) = a * (u * g) * x * B := by grind
 
 private theorem difference (a b c : R) : a + -b + c = a - b + c := by grind
 
@@ -350,8 +410,8 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
           * ((key j).size + (key j).rateError) * absolute (key j).value) cols
         + rateFactor p roundings rescalings
             * sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)) cols
-          * (rateFactor p roundings rescalings * (1 + output) * (1 + apart)
-            * sumOver (fun j => grown (key j) * absolute (key j).value) cols)
+          * (sumOver (fun j => (key j).weight * absolute (key j).value) cols
+            + outputError p output apart roundings rescalings key cols)
         + rateFactor p roundings rescalings * (1 + apart)
           * sumOver (fun j => grown (key j) * absolute (key j).valueRate) cols)
       (sumOver (fun j => (key j).weight * (key j).size * absolute (key j).value) cols
@@ -365,9 +425,7 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
   have h₀ := OrderedRing.zero_lt_one (R := R)
   obtain ⟨f₁, f₂, f₃, f₄⟩ := factors_counted hp hk hr
   have one := tangent_one_le ha
-  have one' := tangent_one_le ho
   have ha' : 0 ≤ 1 + apart := Std.le_trans (Std.le_of_lt h₀) one
-  have ho' : 0 ≤ 1 + output := Std.le_trans (Std.le_of_lt h₀) one'
   have products : ∀ {w : α → R}, StoredWeights p cols key w → ∀ f : α → R,
       (∀ j ∈ cols, 0 ≤ f j) → 0 ≤ sumOver (fun j => grown (key j) * f j) cols := fun hw f hf =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj) (hf j hj)
@@ -386,7 +444,14 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
     have i₂ := values_near hp nonneg hw' hC
     rw [inside_factor, inside_sum, inside_sum, inside_difference, ← Semiring.mul_assoc] at i₁
     have i₃ := two_near hp.unit (i₁.rounded hA') (i₂.rounded hC') hy
-    exact i₃.mono (inside_le f₁ f₄ (rateFactor_nonneg hp _ _) ha' one' (rates hw hs)
+    have hX : rateFactor p roundings rescalings * (1 + apart)
+        * sumOver (fun j => grown (key j) * absolute (key j).value) cols
+        ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols
+          + outputError p output apart roundings rescalings key cols := by
+      refine Std.le_trans (le_of_equal ?_) (before_stored ho
+        (unstored_nonneg hp one nonneg hw roundings rescalings _))
+      exact remainder ..
+    exact i₃.mono (inside_le f₁ f₄ hX ha' (rates hw hs)
       (products hw _ fun j _ => absolute_nonneg _) (products hw _ fun j _ => absolute_nonneg _)
       hm.nonneg)
   | @outside μ a a' o o' b b' c c' _ w s x w' hμ hw hs hx hA hw' hO hO' hB hC hA' hB' hC' hy =>
@@ -396,13 +461,18 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
     have i₁ := products_near hp nonneg hw hrate hx hA
     have i₂ := values_near hp nonneg hw'' hC
     have i₃ := values_near hp nonneg hw' hO
-    have i₄ := ((hm.mul (i₃.rounded hO')).rounded hB).rounded hB'
+    have i₄ := ((hm.mul (i₃.stored hO')).rounded hB).rounded hB'
     have i₅ := three_near hp.unit (i₁.rounded hA') i₄.neg (i₂.rounded hC') hy
     rw [difference] at i₅
-    refine i₅.mono (Std.le_trans (le_of_equal ?_) (outside_le f₂ f₄ f₃ ha' ho' (rates hw hs)
-      (products hw' _ fun j _ => absolute_nonneg _)
-      (products hw _ fun j _ => absolute_nonneg _) hm.nonneg))
-    exact outside_equal ..
+    refine i₅.mono (Std.le_trans (le_of_equal (outside_equal ..)) (outside_le f₂ f₄ ?_ ha'
+      (rates hw hs) (products hw _ fun j _ => absolute_nonneg _) hm.nonneg))
+    rw [stored_equal]
+    refine stored_factor (three_ones (OrderedField.one_le_pow (tangent_one_le hp.unit) 3) one
+      (tangent_one_le hp.unit)) ?_ (absolute_le i₃.exact) ho
+    rw [regrouped]
+    have := OrderedRing.mul_le_mul_of_nonneg_right (OrderedRing.mul_le_mul_of_nonneg_right f₃ ha')
+      (products hw' _ fun j _ => absolute_nonneg (key j).value)
+    exact Std.le_trans this (le_of_equal (remainder ..))
 
 private theorem rounded_rate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
     (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
@@ -436,16 +506,19 @@ private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols
   rw [List.map_map, List.map_map]
   rfl
 
-private theorem meanRate_eq : meanRate (cols.map fun j => boundedRate (cols.map x) c (ε j) (S j)
+/-- The mean rate of the scores is the rate of the log-sum-exp. -/
+theorem meanRate_eq_lseTangent : meanRate (cols.map fun j => boundedRate (cols.map x) c (ε j) (S j)
     (δ j) (x j)) = lseTangent (cols.map fun j => (x j).score) := by
   rw [lseTangent_eq_meanTangent, meanTangent, meanRate, sumOver_map, sumOver_map]
   simp only [boundedRate, primal_scores]
   rfl
 
-private theorem outputRate_eq : outputRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
+/-- The rate that the tolerance sees is that of attention. -/
+theorem outputRate_eq_attend : outputRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
     (S j) (δ j) (x j)) = ((attend (cols.map x))[c]).der := by
   have h := getElem_attend_dual (cols.map x) c.isLt
-  rw [Fin.getElem_fin, h, Dual.der_sumOver, outputRate, meanRate_eq, lseTangent_eq_meanTangent]
+  rw [Fin.getElem_fin, h, Dual.der_sumOver, outputRate, meanRate_eq_lseTangent,
+    lseTangent_eq_meanTangent]
   have e₁ : (cols.map x).map (·.score) = cols.map fun j => (x j).score := by
     rw [List.map_map]
     rfl
@@ -508,7 +581,7 @@ theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart : R} (
       (z - ((attend (cols.map x))[c]).der) := by
   subst hkey
   have h := rounded_rate hp ho ha (fun j _ => boundedRate_nonneg ..) sizes hk hr computed
-  rw [storedTangentTolerance, outputRate_eq] at *
+  rw [storedTangentTolerance, outputRate_eq_attend] at *
   generalize tangentTolerance p output apart roundings rescalings _ = E at *
   generalize ((attend (cols.map x))[c]).der = e at *
   obtain ⟨θ, hθ, rfl⟩ := hz
@@ -527,6 +600,6 @@ theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {cols : List α}
       (y - lseTangent (cols.map fun j => (x j).score)) := by
   subst hkey
   have h := rounded_mean hp (fun j _ => boundedRate_nonneg ..) sizes hk hr computed
-  rwa [meanRate_eq] at h
+  rwa [meanRate_eq_lseTangent] at h
 
 end Attention.Proof

@@ -47,18 +47,17 @@ inductive RescaledSum (a e : R) : Nat → Nat → List R → R → Prop
 
 /-- Weights that the function computed, as they are stored where they meet values and rates. Where
 it divides by the sum of weights at the end, these are its weights over that number. -/
-@[expose] def StoredWeights (p : Precision R) (cols : List α) (key : α → BoundedRate R)
-    (w : α → R) : Prop :=
+@[expose] def StoredWeights (cols : List α) (key : α → BoundedRate R) (w : α → R) : Prop :=
   ∀ j ∈ cols, ∃ x, AtMost ((key j).weight * (key j).weightError) (x - (key j).weight) ∧
-    Rounded p.stored x (w j)
+    Rounded (key j).stored x (w j)
 
 /-- Rates of the scores that the function computed. -/
 @[expose] def ComputedRates (cols : List α) (key : α → BoundedRate R) (s : α → R) : Prop :=
   ∀ j ∈ cols, AtMost (key j).rateError (s j - (key j).rate)
 
-/-- `y` is the product `x` of a weight and a rate: rounded, and stored as weights are. -/
-@[expose] def StoredProduct (p : Precision R) (x y : R) : Prop :=
-  ∃ z, Rounded p.unit x z ∧ Rounded p.stored z y
+/-- `y` is the product `x` of a weight and a rate: rounded, and stored as the weight is. -/
+@[expose] def StoredProduct (p : Precision R) (k : BoundedRate R) (x y : R) : Prop :=
+  ∃ z, Rounded p.unit x z ∧ Rounded k.stored z y
 
 /-- `z` is the sum of the weights times the numbers `y`, each product rounded. -/
 @[expose] def WeighedSum (p : Precision R) (k r : Nat) (cols : List α) (w y : α → R) (z : R) :
@@ -69,14 +68,14 @@ it divides by the sum of weights at the end, these are its weights over that num
 /-- `μ` is the mean rate of the scores that a function may compute. -/
 @[expose] def ComputedMean (p : Precision R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) (μ : R) : Prop :=
-  ∃ w s x, StoredWeights p cols key w ∧ ComputedRates cols key s ∧
-    (∀ j ∈ cols, StoredProduct p (w j * s j) (x j)) ∧
+  ∃ w s x, StoredWeights cols key w ∧ ComputedRates cols key s ∧
+    (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
     RescaledSum p.accumulation p.exponential k r (cols.map x) μ
 
 /-- `y` is the rate Σ p v̇ that a function may compute for the values. -/
 @[expose] def ComputedByValues (p : Precision R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) (y : R) : Prop :=
-  ∃ w, StoredWeights p cols key w ∧ WeighedSum p k r cols w (fun j => (key j).valueRate) y
+  ∃ w, StoredWeights cols key w ∧ WeighedSum p k r cols w (fun j => (key j).valueRate) y
 
 /-- `y` is the rate of a component of the output that a function may compute: its parts stored with
 unit roundoff `apart`, then added in a tree of depth three at most. -/
@@ -84,17 +83,17 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
     (key : α → BoundedRate R) : R → Prop
   /-- As Σ p (ṡ − μ) v + Σ p v̇. -/
   | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMean p k r cols key μ →
-      StoredWeights p cols key w → ComputedRates cols key s →
+      StoredWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, Rounded p.unit (s j - μ) (t j)) →
-      (∀ j ∈ cols, StoredProduct p (w j * t j) (x j)) →
+      (∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) →
       WeighedSum p k r cols x (fun j => (key j).value) a → ComputedByValues p k r cols key c →
       Rounded apart a a' → Rounded apart c c' → RoundedSum p.unit 3 [a', c'] y →
       ComputedTangent p output apart k r cols key y
   /-- As Σ p ṡ v − μ o + Σ p v̇, with o as it is stored. -/
   | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} : ComputedMean p k r cols key μ →
-      StoredWeights p cols key w → ComputedRates cols key s →
-      (∀ j ∈ cols, StoredProduct p (w j * s j) (x j)) →
-      WeighedSum p k r cols x (fun j => (key j).value) a → StoredWeights p cols key w' →
+      StoredWeights cols key w → ComputedRates cols key s →
+      (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) →
+      WeighedSum p k r cols x (fun j => (key j).value) a → StoredWeights cols key w' →
       WeighedSum p k r cols w' (fun j => (key j).value) o → Rounded output o o' →
       Rounded p.unit (μ * o') b → ComputedByValues p k r cols key c → Rounded apart a a' →
       Rounded apart b b' → Rounded apart c c' → RoundedSum p.unit 3 [a', -b', c'] y →

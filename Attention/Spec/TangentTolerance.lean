@@ -24,6 +24,9 @@ structure BoundedRate (R : Type u) where
   weight : R
   /-- How far the computed weight may be off, as a share of it: ε. -/
   weightError : R
+  /-- Unit roundoff of the format in which its weight, and the product of that with a rate, are
+  stored; 0 if they are not, as of a sink. -/
+  stored : R
   /-- The rate ṡ at which its score changes. -/
   rate : R
   /-- S: |ṡ| at least, where more is known of its terms their sizes. -/
@@ -40,11 +43,12 @@ variable {R : Type u} [Add R] [Mul R] [OfNat R 0]
 /-- Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
 what is computed may be off. -/
 @[expose] def boundedRate [Div R] [Exp R R] {d : Nat} (row : List (ScoredValue (Dual R) (Dual R) d))
-    (c : Fin d) (weightError size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
+    (c : Fin d) (weightError stored size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
     BoundedRate R :=
   { weight := Spec.weight (x.score.map (·.val))
       / denominator (row.map fun y => y.score.map (·.val))
     weightError := weightError
+    stored := stored
     rate := scoreTangent x.score
     size := size
     rateError := rateError
@@ -63,19 +67,19 @@ variable [Sub R] [OfNat R 1]
     - meanRate keys * sumOver (fun k => k.weight * k.value) keys
     + sumOver (fun k => k.weight * k.valueRate) keys
 
-/-- What the weight of a key goes through at most on its way into a sum: five operations on scores
-and weights, as a difference of rates and a product with a weight; two roundings to the format of
-weights, as such and as their product; and `roundings` and `rescalings` of sums. -/
+/-- What the weight of a key goes through at most on its way into a sum, beside what is stored: five
+operations on scores and weights, as a difference of rates and a product with a weight, and
+`roundings` and `rescalings` of sums. -/
 @[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
-  power (1 + p.unit) 5 * power (1 + p.stored) 2 * power (1 + p.accumulation) roundings
-    * power (1 + p.exponential) rescalings
+  power (1 + p.unit) 5 * power (1 + p.accumulation) roundings * power (1 + p.exponential) rescalings
 
 /-- How far Σ p x y may be off, where x is off by `error`, y is exact and each term is multiplied by
-up to `factor` beside the error of its weight: Σ p ((1 + ε) factor (size + error) − size) |y|. -/
+up to `factor` beside the error of its weight and what it is stored in twice:
+Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|. -/
 @[expose] def weighedError (factor : R) (size error other : BoundedRate R → R)
     (keys : List (BoundedRate R)) : R :=
-  sumOver (fun k => k.weight
-    * (((1 + k.weightError) * factor - 1) * (size k + error k) + error k) * other k) keys
+  sumOver (fun k => k.weight * (((1 + k.weightError) * power (1 + k.stored) 2 * factor - 1)
+    * (size k + error k) + error k) * other k) keys
 
 /-- How far a computed μ may be off, which is the rate of the log-sum-exp. -/
 @[expose] def meanRateTolerance (p : Precision R) (roundings rescalings : Nat)

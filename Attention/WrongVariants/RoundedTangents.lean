@@ -27,19 +27,19 @@ abbrev TangentStays
     (bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R :=
       storedTangentTolerance) : Prop :=
   ∀ p : Precision R, Precise p → ∀ output apart : R, 0 ≤ output → 0 ≤ apart →
-    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε S δ : Unit → R),
-    (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
+    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε τ S δ : Unit → R),
+    (∀ j ∈ cols, 0 ≤ τ j) → (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
     ∀ k r roundings rescalings : Nat, k + 1 ≤ roundings → r ≤ rescalings →
     ∀ key : Unit → BoundedRate R,
-    (key = fun j => boundedRate (cols.map x) 0 (ε j) (S j) (δ j) (x j)) →
+    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (S j) (δ j) (x j)) →
     ∀ y : R, computes p output apart k r cols key y → ∀ u z : R, Rounded u y z →
     AtMost (bound p u output apart roundings rescalings (cols.map key))
       (z - ((attend (cols.map x))[0]).der)
 
 /-- Positive control: the functions and the bound of the theorem. -/
 theorem computedTangent_stays : TangentStays (R := R) :=
-  fun _ hp _ _ ho ha _ _ _ _ _ sizes _ _ _ _ hk hr _ hkey _ computed _ _ hz =>
-    Proof.rounded_tangents hp ho ha (c := 0) sizes hk hr hkey computed hz
+  fun _ hp _ _ ho ha _ _ _ _ _ _ hτ sizes _ _ _ _ hk hr _ hkey _ computed _ _ hz =>
+    Proof.rounded_tangents hp ho ha (c := 0) hτ sizes hk hr hkey computed hz
 
 /-! ## One key -/
 
@@ -47,19 +47,21 @@ theorem computedTangent_stays : TangentStays (R := R) :=
 private def changingKey (s v w : R) : ScoredValue (Dual R) (Dual R) 1 :=
   ⟨some ⟨0, s⟩, #v[⟨v, w⟩]⟩
 
-/-- What rounds nothing but weights that are stored. -/
-private def storedOnly (σ : R) : Precision R := ⟨0, 0, 0, σ, .unrounded⟩
+/-- What rounds nothing but weights, which each key has the format of. -/
+private def exactly : Precision R := ⟨0, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
-private theorem storedOnly_precise {σ : R} (hσ : 0 ≤ σ) : Precise (storedOnly σ) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, hσ, nofun⟩
+private theorem exactly_precise : Precise (exactly : Precision R) :=
+  have h := Std.le_refl (0 : R)
+  ⟨h, h, h, OrderedRing.zero_lt_one, h, nofun⟩
 
 omit [Exponential R R] in
 private theorem not_rounded {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
   ⟨0, .zero hu, by grind⟩
 
-private theorem boundedRate_changingKey (s v w ε S δ : R) :
-    boundedRate [changingKey s v w] 0 ε S δ (changingKey s v w) = ⟨1, ε, s, S, δ, v, w⟩ := by
+private theorem boundedRate_changingKey (s v w ε τ S δ : R) :
+    boundedRate [changingKey s v w] 0 ε τ S δ (changingKey s v w)
+      = ⟨1, ε, τ, s, S, δ, v, w⟩ := by
   have e : (1 : R) / (1 + 0) = 1 := by grind
   simp only [boundedRate, changingKey, List.map_cons, List.map_nil, Option.map, denominator,
     sumOver_cons, sumOver_nil, weight, exp_zero, e]
@@ -68,7 +70,7 @@ private theorem boundedRate_changingKey (s v w ε S δ : R) :
 private theorem attend_changingKey (s v w : R) :
     ((attend [changingKey s v w])[0]).der = w := by
   have h := Proof.outputRate_eq_attend (cols := [()]) (x := fun _ => changingKey s v w)
-    (ε := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0) (c := 0)
+    (ε := fun _ => 0) (τ := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0) (c := 0)
   simp only [List.map_cons, List.map_nil, boundedRate_changingKey, outputRate, meanRate,
     sumOver_cons, sumOver_nil] at h
   rw [show ((attend [changingKey s v w])[0]).der = _ from h.symm]
@@ -79,12 +81,12 @@ private theorem of_one_key
     {computes : Precision R → R → R → Nat → Nat → List Unit → (Unit → BoundedRate R) → R → Prop}
     {bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R}
     (claim : TangentStays computes bound) {σ s v w δ y : R} (hσ : 0 ≤ σ)
-    (h : computes (storedOnly σ) 0 0 0 0 [()] (fun _ => ⟨1, 0, s, absolute s, δ, v, w⟩) y) :
-    AtMost (bound (storedOnly σ) 0 0 0 1 0 [⟨1, 0, s, absolute s, δ, v, w⟩]) (y - w) := by
-  have h₁ := claim _ (storedOnly_precise hσ) 0 0 (Std.le_refl _) (Std.le_refl _) [()]
-    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => absolute s) (fun _ => δ)
-    (fun _ _ => Proof.atMost_absolute s) 0 0 1 0 (Nat.le_refl _) (Nat.le_refl _)
-    (fun _ => ⟨1, 0, s, absolute s, δ, v, w⟩)
+    (h : computes exactly 0 0 0 0 [()] (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩) y) :
+    AtMost (bound exactly 0 0 0 1 0 [⟨1, 0, σ, s, absolute s, δ, v, w⟩]) (y - w) := by
+  have h₁ := claim _ exactly_precise 0 0 (Std.le_refl _) (Std.le_refl _) [()]
+    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => absolute s) (fun _ => δ)
+    (fun _ _ => hσ) (fun _ _ => Proof.atMost_absolute s) 0 0 1 0 (Nat.le_refl _) (Nat.le_refl _)
+    (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩)
     (by simp only [List.map_cons, List.map_nil, boundedRate_changingKey]) y h 0 y
     (not_rounded (Std.le_refl _) y)
   simp only [List.map_cons, List.map_nil, attend_changingKey] at h₁
@@ -95,30 +97,30 @@ private theorem of_one_key
 /-- The rate Σ p ṡ v + Σ p v̇, without μ o. -/
 @[expose] def withoutMean (p : Precision R) (_ apart : R) (k r : Nat) (cols : List Unit)
     (key : Unit → BoundedRate R) (y : R) : Prop :=
-  ∃ w s x a a' c c', StoredWeights p cols key w ∧ ComputedRates cols key s ∧
-    (∀ j ∈ cols, StoredProduct p (w j * s j) (x j)) ∧
+  ∃ w s x a a' c c', StoredWeights cols key w ∧ ComputedRates cols key s ∧
+    (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
     WeighedSum p k r cols x (fun j => (key j).value) a ∧ ComputedByValues p k r cols key c ∧
     Rounded apart a a' ∧ Rounded apart c c' ∧ RoundedSum p.unit 3 [a', c'] y
 
 omit [Exponential R R] in
 private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
-    StoredWeights (storedOnly σ) [()] (fun _ => ⟨1, 0, s, S, δ, v, w⟩) fun _ => 1 + θ :=
+    StoredWeights [()] (fun _ => ⟨1, 0, σ, s, S, δ, v, w⟩) fun _ => 1 + θ :=
   fun _ _ => ⟨1, by
     show AtMost (1 * 0) ((1 : R) - 1)
     exact ⟨by grind, by grind⟩, θ, hθ, by grind⟩
 
 omit [Exponential R R] in
-private theorem one_rate {s S δ v w s' : R} (h : AtMost δ (s' - s)) :
-    ComputedRates [()] (fun _ => (⟨1, 0, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
+private theorem one_rate {σ s S δ v w s' : R} (h : AtMost δ (s' - s)) :
+    ComputedRates [()] (fun _ => (⟨1, 0, σ, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
   fun _ _ => h
 
 omit [Exponential R R] in
-private theorem one_product {σ x : R} (hσ : 0 ≤ σ) :
-    StoredProduct (storedOnly σ) x x :=
+private theorem one_product {σ s S δ v w x : R} (hσ : 0 ≤ σ) :
+    StoredProduct exactly ⟨1, 0, σ, s, S, δ, v, w⟩ x x :=
   ⟨x, not_rounded (Std.le_refl _) x, not_rounded hσ x⟩
 
 omit [Exponential R R] in
-private theorem one_sum {σ w y : R} : WeighedSum (storedOnly σ) 0 0 [()] (fun _ => w)
+private theorem one_sum {w y : R} : WeighedSum exactly 0 0 [()] (fun _ => w)
     (fun _ => y) (w * y) :=
   ⟨fun _ => w * y, fun _ _ => not_rounded (Std.le_refl _) _, .one⟩
 
@@ -137,12 +139,12 @@ private theorem sum_of_three (x y z : R) : RoundedSum 0 3 [x, y, z] (x + y + z) 
 omit [Exponential R R] in
 /-- Of one key the tolerance is that of these numbers. -/
 private theorem one_key_tolerance (σ s S δ v w : R) (hv : absolute v = v) (hw : absolute w = w) :
-    storedTangentTolerance (storedOnly σ) 0 0 0 1 0 [⟨1, 0, s, S, δ, v, w⟩]
+    storedTangentTolerance exactly 0 0 0 1 0 [⟨1, 0, σ, s, S, δ, v, w⟩]
       = ((1 + σ) ^ 2 * (S + δ) - S) * v
         + (((1 + σ) ^ 2 * (S + δ) - S) * ((1 + σ) ^ 2 * v) + S * (((1 + σ) ^ 2 - 1) * v))
         + ((1 + σ) ^ 2 - 1) * w := by
   simp only [storedTangentTolerance, tangentTolerance, meanRateTolerance, weighedError, rateFactor,
-    sumOver_cons, sumOver_nil, Proof.power_eq, storedOnly, hv, hw, Semiring.add_zero,
+    sumOver_cons, sumOver_nil, Proof.power_eq, exactly, hv, hw, Semiring.add_zero,
     Semiring.one_pow, Semiring.zero_mul]
   generalize (1 + σ) ^ 2 = F
   grind
@@ -171,7 +173,8 @@ theorem withoutMean_refuted : ¬ TangentStays (R := R) withoutMean := fun claim 
 /-- A bound that does not count weights that are stored. -/
 @[expose] def storedNotCounted (p : Precision R) (u output apart : R) (roundings rescalings : Nat)
     (keys : List (BoundedRate R)) : R :=
-  storedTangentTolerance { p with stored := 0 } u output apart roundings rescalings keys
+  storedTangentTolerance p u output apart roundings rescalings
+    (keys.map fun k => { k with stored := 0 })
 
 theorem storedNotCounted_refuted :
     ¬ TangentStays (R := R) ComputedTangent storedNotCounted := fun claim => by
@@ -189,8 +192,8 @@ theorem storedNotCounted_refuted :
       (by
         have := sum_of_two ((1 + 0) * (0 - (1 + 0) * 0) * 0 : R) ((1 + 1) * 1)
         rwa [show (1 + 0) * (0 - (1 + 0) * 0) * 0 + (1 + 1) * 1 = (2 : R) by grind] at this))
-  rw [storedNotCounted, show ({ storedOnly 1 with stored := 0 } : Precision R) = storedOnly 0 from
-    rfl, one_key_tolerance _ _ _ _ _ _ absolute_of_zero absolute_one, absolute_of_zero] at h
+  rw [storedNotCounted, List.map_cons, List.map_nil,
+    one_key_tolerance _ _ _ _ _ _ absolute_of_zero absolute_one, absolute_of_zero] at h
   have := h.2
   clear claim h
   grind
@@ -211,9 +214,9 @@ theorem storedNotCounted_refuted :
 omit [Exponential R R] in
 /-- Of one key with value 1 whose rate 0 is known but for 1, it is 1. -/
 private theorem one_key_meanExact :
-    meanExact (storedOnly 0 : Precision R) 0 0 0 1 0 [⟨1, 0, 0, 0, 1, 1, 0⟩] = 1 := by
+    meanExact (exactly : Precision R) 0 0 0 1 0 [⟨1, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
   simp only [meanExact, weighedError, rateFactor, sumOver_cons, sumOver_nil, Proof.power_eq,
-    storedOnly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
+    exactly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
     Semiring.zero_mul, Semiring.mul_one]
   grind
 

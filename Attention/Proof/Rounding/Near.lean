@@ -252,7 +252,8 @@ theorem rescaledSum_near {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs
 
 /-- The same of numbers that are near to exact ones. -/
 theorem Near.rescaled {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs : List α}
-    {M S y x : α → R} (h : ∀ j ∈ xs, Near (M j) (S j) (y j) (x j)) {z : R} (hz : RescaledSum a e k r (xs.map x) z) :
+    {M S y x : α → R} (h : ∀ j ∈ xs, Near (M j) (S j) (y j) (x j)) {z : R}
+    (hz : RescaledSum a e k r (xs.map x) z) :
     Near ((1 + a) ^ k * (1 + e) ^ r * sumOver M xs) (sumOver S xs) (sumOver y xs) z := by
   have h₁ := rescaledSum_near ha he hz
   rw [sumOver_map, sumOver_map] at h₁

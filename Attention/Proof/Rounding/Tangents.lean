@@ -21,8 +21,9 @@ variable {R : Type u} [OrderedField R] {α : Type v}
 
 /-! ## Weights and the sums of what they multiply -/
 
-/-- How large the weight of a key is at most, before it is stored. -/
-private abbrev grown (k : BoundedRate R) : R := k.weight + k.weight * k.weightError
+/-- How large the weight of a key is at most, with what it and its product are stored in. -/
+private abbrev grown (k : BoundedRate R) : R :=
+  (1 + k.stored) * (1 + k.stored) * (k.weight + k.weight * k.weightError)
 
 private theorem le_of_equal {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
 
@@ -30,30 +31,54 @@ private theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
 variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 
-private theorem weight_near (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight) {w : α → R}
-    (h : StoredWeights p cols key w) : ∀ j ∈ cols,
-      Near ((1 + p.stored) * grown (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
+/-- Weights, and the unit roundoffs that they are stored with, are not negative. -/
+private abbrev NotNegative (cols : List α) (key : α → BoundedRate R) : Prop :=
+  ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored
+
+private theorem weight_near (nonneg : NotNegative cols key) {w : α → R}
+    (h : StoredWeights cols key w) : ∀ j ∈ cols,
+      Near ((1 + (key j).stored) * ((key j).weight + (key j).weight * (key j).weightError))
+        (key j).weight (key j).weight (w j) := fun j hj => by
   obtain ⟨x, hx, hw⟩ := h j hj
-  have hn := nonneg j hj
+  have hn := (nonneg j hj).1
   exact (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).rounded hw
 
-private theorem grown_nonneg (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight) {w : α → R}
-    (h : StoredWeights p cols key w) : ∀ j ∈ cols, 0 ≤ grown (key j) := fun j hj => by
+private theorem grown_nonneg (nonneg : NotNegative cols key) {w : α → R}
+    (h : StoredWeights cols key w) : ∀ j ∈ cols, 0 ≤ grown (key j) := fun j hj => by
   obtain ⟨x, hx, -⟩ := h j hj
   have h₁ := hx.nonneg
-  have h₂ := nonneg j hj
+  obtain ⟨h₂, h₃⟩ := nonneg j hj
+  have one := tangent_one_le h₃
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (by grind) (by grind)) (by grind)
+
+/-- A weight that is not multiplied is stored once. -/
+private theorem weight_near_grown (nonneg : NotNegative cols key)
+    {w : α → R} (h : StoredWeights cols key w) : ∀ j ∈ cols,
+      Near (grown (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
+  have h₁ := weight_near nonneg h j hj
+  refine h₁.mono ?_
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (tangent_one_le (nonneg j hj).2) h₁.nonneg
   simp only [grown]
-  grind
+  rwa [Semiring.one_mul, ← Semiring.mul_assoc] at h₂
 
 private theorem rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {s : α → R}
     (h : ComputedRates cols key s) : ∀ j ∈ cols,
       Near ((key j).size + (key j).rateError) (key j).size (key j).rate (s j) := fun j hj =>
   .of_error (sizes j hj) (h j hj)
 
-private theorem storedProduct_near {M S e x y : R} (h : Near M S e x)
-    (hy : StoredProduct p x y) : Near ((1 + p.stored) * ((1 + p.unit) * M)) S e y := by
+/-- A weight times a number that is near to an exact one. -/
+private theorem storedProduct_near (nonneg : NotNegative cols key)
+    {w : α → R} (hw : StoredWeights cols key w) {j : α} (hj : j ∈ cols) {M S e x y : R}
+    (h : Near M S e x) (hy : StoredProduct p (key j) (w j * x) y) :
+    Near ((1 + p.unit) * (grown (key j) * M)) ((key j).weight * S) ((key j).weight * e) y := by
   obtain ⟨z, hz, hy⟩ := hy
-  exact (h.rounded hz).rounded hy
+  have h₁ := (((weight_near nonneg hw j hj).mul h).rounded hz).rounded hy
+  refine h₁.mono (le_of_equal ?_)
+  simp only [grown]
+  generalize (key j).weight + (key j).weight * (key j).weightError = g
+  clear h₁ hz hy h
+  grind
 
 /-- The factor of a sum over keys comes out of it. -/
 private theorem sum_factor (T F : R) (f : α → R) :
@@ -87,29 +112,25 @@ private theorem weighed_near (hp : Precise p) {F : R} {B b y v x : α → R} {k 
 
 /-! ## Factors -/
 
-private theorem four_le {a b c d a' b' c' d' : R} (ha : 1 ≤ a) (hb : 1 ≤ b) (hc : 1 ≤ c)
-    (hd : 1 ≤ d) (h₁ : a ≤ a') (h₂ : b ≤ b') (h₃ : c ≤ c') (h₄ : d ≤ d') :
-    a * b * c * d ≤ a' * b' * c' * d' := by
+private theorem three_le {a b c a' b' c' : R} (ha : 1 ≤ a) (hb : 1 ≤ b) (hc : 1 ≤ c)
+    (h₁ : a ≤ a') (h₂ : b ≤ b') (h₃ : c ≤ c') : a * b * c ≤ a' * b' * c' := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have i₁ := OrderedField.mul_le_mul (a := a) (by grind) h₁ (c := b) (by grind) h₂
   have n₁ := OrderedRing.mul_nonneg (a := a) (b := b) (by grind) (by grind)
-  have i₂ := OrderedField.mul_le_mul n₁ i₁ (c := c) (by grind) h₃
-  have n₂ := OrderedRing.mul_nonneg n₁ (b := c) (by grind)
-  exact OrderedField.mul_le_mul n₂ i₂ (by grind) h₄
+  exact OrderedField.mul_le_mul n₁ i₁ (by grind) h₃
 
 /-- What a number goes through, against what the tolerance counts. -/
-private theorem rateFactor_le (hp : Precise p) {i l k r roundings rescalings : Nat} (hi : i ≤ 5)
-    (hl : l ≤ 2) (hk : k ≤ roundings) (hr : r ≤ rescalings) :
-    (1 + p.unit) ^ i * (1 + p.stored) ^ l * (1 + p.accumulation) ^ k * (1 + p.exponential) ^ r
+private theorem rateFactor_le (hp : Precise p) {i k r roundings rescalings : Nat} (hi : i ≤ 5)
+    (hk : k ≤ roundings) (hr : r ≤ rescalings) :
+    (1 + p.unit) ^ i * (1 + p.accumulation) ^ k * (1 + p.exponential) ^ r
       ≤ rateFactor p roundings rescalings := by
   have h₁ := tangent_one_le hp.unit
-  have h₂ := tangent_one_le hp.stored
   have h₃ := tangent_one_le hp.accumulation
   have h₄ := tangent_one_le hp.exponential
-  rw [rateFactor, power_eq, power_eq, power_eq, power_eq]
-  exact four_le (OrderedField.one_le_pow h₁ i) (OrderedField.one_le_pow h₂ l)
-    (OrderedField.one_le_pow h₃ k) (OrderedField.one_le_pow h₄ r) (OrderedField.pow_le_pow h₁ hi)
-    (OrderedField.pow_le_pow h₂ hl) (OrderedField.pow_le_pow h₃ hk) (OrderedField.pow_le_pow h₄ hr)
+  rw [rateFactor, power_eq, power_eq, power_eq]
+  exact three_le (OrderedField.one_le_pow h₁ i) (OrderedField.one_le_pow h₃ k)
+    (OrderedField.one_le_pow h₄ r) (OrderedField.pow_le_pow h₁ hi) (OrderedField.pow_le_pow h₃ hk)
+    (OrderedField.pow_le_pow h₄ hr)
 
 /-! ## The tolerance is M − S -/
 
@@ -120,6 +141,7 @@ private theorem weighedError_eq (factor : R) (size error other : BoundedRate R �
         - sumOver (fun j => (key j).weight * size (key j) * other (key j)) cols := by
   rw [weighedError, sumOver_map, ← sumOver_mul_left, ← sumOver_sub]
   refine sumOver_congr fun j _ => ?_
+  rw [power_eq, Semiring.pow_two]
   simp only [grown]
   generalize size (key j) = s
   generalize error (key j) = d
@@ -127,7 +149,7 @@ private theorem weighedError_eq (factor : R) (size error other : BoundedRate R �
   grind
 
 /-- A computed μ is near to the exact one. -/
-private theorem mean_near (hp : Precise p) (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
+private theorem mean_near (hp : Precise p) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMean p k r cols key μ) :
     Near (rateFactor p roundings rescalings
@@ -135,29 +157,21 @@ private theorem mean_near (hp : Precise p) (nonneg : ∀ j ∈ cols, 0 ≤ (key 
       (sumOver (fun j => (key j).weight * (key j).size) cols)
       (sumOver (fun j => (key j).weight * (key j).rate) cols) μ := by
   obtain ⟨w, s, x, hw, hs, hx, hμ⟩ := h
-  have h := Near.rescaled hp.accumulation hp.exponential (fun j hj => storedProduct_near
-    ((weight_near nonneg hw j hj).mul (rate_near sizes hs j hj)) (hx j hj)) hμ
+  have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
+    storedProduct_near nonneg hw hj (rate_near sizes hs j hj) (hx j hj)) hμ
   have hn : 0 ≤ sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)) cols :=
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj)
       (rate_near sizes hs j hj).nonneg
   refine h.mono ?_
-  have e : (fun j => (1 + p.stored) * ((1 + p.unit) * ((1 + p.stored) * grown (key j)
-        * ((key j).size + (key j).rateError))))
-      = fun j => (1 + p.stored) * ((1 + p.unit) * (1 + p.stored))
-        * (grown (key j) * ((key j).size + (key j).rateError)) := by
-    funext j
-    generalize grown (key j) = g
-    grind
-  rw [e, sum_factor]
+  rw [sum_factor]
   refine OrderedRing.mul_le_mul_of_nonneg_right ?_ hn
-  refine Std.le_trans (le_of_equal ?_) (rateFactor_le hp (i := 1) (l := 2) (by decide)
-    (by decide) hk hr)
-  rw [Semiring.pow_two, Semiring.pow_one]
+  refine Std.le_trans (le_of_equal ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
+  rw [Semiring.pow_one]
   generalize (1 + p.accumulation) ^ k = A
   generalize (1 + p.exponential) ^ r = E
   grind
 
-private theorem rounded_mean (hp : Precise p) (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
+private theorem rounded_mean (hp : Precise p) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMean p k r cols key μ) :
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
@@ -200,34 +214,29 @@ private theorem three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0
   grind
 
 /-- Σ p x v of products that are stored, where x is near to an exact number. -/
-private theorem products_near (hp : Precise p) (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
-    {w t x v B b y : α → R} (hw : StoredWeights p cols key w)
+private theorem products_near (hp : Precise p) (nonneg : NotNegative cols key)
+    {w t x v B b y : α → R} (hw : StoredWeights cols key w)
     (ht : ∀ j ∈ cols, Near (B j) (b j) (y j) (t j))
-    (hx : ∀ j ∈ cols, StoredProduct p (w j * t j) (x j)) {k r : Nat} {z : R}
+    (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * ((1 + p.stored) * ((1 + p.unit) * (1 + p.stored)))
-        * sumOver (fun j => grown (key j) * B j * absolute (v j)) cols)
+        * (1 + p.unit) * sumOver (fun j => grown (key j) * B j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z :=
-  weighed_near hp (fun j hj => by
-    have h := storedProduct_near ((weight_near nonneg hw j hj).mul (ht j hj)) (hx j hj)
-    refine h.mono (le_of_equal ?_)
-    generalize grown (key j) = g
-    grind) hz
+  weighed_near hp (fun j hj => storedProduct_near nonneg hw hj (ht j hj) (hx j hj)) hz
 
 /-- Σ p v. -/
-private theorem values_near (hp : Precise p) (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
-    {w v : α → R} (hw : StoredWeights p cols key w) {k r : Nat} {z : R}
+private theorem values_near (hp : Precise p) (nonneg : NotNegative cols key)
+    {w v : α → R} (hw : StoredWeights cols key w) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols w v z) :
-    Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.stored)
+    Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
         * sumOver (fun j => grown (key j) * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * v j) cols) z := by
-  have h := weighed_near (key := key) hp (B := fun _ => 1) (b := fun _ => 1) (y := fun _ => 1)
-    (fun j hj => by
-      simp only [Semiring.mul_one]
-      exact weight_near nonneg hw j hj) hz
+  have h := weighed_near (key := key) hp (F := 1) (B := fun _ => 1) (b := fun _ => 1)
+    (y := fun _ => 1) (fun j hj => by
+      simp only [Semiring.mul_one, Semiring.one_mul]
+      exact weight_near_grown nonneg hw j hj) hz
   simp only [Semiring.mul_one] at h
   exact h
 
@@ -268,33 +277,26 @@ private theorem stored_factor {y m S e o out : R} (hy : 1 ≤ y) (hm : y * m ≤
 private theorem factors_counted (hp : Precise p) {k r roundings rescalings : Nat}
     (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) :
     (1 + p.unit) ^ 3 * ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * ((1 + p.stored) * ((1 + p.unit) * (1 + p.stored))) * (1 + p.unit))
-      ≤ rateFactor p roundings rescalings ∧
+        * (1 + p.unit) * (1 + p.unit)) ≤ rateFactor p roundings rescalings ∧
     (1 + p.unit) ^ 3 * ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * ((1 + p.stored) * ((1 + p.unit) * (1 + p.stored))))
-      ≤ rateFactor p roundings rescalings ∧
-    (1 + p.unit) ^ 3 * ((1 + p.unit) * ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * (1 + p.stored))) ≤ rateFactor p roundings rescalings ∧
-    (1 + p.unit) ^ 3 * ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * (1 + p.stored)) ≤ rateFactor p roundings rescalings := by
-  have h₁ := rateFactor_le hp (i := 5) (l := 2) (by decide) (by decide) hk hr
-  have h₂ := rateFactor_le hp (i := 4) (l := 2) (by decide) (by decide) hk hr
-  have h₃ := rateFactor_le hp (i := 4) (l := 1) (by decide) (by decide) hk hr
-  have h₄ := rateFactor_le hp (i := 3) (l := 1) (by decide) (by decide) hk hr
-  rw [show (5 : Nat) = 3 + 1 + 1 from rfl, Semiring.pow_succ, Semiring.pow_succ,
-    Semiring.pow_two] at h₁
-  rw [show (4 : Nat) = 3 + 1 from rfl, Semiring.pow_succ, Semiring.pow_two] at h₂
-  rw [show (4 : Nat) = 3 + 1 from rfl, Semiring.pow_succ, Semiring.pow_one] at h₃
-  rw [Semiring.pow_one] at h₄
+        * (1 + p.unit)) ≤ rateFactor p roundings rescalings ∧
+    (1 + p.unit) ^ 3 * ((1 + p.unit) * ((1 + p.accumulation) ^ (k + 1)
+        * (1 + p.exponential) ^ r)) ≤ rateFactor p roundings rescalings ∧
+    (1 + p.unit) ^ 3 * ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r)
+      ≤ rateFactor p roundings rescalings := by
+  have h₁ := rateFactor_le hp (i := 5) (by decide) hk hr
+  have h₂ := rateFactor_le hp (i := 4) (by decide) hk hr
+  have h₄ := rateFactor_le hp (i := 3) (by decide) hk hr
+  rw [show (5 : Nat) = 3 + 1 + 1 from rfl, Semiring.pow_succ, Semiring.pow_succ] at h₁
+  rw [show (4 : Nat) = 3 + 1 from rfl, Semiring.pow_succ] at h₂
   generalize (1 + p.accumulation) ^ (k + 1) = A at *
   generalize (1 + p.exponential) ^ r = E at *
   generalize (1 + p.unit) ^ 3 = U at *
   generalize rateFactor p roundings rescalings = K at *
   generalize 1 + p.unit = x at *
-  generalize 1 + p.stored = q at *
   clear hp hk hr
   refine ⟨Std.le_trans (le_of_equal ?_) h₁, Std.le_trans (le_of_equal ?_) h₂,
-    Std.le_trans (le_of_equal ?_) h₃, Std.le_trans (le_of_equal ?_) h₄⟩ <;> grind
+    Std.le_trans (le_of_equal ?_) h₂, Std.le_trans (le_of_equal ?_) h₄⟩ <;> grind
 
 /-- Σ (p x) (s + m) v, in two sums. -/
 private theorem inside_sum (g s v : α → R) (m : R) :
@@ -329,8 +331,8 @@ private theorem inside_factor (g s v : α → R) (x : R) :
 
 private theorem one_le_rateFactor (hp : Precise p) (roundings rescalings : Nat) :
     1 ≤ rateFactor p roundings rescalings := by
-  have h := rateFactor_le hp (i := 0) (l := 0) (Nat.zero_le _) (Nat.zero_le _)
-    (Nat.zero_le roundings) (Nat.zero_le rescalings)
+  have h := rateFactor_le hp (i := 0) (Nat.zero_le _) (Nat.zero_le roundings)
+    (Nat.zero_le rescalings)
   simp only [Semiring.pow_zero, Semiring.mul_one] at h
   exact h
 
@@ -362,20 +364,17 @@ private theorem before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e
 private theorem remainder (M S : R) : M = S + (M - S) := by grind
 
 private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apart)
-    (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight) {w : α → R} (hw : StoredWeights p cols key w)
+    (nonneg : NotNegative cols key) {w : α → R} (hw : StoredWeights cols key w)
     (roundings rescalings : Nat) (o : R) :
     0 ≤ absolute o + unstored p apart roundings rescalings key cols := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ : sumOver (fun j => (key j).weight * absolute (key j).value) cols
       ≤ sumOver (fun j => grown (key j) * absolute (key j).value) cols :=
     sumOver_le_sumOver fun j hj => by
-      obtain ⟨x, hx, -⟩ := hw j hj
-      refine OrderedRing.mul_le_mul_of_nonneg_right ?_ (absolute_nonneg _)
-      have := hx.nonneg
-      simp only [grown]
-      grind
+      exact OrderedRing.mul_le_mul_of_nonneg_right (weight_near_grown nonneg hw j hj).le
+        (absolute_nonneg _)
   have h₂ : 0 ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols :=
-    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (nonneg j hj) (absolute_nonneg _)
+    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (nonneg j hj).1 (absolute_nonneg _)
   have h₃ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
     (one_le_rateFactor hp roundings rescalings) (c := 1) (Std.le_of_lt h₀) ha
   have h₄ := absolute_nonneg o
@@ -402,7 +401,7 @@ private theorem difference (a b c : R) : a + -b + c = a - b + c := by grind
 
 /-- A computed ȯ is near to the exact one. -/
 private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ output)
-    (ha : 0 ≤ apart) (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
+    (ha : 0 ≤ apart) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}
     (h : ComputedTangent p output apart k r cols key y) :
@@ -426,10 +425,10 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
   obtain ⟨f₁, f₂, f₃, f₄⟩ := factors_counted hp hk hr
   have one := tangent_one_le ha
   have ha' : 0 ≤ 1 + apart := Std.le_trans (Std.le_of_lt h₀) one
-  have products : ∀ {w : α → R}, StoredWeights p cols key w → ∀ f : α → R,
+  have products : ∀ {w : α → R}, StoredWeights cols key w → ∀ f : α → R,
       (∀ j ∈ cols, 0 ≤ f j) → 0 ≤ sumOver (fun j => grown (key j) * f j) cols := fun hw f hf =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj) (hf j hj)
-  have rates : ∀ {w s : α → R}, StoredWeights p cols key w → ComputedRates cols key s →
+  have rates : ∀ {w s : α → R}, StoredWeights cols key w → ComputedRates cols key s →
       0 ≤ sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)
         * absolute (key j).value) cols := fun hw hs =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
@@ -475,7 +474,7 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
     exact Std.le_trans this (le_of_equal (remainder ..))
 
 private theorem rounded_rate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
-    (nonneg : ∀ j ∈ cols, 0 ≤ (key j).weight)
+    (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}
     (h : ComputedTangent p output apart k r cols key y) :
@@ -497,7 +496,7 @@ theorem lseTangent_eq_meanTangent (row : List (Option (Dual R))) :
   rw [lseTangent, denominator_dual, meanTangent, Field.div_eq_mul_inv, ← sumOver_mul_right]
   exact sumOver_congr fun s _ => by rw [Field.div_eq_mul_inv]; grind
 
-variable {d : Nat} {x : α → ScoredValue (Dual R) (Dual R) d} {ε S δ : α → R} {c : Fin d}
+variable {d : Nat} {x : α → ScoredValue (Dual R) (Dual R) d} {ε τ S δ : α → R} {c : Fin d}
 
 omit [OrderedField R] [Exponential R R] in
 private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols : List α) :
@@ -507,15 +506,15 @@ private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols
   rfl
 
 /-- The mean rate of the scores is the rate of the log-sum-exp. -/
-theorem meanRate_eq_lseTangent : meanRate (cols.map fun j => boundedRate (cols.map x) c (ε j) (S j)
-    (δ j) (x j)) = lseTangent (cols.map fun j => (x j).score) := by
+theorem meanRate_eq_lseTangent : meanRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
+    (τ j) (S j) (δ j) (x j)) = lseTangent (cols.map fun j => (x j).score) := by
   rw [lseTangent_eq_meanTangent, meanTangent, meanRate, sumOver_map, sumOver_map]
   simp only [boundedRate, primal_scores]
   rfl
 
 /-- The rate that the tolerance sees is that of attention. -/
 theorem outputRate_eq_attend : outputRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
-    (S j) (δ j) (x j)) = ((attend (cols.map x))[c]).der := by
+    (τ j) (S j) (δ j) (x j)) = ((attend (cols.map x))[c]).der := by
   have h := getElem_attend_dual (cols.map x) c.isLt
   rw [Fin.getElem_fin, h, Dual.der_sumOver, outputRate, meanRate_eq_lseTangent,
     lseTangent_eq_meanTangent]
@@ -538,7 +537,8 @@ private theorem weight_not_negative (s : Option R) : (0 : R) ≤ weight s := by
   | some s => exact Std.le_of_lt (exp_pos s)
 
 private theorem boundedRate_nonneg (row : List (ScoredValue (Dual R) (Dual R) d))
-    (ε S δ : R) (y : ScoredValue (Dual R) (Dual R) d) : 0 ≤ (boundedRate row c ε S δ y).weight := by
+    (ε τ S δ : R) (y : ScoredValue (Dual R) (Dual R) d) :
+    0 ≤ (boundedRate row c ε τ S δ y).weight := by
   have h₁ := weight_not_negative (y.score.map (·.val))
   have h₂ : (0 : R) ≤ denominator (row.map fun y => y.score.map (·.val)) :=
     sumOver_nonneg fun s _ => weight_not_negative s
@@ -569,18 +569,21 @@ theorem jvpSink_eq_attend {q_len kv_len d d_v : Nat} (scale : R)
 
 /-- **rounded-tangents**: the rate at which a component of one row of the output changes, which a
 function computes with every operation rounded, and stores, is within its tolerance: weights may be
-off by the shares `ε` of themselves, and rates of scores, of sizes `S` at most, by `δ`. -/
+off by the shares `ε` of themselves, are stored with unit roundoffs `τ`, and rates of scores, of
+sizes `S` at most, are off by `δ`. -/
 theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart : R} (ho : 0 ≤ output)
     (ha : 0 ≤ apart) {cols : List α} {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d}
-    {ε S δ : α → R} (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))
+    {ε τ S δ : α → R} (hτ : ∀ j ∈ cols, 0 ≤ τ j)
+    (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))
     {k r roundings rescalings : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
     {key : α → BoundedRate R}
-    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (S j) (δ j) (x j)) {y : R}
+    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (S j) (δ j) (x j)) {y : R}
     (computed : ComputedTangent p output apart k r cols key y) {u z : R} (hz : Rounded u y z) :
     AtMost (storedTangentTolerance p u output apart roundings rescalings (cols.map key))
       (z - ((attend (cols.map x))[c]).der) := by
   subst hkey
-  have h := rounded_rate hp ho ha (fun j _ => boundedRate_nonneg ..) sizes hk hr computed
+  have h := rounded_rate hp ho ha (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr
+    computed
   rw [storedTangentTolerance, outputRate_eq_attend] at *
   generalize tangentTolerance p output apart roundings rescalings _ = E at *
   generalize ((attend (cols.map x))[c]).der = e at *
@@ -590,16 +593,17 @@ theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart : R} (
 
 /-- **rounded-lse-tangents**: so is that of the log-sum-exp. -/
 theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {cols : List α}
-    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε S δ : α → R}
+    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ S δ : α → R}
+    (hτ : ∀ j ∈ cols, 0 ≤ τ j)
     (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))
     {k r roundings rescalings : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
     {key : α → BoundedRate R}
-    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (S j) (δ j) (x j)) {y : R}
+    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (S j) (δ j) (x j)) {y : R}
     (computed : ComputedMean p k r cols key y) :
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
       (y - lseTangent (cols.map fun j => (x j).score)) := by
   subst hkey
-  have h := rounded_mean hp (fun j _ => boundedRate_nonneg ..) sizes hk hr computed
+  have h := rounded_mean hp (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr computed
   rwa [meanRate_eq_lseTangent] at h
 
 end Attention.Proof

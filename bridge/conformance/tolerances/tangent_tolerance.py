@@ -43,6 +43,8 @@ class Rates:
     sinks: Tensor | None = None
 
 
+@implements("Attention.Spec.meanRateTolerance")
+@implements("Attention.Spec.tangentTolerance")
 def tangent_bounds(
     query: Tensor, key: Tensor, value: Tensor, rates: Rates, scored: Scored, rounding: RoundingModel
 ) -> tuple[Bounded, Bounded]:
@@ -59,7 +61,7 @@ def tangent_bounds(
     ones, alone = k.new_ones(k.shape[2], 1), _exactly(row.visible.double())
     mean = _weigh(row, factor, moved, ones, rounding)
     if row.sink is not None and rates.sinks is not None:
-        # One more key, whose value is 0.
+        # One more key, whose value is 0, and whose weight is not stored.
         rate = rates.sinks.double().view(1, -1, 1, 1)
         size = row.sink * rate.abs()
         error = _grown(row.sink_error, factor) * size
@@ -89,9 +91,7 @@ def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
     """The logarithm of what a weight goes through on its way into a sum over keys, beside its own
     error, by tiles that are rescaled: `[batch, heads, rows, 1]`."""
     u = rounding.accumulator.unit
-    stored = 0.0 if rounding.weights is None else rounding.weights.unit
-    once = _OPERATIONS * math.log1p(u) + 2 * math.log1p(stored)
-    once = once + row.blocks * math.log1p(rounding.exp_error * u)
+    once = _OPERATIONS * math.log1p(u) + row.blocks * math.log1p(rounding.exp_error * u)
     return once + (row.keys + 2 * row.blocks + 8) * math.log1p(rounding.accumulation_unit)
 
 
@@ -104,14 +104,17 @@ def _grown(error: Tensor, factor: Tensor) -> Tensor:
 def _weigh(row: Softmax, factor: Tensor, x: Bounded, y: Tensor, rounding: RoundingModel) -> Bounded:
     """(P ∘ X) Y, `[batch, heads, rows, columns]`, Y exact."""
     most = x.size + x.error
-    error = row.p * (_grown(row.error, factor) * most + x.error)
     tiny = rounding.accumulator.smallest_normal
     if rounding.weights is not None:
+        # The weight, and its product.
+        factor = factor + 2 * math.log1p(rounding.weights.unit)
         tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
+    error = row.p * (_grown(row.error, factor) * most + x.error)
     error = error + tiny * row.visible * most
     return Bounded((row.p * x.exact) @ y, error @ y.abs(), (row.p * x.size) @ y.abs())
 
 
+@implements("Attention.Spec.boundedScoreRate")
 def _score_rates(
     q: Tensor, k: Tensor, rates: Rates, scored: Scored, row: Softmax, rounding: RoundingModel
 ) -> Bounded:

@@ -133,20 +133,23 @@ def wrong_score_rates(
 
 
 def keys_of(
-    problem: Problem, row: Softmax, moved: Bounded, i: int, c: int
+    problem: Problem, rounding: RoundingModel, row: Softmax, moved: Bounded, i: int, c: int
 ) -> list[by_spec.BoundedRate]:
     """The keys of a row and its sink as the Spec has them, by the code's weights and rates."""
+    zero = Decimal(0)
+    stored = zero if rounding.weights is None else Decimal(rounding.weights.unit)
     columns = (
-        *(row.p[0, 0, i], row.error[0, 0, i]),
-        *(x[0, 0, i] for x in (moved.exact, moved.size, moved.error)),
+        *(x[0, 0, i] for x in (row.p, row.error, moved.exact, moved.size, moved.error)),
         *(x[0, 0, :, c] for x in (problem.value, problem.rates.value)),
     )
-    keys = [by_spec.BoundedRate(*one) for one in zip(*map(numbers, columns), strict=True)]
+    keys = [
+        by_spec.BoundedRate(weight, error, stored, *others)
+        for weight, error, *others in zip(*map(numbers, columns), strict=True)
+    ]
     if row.sink is not None and problem.rates.sinks is not None:
         sink = (row.sink[0, 0, i, 0], row.sink_error[0, 0, i, 0], problem.rates.sinks[0])
         weight, error, rate = (Decimal(float(x)) for x in sink)
-        zero = Decimal(0)
-        keys.append(by_spec.BoundedRate(weight, error, rate, abs(rate), zero, zero, zero))
+        keys.append(by_spec.BoundedRate(weight, error, zero, rate, abs(rate), zero, zero, zero))
     return keys
 
 
@@ -164,7 +167,7 @@ def wrong_tangents(
     apart = Decimal(0) if rounding.weights is None else output
     p = precision(rounding)
     for i, c in np.ndindex(out.exact.shape[2], out.exact.shape[3]):
-        keys = keys_of(problem, row, moved, i, c)
+        keys = keys_of(problem, rounding, row, moved, i, c)
         counts = (int(row.keys[0, 0, i, 0]) + 2 * row.blocks + 8, row.blocks, keys)
         with localcontext(digits()):
             exact = by_spec.tangent_tolerance(p, output, apart, *counts, num=NATURAL)
@@ -195,7 +198,10 @@ def test_drawn_rates(seed: int, name: str) -> None:
 
 MUTANTS = {
     "operations that are not rounded": ("_OPERATIONS = 5", "_OPERATIONS = 0"),
-    "weights stored once": ("+ 2 * math.log1p(stored)\n", "+ math.log1p(stored)\n"),
+    "weights stored once": (
+        "2 * math.log1p(rounding.weights.unit)",
+        "math.log1p(rounding.weights.unit)",
+    ),
     "rescalings that are exact": (
         "row.blocks * math.log1p(rounding.exp_error * u)",
         "0 * math.log1p(rounding.exp_error * u)",

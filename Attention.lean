@@ -155,6 +155,7 @@ public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
+public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
@@ -281,16 +282,19 @@ public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
 public import Attention.Proof.Rounding.Mixed
+public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
 public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.Rows
+public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.Sum
+public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
@@ -361,6 +365,7 @@ public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.StateTolerance
 public import Attention.Spec.Tangent
+public import Attention.Spec.TangentTolerance
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer

@@ -44,6 +44,9 @@ WITHOUT_VECTORS = {
     "compared with the code that judges in tests/bridge/conformance/test_dropout_by_spec.py",
     "Attention.Spec.GradientTolerance": "how far gradients may be from the exact ones; compared "
     "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py",
+    "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
+    "from the exact ones; compared with the code that judges in "
+    "tests/bridge/conformance/test_tangents_by_spec.py",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "

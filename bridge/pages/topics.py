@@ -84,7 +84,7 @@ TOPICS = (
         "Rounding",
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
-            *("DropoutTolerance", "GradientTolerance"),
+            *("DropoutTolerance", "GradientTolerance", "TangentTolerance"),
             *("Format", "Real.Format", "Mixed"),
         ),
         "tolerances",

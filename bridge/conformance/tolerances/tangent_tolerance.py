@@ -1,12 +1,15 @@
 """The derivative of attention forwards in float64, and how far a correct one may be from it.
 
 The one bound of tangents. It is computed per element from the inputs, their rates and what an
-implementation rounds (`rounding_model.RoundingModel`, the same as of the forward pass); the weights
-are those of `gradient_tolerance`; `docs/tolerances.md` derives every term: derived, not yet proved.
+implementation rounds (`rounding_model.RoundingModel`, the same as of the forward pass). Without
+underflow it is that of the Spec, of which it is proved that no function exceeds it, given how far
+weights and softcap's slope may be off: these are those of `gradient_tolerance`, derived and not yet
+proved. `docs/tolerances.md` has every term.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +18,17 @@ from torch import Tensor
 
 from bridge.conformance.rounding_model import FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import (
-    SECOND_ORDER,
     Bounded,
     Scored,
     Softmax,
     softmax_bounds,
 )
+from pyimpl.internal.implements import implements
+
+# Of scores, rates and weights, between a weight and the sum of what it multiplies.
+_OPERATIONS = 5
+# An exponent that may be off by more than this bounds nothing.
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class Rates:
     sinks: Tensor | None = None
 
 
+@implements("Attention.Spec.meanRateTolerance")
+@implements("Attention.Spec.tangentTolerance")
 def tangent_bounds(
     query: Tensor, key: Tensor, value: Tensor, rates: Rates, scored: Scored, rounding: RoundingModel
 ) -> tuple[Bounded, Bounded]:
@@ -47,50 +57,64 @@ def tangent_bounds(
     q, k, v, d_v = (x.double() for x in (query, key, value, rates.value))
     row = softmax_bounds(q, k, scored, rounding)
     moved = _score_rates(q, k, rates, scored, row, rounding)
-    u, ua = rounding.accumulator.unit, rounding.accumulation_unit
-    tiny = rounding.accumulator.smallest_normal * row.visible
-    weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
-    if rounding.weights is not None:
-        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero) * row.visible
-    # A sum over keys, by tiles that are rescaled.
-    sums = (row.keys + 2 * row.blocks + 8) * ua + row.blocks * rounding.exp_error * u
-    p, of_p = row.p, row.p * (row.error + weight_unit) + tiny
-    # P ∘ S′, also rounded to the weights' format.
-    of_moved = of_p * (moved.size + moved.error) + p * moved.error
-    of_moved = of_moved + (weight_unit + u) * p * moved.size
-    mean = Bounded(
-        (p * moved.exact).sum(-1, True),
-        of_moved.sum(-1, True) + sums * (p * moved.size).sum(-1, True),
-        (p * moved.size).sum(-1, True),
-    )
+    factor = _rate_factor(row, rounding)
+    ones, alone = k.new_ones(k.shape[2], 1), _exactly(row.visible.double())
+    mean = _weigh(row, factor, moved, ones, rounding)
     if row.sink is not None and rates.sinks is not None:
+        # One more key, whose value is 0, and whose weight is not stored.
         rate = rates.sinks.double().view(1, -1, 1, 1)
         size = row.sink * rate.abs()
-        error = (row.sink * row.sink_error + rounding.accumulator.smallest_normal) * rate.abs()
-        mean = mean + Bounded(row.sink * rate, error + sums * size, size)
-
-    def weigh(weights: Tensor, errors: Tensor, sizes: Tensor, values: Tensor) -> Bounded:
-        size = sizes @ values.abs()
-        return Bounded(weights @ values, errors @ values.abs() + sums * size, size)
-
-    # (P ∘ S′) V − μ O + P V′, with O as it is stored.
-    by_scores = weigh(p * moved.exact, of_moved, p * moved.size, v)
-    output = weigh(p, of_p, p, v).store(rounding)
-    by_values = weigh(p, of_p, p, d_v)
+        error = _grown(row.sink_error, factor) * size
+        error = error + rounding.accumulator.smallest_normal * rate.abs()
+        mean = mean + Bounded(row.sink * rate, error, size)
+    # (P ∘ S′) V − μ O + P V′, with O as it is stored. What stores its weights in few bits may store
+    # each of the three so, too.
+    apart = factor + math.log1p(0.0 if rounding.weights is None else rounding.output.unit)
+    by_scores = _weigh(row, apart, moved, v, rounding)
+    output = _weigh(row, apart, alone, v, rounding).store(rounding)
+    by_values = _weigh(row, apart, alone, d_v, rounding)
     by_mean = Bounded(
         -mean.exact * output.exact,
         mean.error * (output.size + output.error) + mean.size * output.error,
         mean.size * output.size,
     )
     found = by_scores + by_mean + by_values
-    # What stores its weights in few bits may store the two products so, too.
-    apart = rounding.output.unit if rounding.weights is not None else 0.0
-    found = Bounded(
-        found.exact, found.error + (4 * u + apart + weight_unit) * found.size, found.size
-    )
     return found, Bounded(mean.exact[..., 0], mean.error[..., 0], mean.size[..., 0])
 
 
+def _exactly(x: Tensor) -> Bounded:
+    return Bounded(x, torch.zeros_like(x), x.abs())
+
+
+@implements("Attention.Spec.rateFactor")
+def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
+    """The logarithm of what a weight goes through on its way into a sum over keys, beside its own
+    error, by tiles that are rescaled: `[batch, heads, rows, 1]`."""
+    u = rounding.accumulator.unit
+    once = _OPERATIONS * math.log1p(u) + row.blocks * math.log1p(rounding.exp_error * u)
+    return once + (row.keys + 2 * row.blocks + 8) * math.log1p(rounding.accumulation_unit)
+
+
+def _grown(error: Tensor, factor: Tensor) -> Tensor:
+    """(1 + error)·e^factor − 1."""
+    return torch.expm1(torch.clamp(torch.log1p(error) + factor, max=_LARGEST_EXPONENT))
+
+
+@implements("Attention.Spec.weighedError")
+def _weigh(row: Softmax, factor: Tensor, x: Bounded, y: Tensor, rounding: RoundingModel) -> Bounded:
+    """(P ∘ X) Y, `[batch, heads, rows, columns]`, Y exact."""
+    most = x.size + x.error
+    tiny = rounding.accumulator.smallest_normal
+    if rounding.weights is not None:
+        # The weight, and its product.
+        factor = factor + 2 * math.log1p(rounding.weights.unit)
+        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
+    error = row.p * (_grown(row.error, factor) * most + x.error)
+    error = error + tiny * row.visible * most
+    return Bounded((row.p * x.exact) @ y, error @ y.abs(), (row.p * x.size) @ y.abs())
+
+
+@implements("Attention.Spec.boundedScoreRate")
 def _score_rates(
     q: Tensor, k: Tensor, rates: Rates, scored: Scored, row: Softmax, rounding: RoundingModel
 ) -> Bounded:
@@ -100,27 +124,52 @@ def _score_rates(
     d_q, d_k, scale = rates.query.double(), rates.key.double(), scored.scale
     exact = scale * (d_q @ k.mT + q @ d_k.mT)
     size = abs(scale) * (d_q.abs() @ k.abs().mT + q.abs() @ d_k.abs().mT)
-    # Two products of head_dim terms, and their sum.
-    relative = (2 * q.shape[-1] + 3) * rounding.accumulation_unit + 5 * u + 3 * stored
-    off = (relative + 2 * FLOAT64.unit) * size
+    # Two units of float64 for the caller's own rounding of the scale.
+    factor = math.expm1(_score_rate_factor(q.shape[-1], rounding)) + 2 * FLOAT64.unit
+    off = factor * size
     if rounding.operands is not None:
-        unit = (rounding.operand_roundings + 1) * rounding.operands.unit
         lost = rounding.operands.underflow(rounding.flush_to_zero) * max(1.0, abs(scale))
         rows, columns = ((x.abs() + dx.abs()).sum(-1) for x, dx in ((q, d_q), (k, d_k)))
         ends = rows[..., None] + columns[..., None, :]
-        off = off + SECOND_ORDER * unit * size
         off = off + 2 * torch.where(size == 0, 0.0, lost * (ends + q.shape[-1] * lost))
-    # Through softcap.
-    off = off * (row.slope + row.slope_error) + size * row.slope_error
-    # A slope that is 0 in float64, of a softcap that is reached, is not 0.
-    exact, size = exact * row.slope, size * (row.slope + row.slope_error)
-    off = off + 2 * (u + stored) * size
+    changed = math.expm1(2 * math.log1p(u) + 2 * math.log1p(stored))
+    moved = Bounded(exact, off, size)
+    if scored.softcap is not None:
+        moved = _through(moved, row, changed)
     for added in rates.added:
-        rate = added.double()
-        exact, size = exact + rate, size + rate.abs()
-        off = off + SECOND_ORDER * (2 * u + stored) * (size + off)
+        moved = _plus(moved, added.double(), changed)
 
     def where_visible(x: Tensor) -> Tensor:
         return torch.where(row.visible, x, 0.0)
 
-    return Bounded(where_visible(exact), where_visible(off), where_visible(size))
+    return Bounded(*(where_visible(x) for x in (moved.exact, moved.error, moved.size)))
+
+
+@implements("Attention.Spec.scoreRateFactor")
+def _score_rate_factor(head_dim: int, rounding: RoundingModel) -> float:
+    """The logarithm of what a term of the rate of a score goes through, of 2·head_dim terms."""
+    u = rounding.accumulator.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    factor = 2 * head_dim * math.log1p(rounding.accumulation_unit)
+    factor += 5 * math.log1p(u) + 3 * math.log1p(stored)
+    if rounding.operands is not None:
+        # Each product is rounded, and once more to a format that is not its own.
+        own = rounding.operands != rounding.accumulator
+        once = math.log1p(rounding.operands.unit) if own else 0.0
+        factor += rounding.operand_roundings * (math.log1p(u) + once) + once
+    return factor
+
+
+@implements("Attention.Spec.BoundedScoreRate.through")
+def _through(x: Bounded, row: Softmax, changed: float) -> Bounded:
+    """Through softcap. A slope that is 0 in float64, of a softcap that is reached, is not 0."""
+    slope = row.slope + row.slope_error
+    error = changed * slope * (x.size + x.error) + slope * x.error + row.slope_error * x.size
+    return Bounded(row.slope * x.exact, error, slope * x.size)
+
+
+@implements("Attention.Spec.BoundedScoreRate.plus")
+def _plus(x: Bounded, rate: Tensor, changed: float) -> Bounded:
+    """With the rate of a number that is added."""
+    size = x.size + rate.abs()
+    return Bounded(x.exact + rate, changed * (size + x.error) + x.error, size)

@@ -18,6 +18,7 @@ from bridge.conformance.tolerances.gradients import worst
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.tangents import TangentVector
+from pyimpl.internal.implements import implements
 
 OUTPUT, LSE = "output", "lse"
 
@@ -33,6 +34,7 @@ def expected_tangents(vector: TangentVector) -> dict[str, Floats]:
     }
 
 
+@implements("Attention.Spec.storedTangentTolerance")
 def tolerances(vector: TangentVector, rounding: RoundingModel) -> dict[str, Floats]:
     """How far each element may be off for a function of this rounding model; shapes as of
     `expected_tangents`."""

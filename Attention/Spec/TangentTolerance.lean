@@ -1,0 +1,166 @@
+module
+
+public import Attention.Spec.Tangent
+public import Attention.Spec.ScoreTolerance
+
+public section
+
+/-! # Tolerances of tangents
+
+How far the rates at which a score, a component of one row of the output and the log-sum-exp of the
+row change may be from the exact ones. Every bound is of one form: what is computed is at most M,
+the terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
+`Proof/Rounding/Tangents.lean` and `ScoreRates.lean` prove that no function of
+`Model/RoundedTangents.lean` exceeds it.
+Source: docs/tolerances.md, "Tangents". -/
+
+namespace Attention.Spec
+
+universe u
+
+/-- A key of a row that changes, and one component of its value. -/
+structure BoundedRate (R : Type u) where
+  /-- Its exact weight p, 0 if it is masked. -/
+  weight : R
+  /-- How far the computed weight may be off, as a share of it: ε. -/
+  weightError : R
+  /-- Unit roundoff of the format in which its weight, and the product of that with a rate, are
+  stored; 0 if they are not, as of a sink. -/
+  stored : R
+  /-- The rate ṡ at which its score changes. -/
+  rate : R
+  /-- S: |ṡ| at least, where more is known of its terms their sizes. -/
+  size : R
+  /-- How far the computed rate may be off: δ. -/
+  rateError : R
+  /-- One component of its value. -/
+  value : R
+  /-- The rate at which that changes. -/
+  valueRate : R
+
+variable {R : Type u} [Add R] [Mul R] [OfNat R 0]
+
+/-- Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
+what is computed may be off. -/
+@[expose] def boundedRate [Div R] [Exp R R] {d : Nat} (row : List (ScoredValue (Dual R) (Dual R) d))
+    (c : Fin d) (weightError stored size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
+    BoundedRate R :=
+  { weight := Spec.weight (x.score.map (·.val))
+      / denominator (row.map fun y => y.score.map (·.val))
+    weightError := weightError
+    stored := stored
+    rate := scoreTangent x.score
+    size := size
+    rateError := rateError
+    value := x.value[c].val
+    valueRate := x.value[c].der }
+
+variable [Sub R] [OfNat R 1]
+
+/-- μ: the mean rate of the scores, by the weights. -/
+@[expose] def meanRate (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight * k.rate) keys
+
+/-- ȯ: the rate of the component, Σ p ṡ v − μ Σ p v + Σ p v̇. -/
+@[expose] def outputRate (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight * k.rate * k.value) keys
+    - meanRate keys * sumOver (fun k => k.weight * k.value) keys
+    + sumOver (fun k => k.weight * k.valueRate) keys
+
+/-- What the weight of a key goes through at most on its way into a sum, beside what is stored: five
+operations on scores and weights, as a difference of rates and a product with a weight, and
+`roundings` and `rescalings` of sums. -/
+@[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
+  power (1 + p.unit) 5 * power (1 + p.accumulation) roundings * power (1 + p.exponential) rescalings
+
+/-- How far Σ p x y may be off, where x is off by `error`, y is exact and each term is multiplied by
+up to `factor` beside the error of its weight and what it is stored in twice:
+Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|. -/
+@[expose] def weighedError (factor : R) (size error other : BoundedRate R → R)
+    (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => k.weight * (((1 + k.weightError) * power (1 + k.stored) 2 * factor - 1)
+    * (size k + error k) + error k) * other k) keys
+
+/-- How far a computed μ may be off, which is the rate of the log-sum-exp. -/
+@[expose] def meanRateTolerance (p : Precision R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  weighedError (rateFactor p roundings rescalings) (·.size) (·.rateError) (fun _ => 1) keys
+
+variable [Max R]
+
+/-- How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a format
+in which o is stored before it meets μ, `apart` of one in which the three parts of the sum are
+stored, each 0 if there is none. -/
+@[expose] def tangentTolerance (p : Precision R) (output apart : R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  let factor := rateFactor p roundings rescalings
+  let value := fun k : BoundedRate R => absolute k.value
+  let mean := meanRateTolerance p roundings rescalings keys
+  let unstored := weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0) value keys
+  let outputError := unstored
+    + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored)
+  weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
+    + (mean * (sumOver (fun k => k.weight * value k) keys + outputError)
+      + sumOver (fun k => k.weight * k.size) keys * outputError)
+    + weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0)
+        (fun k => absolute k.valueRate) keys
+
+/-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+whole, with what it is off by already. -/
+@[expose] def storedTangentTolerance (p : Precision R) (u output apart : R)
+    (roundings rescalings : Nat) (keys : List (BoundedRate R)) : R :=
+  let error := tangentTolerance p output apart roundings rescalings keys
+  error + u * (absolute (outputRate keys) + error)
+
+/-! ## The rate of a score -/
+
+/-- The rate of a score, and how far a computed one may be from it. -/
+structure BoundedScoreRate (R : Type u) where
+  /-- ṡ. -/
+  rate : R
+  /-- S: the sizes of its terms. -/
+  size : R
+  /-- δ. -/
+  error : R
+
+variable [Div R] {d : Nat}
+
+/-- What each term of the rate of a score goes through at most before it is changed: a product and
+`additions` additions; the products of the operands with the scale, as `operandFactor` has them, and
+one rounding more to their format; the scale, which is rounded three times, the product with it and
+the sum of two inner products; and to the format of scores each of these, their sum and the result.
+-/
+@[expose] def scoreRateFactor (p : Precision R) (f : ScoreFormats R) (additions : Nat) : R :=
+  power (1 + p.accumulation) (additions + 1) * (operandFactor p f * (1 + f.operands))
+    * power (1 + p.unit) 5 * power (1 + f.scores) 3
+
+/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). -/
+@[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
+    (q dq k dk : Vec R d) : BoundedScoreRate R :=
+  let size := absolute scale * (magnitude dq k + magnitude q dk)
+  { rate := scale * (Vec.dot dq k + Vec.dot q dk)
+    size := size
+    error := (scoreRateFactor p f additions - 1) * size }
+
+/-- What two operations and as many roundings to the format of scores make of a rate. -/
+@[expose] def changeFactor (p : Precision R) (f : ScoreFormats R) : R :=
+  power (1 + p.unit) 2 * power (1 + f.scores) 2
+
+/-- The rate through a change of the score, as softcap, whose derivative is `slope`, which is at
+least 0 and may be off by `slopeError`. Its size is no less than what is computed for the slope has
+it. -/
+@[expose] def BoundedScoreRate.through (p : Precision R) (f : ScoreFormats R)
+    (slope slopeError : R) (b : BoundedScoreRate R) : BoundedScoreRate R :=
+  { rate := slope * b.rate
+    size := (slope + slopeError) * b.size
+    error := (changeFactor p f - 1) * ((slope + slopeError) * (b.size + b.error))
+      + ((slope + slopeError) * b.error + slopeError * b.size) }
+
+/-- The rate with that of a number `a` that is added. -/
+@[expose] def BoundedScoreRate.plus (p : Precision R) (f : ScoreFormats R) (a : R)
+    (b : BoundedScoreRate R) : BoundedScoreRate R :=
+  { rate := b.rate + a
+    size := b.size + absolute a
+    error := (changeFactor p f - 1) * (b.size + absolute a + b.error) + b.error }
+
+end Attention.Spec

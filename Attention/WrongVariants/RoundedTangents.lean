@@ -1,0 +1,300 @@
+module
+
+public import Attention.Proof.Rounding.ScoreRates
+public import Attention.Proof.Rounding.Tangents
+public import Attention.WrongVariants.RoundingRules
+
+public section
+
+/-! # Wrong variants of tangents in a function that rounds
+
+A function that leaves out the mean rate of the scores, and bounds that leave out an error. Over
+every ordered field, for every exponential. Source: docs/tolerances.md, "Tangents". -/
+
+namespace Attention.WrongVariants
+
+open Spec Model Exponential Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R] [Exponential R R]
+
+/-- The claim of `rounded_tangents`, of any way to compute the rate of an output and of any
+bound. -/
+abbrev TangentStays
+    (computes : Precision R → R → R → Nat → Nat → List Unit → (Unit → BoundedRate R) → R → Prop :=
+      ComputedTangent)
+    (bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R :=
+      storedTangentTolerance) : Prop :=
+  ∀ p : Precision R, Precise p → ∀ output apart : R, 0 ≤ output → 0 ≤ apart →
+    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε τ S δ : Unit → R),
+    (∀ j ∈ cols, 0 ≤ τ j) → (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
+    ∀ k r roundings rescalings : Nat, k + 1 ≤ roundings → r ≤ rescalings →
+    ∀ key : Unit → BoundedRate R,
+    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (S j) (δ j) (x j)) →
+    ∀ y : R, computes p output apart k r cols key y → ∀ u z : R, Rounded u y z →
+    AtMost (bound p u output apart roundings rescalings (cols.map key))
+      (z - ((attend (cols.map x))[0]).der)
+
+/-- Positive control: the functions and the bound of the theorem. -/
+theorem computedTangent_stays : TangentStays (R := R) :=
+  fun _ hp _ _ ho ha _ _ _ _ _ _ hτ sizes _ _ _ _ hk hr _ hkey _ computed _ _ hz =>
+    Proof.rounded_tangents hp ho ha (c := 0) hτ sizes hk hr hkey computed hz
+
+/-! ## One key -/
+
+/-- A key with score 0. -/
+private def changingKey (s v w : R) : ScoredValue (Dual R) (Dual R) 1 :=
+  ⟨some ⟨0, s⟩, #v[⟨v, w⟩]⟩
+
+/-- What rounds nothing but weights, which each key has the format of. -/
+private def exactly : Precision R := ⟨0, 0, 0, 0, .unrounded⟩
+
+omit [Exponential R R] in
+private theorem exactly_precise : Precise (exactly : Precision R) :=
+  have h := Std.le_refl (0 : R)
+  ⟨h, h, h, OrderedRing.zero_lt_one, h, nofun⟩
+
+omit [Exponential R R] in
+private theorem not_rounded {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
+  ⟨0, .zero hu, by grind⟩
+
+private theorem boundedRate_changingKey (s v w ε τ S δ : R) :
+    boundedRate [changingKey s v w] 0 ε τ S δ (changingKey s v w)
+      = ⟨1, ε, τ, s, S, δ, v, w⟩ := by
+  have e : (1 : R) / (1 + 0) = 1 := by grind
+  simp only [boundedRate, changingKey, List.map_cons, List.map_nil, Option.map, denominator,
+    sumOver_cons, sumOver_nil, weight, exp_zero, e]
+  rfl
+
+private theorem attend_changingKey (s v w : R) :
+    ((attend [changingKey s v w])[0]).der = w := by
+  have h := Proof.outputRate_eq_attend (cols := [()]) (x := fun _ => changingKey s v w)
+    (ε := fun _ => 0) (τ := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0) (c := 0)
+  simp only [List.map_cons, List.map_nil, boundedRate_changingKey, outputRate, meanRate,
+    sumOver_cons, sumOver_nil] at h
+  rw [show ((attend [changingKey s v w])[0]).der = _ from h.symm]
+  grind
+
+/-- What the claim says of one key whose rate is known but for `δ`. -/
+private theorem of_one_key
+    {computes : Precision R → R → R → Nat → Nat → List Unit → (Unit → BoundedRate R) → R → Prop}
+    {bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R}
+    (claim : TangentStays computes bound) {σ s v w δ y : R} (hσ : 0 ≤ σ)
+    (h : computes exactly 0 0 0 0 [()] (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩) y) :
+    AtMost (bound exactly 0 0 0 1 0 [⟨1, 0, σ, s, absolute s, δ, v, w⟩]) (y - w) := by
+  have h₁ := claim _ exactly_precise 0 0 (Std.le_refl _) (Std.le_refl _) [()]
+    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => absolute s) (fun _ => δ)
+    (fun _ _ => hσ) (fun _ _ => Proof.atMost_absolute s) 0 0 1 0 (Nat.le_refl _) (Nat.le_refl _)
+    (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩)
+    (by simp only [List.map_cons, List.map_nil, boundedRate_changingKey]) y h 0 y
+    (not_rounded (Std.le_refl _) y)
+  simp only [List.map_cons, List.map_nil, attend_changingKey] at h₁
+  exact h₁
+
+/-! ## A function -/
+
+/-- The rate Σ p ṡ v + Σ p v̇, without μ o. -/
+@[expose] def withoutMean (p : Precision R) (_ apart : R) (k r : Nat) (cols : List Unit)
+    (key : Unit → BoundedRate R) (y : R) : Prop :=
+  ∃ w s x a a' c c', StoredWeights cols key w ∧ ComputedRates cols key s ∧
+    (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
+    WeighedSum p k r cols x (fun j => (key j).value) a ∧ ComputedByValues p k r cols key c ∧
+    Rounded apart a a' ∧ Rounded apart c c' ∧ RoundedSum p.unit 3 [a', c'] y
+
+omit [Exponential R R] in
+private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
+    StoredWeights [()] (fun _ => ⟨1, 0, σ, s, S, δ, v, w⟩) fun _ => 1 + θ :=
+  fun _ _ => ⟨1, by
+    show AtMost (1 * 0) ((1 : R) - 1)
+    exact ⟨by grind, by grind⟩, θ, hθ, by grind⟩
+
+omit [Exponential R R] in
+private theorem one_rate {σ s S δ v w s' : R} (h : AtMost δ (s' - s)) :
+    ComputedRates [()] (fun _ => (⟨1, 0, σ, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
+  fun _ _ => h
+
+omit [Exponential R R] in
+private theorem one_product {σ s S δ v w x : R} (hσ : 0 ≤ σ) :
+    StoredProduct exactly ⟨1, 0, σ, s, S, δ, v, w⟩ x x :=
+  ⟨x, not_rounded (Std.le_refl _) x, not_rounded hσ x⟩
+
+omit [Exponential R R] in
+private theorem one_sum {w y : R} : WeighedSum exactly 0 0 [()] (fun _ => w)
+    (fun _ => y) (w * y) :=
+  ⟨fun _ => w * y, fun _ _ => not_rounded (Std.le_refl _) _, .one⟩
+
+omit [Exponential R R] in
+private theorem sum_of_two (x y : R) : RoundedSum 0 3 [x, y] (x + y) :=
+  .add (xs := [x]) (ys := [y]) .one .one (not_rounded (Std.le_refl _) x)
+    (not_rounded (Std.le_refl _) y)
+
+omit [Exponential R R] in
+private theorem sum_of_three (x y z : R) : RoundedSum 0 3 [x, y, z] (x + y + z) :=
+  .add (k := 2) (xs := [x, y]) (ys := [z])
+    (.add (xs := [x]) (ys := [y]) .one .one (not_rounded (Std.le_refl _) x)
+      (not_rounded (Std.le_refl _) y)) .one (not_rounded (Std.le_refl _) _)
+    (not_rounded (Std.le_refl _) z)
+
+omit [Exponential R R] in
+/-- Of one key the tolerance is that of these numbers. -/
+private theorem one_key_tolerance (σ s S δ v w : R) (hv : absolute v = v) (hw : absolute w = w) :
+    storedTangentTolerance exactly 0 0 0 1 0 [⟨1, 0, σ, s, S, δ, v, w⟩]
+      = ((1 + σ) ^ 2 * (S + δ) - S) * v
+        + (((1 + σ) ^ 2 * (S + δ) - S) * ((1 + σ) ^ 2 * v) + S * (((1 + σ) ^ 2 - 1) * v))
+        + ((1 + σ) ^ 2 - 1) * w := by
+  simp only [storedTangentTolerance, tangentTolerance, meanRateTolerance, weighedError, rateFactor,
+    sumOver_cons, sumOver_nil, Proof.power_eq, exactly, hv, hw, Semiring.add_zero,
+    Semiring.one_pow, Semiring.zero_mul]
+  generalize (1 + σ) ^ 2 = F
+  grind
+
+omit [Exponential R R] in
+private theorem absolute_of_zero : absolute (0 : R) = 0 := by
+  rw [absolute, OrderedField.max_def]
+  split <;> grind
+
+theorem withoutMean_refuted : ¬ TangentStays (R := R) withoutMean := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have h := of_one_key claim (σ := 0) (s := 1) (v := 1) (w := 0) (δ := 0) (y := 1) z
+    ⟨fun _ => 1 + 0, fun _ => 1, fun _ => (1 + 0) * 1, _, _, _, _, one_weight (.zero z),
+      one_rate ⟨by grind, by grind⟩, fun _ _ => one_product z, one_sum,
+      ⟨_, one_weight (.zero z), one_sum⟩, not_rounded z _, not_rounded z _, by
+        have := sum_of_two ((1 + 0) * 1 * 1 : R) ((1 + 0) * 0)
+        rwa [show (1 + 0) * 1 * 1 + (1 + 0) * 0 = (1 : R) by grind] at this⟩
+  rw [one_key_tolerance _ _ _ _ _ _ absolute_one absolute_of_zero, absolute_one] at h
+  have := h.2
+  clear claim h
+  grind
+
+/-! ## Bounds -/
+
+/-- A bound that does not count weights that are stored. -/
+@[expose] def storedNotCounted (p : Precision R) (u output apart : R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  storedTangentTolerance p u output apart roundings rescalings
+    (keys.map fun k => { k with stored := 0 })
+
+theorem storedNotCounted_refuted :
+    ¬ TangentStays (R := R) ComputedTangent storedNotCounted := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have o := Std.le_of_lt h₀
+  have h := of_one_key claim (σ := 1) (s := 0) (v := 0) (w := 1) (δ := 0) (y := 2) o
+    (.inside (w := fun _ => 1 + 0) (s := fun _ => 0) (t := fun _ => 0 - (1 + 0) * 0)
+      (x := fun _ => (1 + 0) * (0 - (1 + 0) * 0))
+      ⟨_, _, _, one_weight (.zero o), one_rate (s' := 0) ⟨by grind, by grind⟩,
+        fun _ _ => one_product o, .one⟩
+      (one_weight (.zero o)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => not_rounded z _)
+      (fun _ _ => one_product o) one_sum
+      ⟨_, one_weight (θ := 1) ⟨by grind, by grind⟩, one_sum⟩ (not_rounded z _) (not_rounded z _)
+      (by
+        have := sum_of_two ((1 + 0) * (0 - (1 + 0) * 0) * 0 : R) ((1 + 1) * 1)
+        rwa [show (1 + 0) * (0 - (1 + 0) * 0) * 0 + (1 + 1) * 1 = (2 : R) by grind] at this))
+  rw [storedNotCounted, List.map_cons, List.map_nil,
+    one_key_tolerance _ _ _ _ _ _ absolute_of_zero absolute_one, absolute_of_zero] at h
+  have := h.2
+  clear claim h
+  grind
+
+/-- A bound that takes the mean rate to be exact. -/
+@[expose] def meanExact (p : Precision R) (_ output apart : R) (roundings rescalings : Nat)
+    (keys : List (BoundedRate R)) : R :=
+  let factor := rateFactor p roundings rescalings
+  let value := fun k : BoundedRate R => absolute k.value
+  let unstored := weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0) value keys
+  let outputError := unstored
+    + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored)
+  weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
+    + sumOver (fun k => k.weight * k.size) keys * outputError
+    + weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0)
+        (fun k => absolute k.valueRate) keys
+
+omit [Exponential R R] in
+/-- Of one key with value 1 whose rate 0 is known but for 1, it is 1. -/
+private theorem one_key_meanExact :
+    meanExact (exactly : Precision R) 0 0 0 1 0 [⟨1, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
+  simp only [meanExact, weighedError, rateFactor, sumOver_cons, sumOver_nil, Proof.power_eq,
+    exactly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
+    Semiring.zero_mul, Semiring.mul_one]
+  grind
+
+theorem meanExact_refuted : ¬ TangentStays (R := R) ComputedTangent meanExact := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have h := of_one_key claim (σ := 0) (s := 0) (v := 1) (w := 0) (δ := 1) (y := 2) z
+    (.outside (w := fun _ => 1 + 0) (s := fun _ => 1) (x := fun _ => (1 + 0) * 1)
+      (w' := fun _ => 1 + 0)
+      ⟨_, _, _, one_weight (.zero z), one_rate (s' := -1) ⟨by grind, by grind⟩,
+        fun _ _ => one_product z, .one⟩
+      (one_weight (.zero z)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => one_product z) one_sum
+      (one_weight (.zero z)) one_sum (not_rounded z _) (not_rounded z _)
+      ⟨_, one_weight (.zero z), one_sum⟩ (not_rounded z _) (not_rounded z _) (not_rounded z _) (by
+        have := sum_of_three ((1 + 0) * 1 * 1 : R) (-((1 + 0) * -1 * ((1 + 0) * 1)))
+          ((1 + 0) * 0)
+        rwa [show (1 + 0) * 1 * 1 + -((1 + 0) * -1 * ((1 + 0) * 1)) + (1 + 0) * 0 = (2 : R) by
+          grind] at this))
+  rw [absolute_of_zero, one_key_meanExact] at h
+  have := h.2
+  clear claim h
+  grind
+
+/-! ## Rates of scores -/
+
+/-- The claim of `rounded_score_rate`, of any bound of the rate of a score that is not changed, from
+precision, formats, additions and what is known of the rate. -/
+abbrev ScoreRateStays (R : Type u) [OrderedField R]
+    (bound : Precision R → ScoreFormats R → Nat → BoundedScoreRate R → R) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R), Precise p → 0 ≤ f.operands → 0 ≤ f.scores →
+    ∀ (d additions : Nat) (scale : R) (q dq k dk : Vec R d) (y : R),
+    ScoreRateRun p f (boundedScoreRate p f additions scale q dq k dk) y →
+    AtMost (bound p f additions (boundedScoreRate p f additions scale q dq k dk))
+      (y - (boundedScoreRate p f additions scale q dq k dk).rate)
+
+omit [Exponential R R] in
+/-- Positive control: the bound of the theorem. -/
+theorem scoreRateError_stays : ScoreRateStays R fun _ _ _ b => b.error :=
+  fun _ _ hp hf hs _ _ _ _ _ _ _ _ run => (Proof.rounded_score_rate hp hf hs run).2
+
+/-- A bound in proportion to the rate, of which terms may cancel. -/
+@[expose] def inProportion (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (b : BoundedScoreRate R) : R :=
+  (scoreRateFactor p f additions - 1) * absolute b.rate
+
+omit [Exponential R R] in
+theorem inProportion_refuted : ¬ ScoreRateStays R inProportion := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have precise : Precise (⟨0, 1, 0, 0, .unrounded⟩ : Precision R) :=
+    ⟨z, Std.le_of_lt h₀, z, h₀, z, nofun⟩
+  have rate : (boundedScoreRate (⟨0, 1, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩ 1 1
+      #v[-1] #v[1] #v[1] #v[1]).rate = 0 := by
+    show (1 : R) * ((1 * 1 + 0) + (-1 * 1 + 0)) = 0
+    grind
+  have products : ∀ a b c : R, Rounded 1 (1 * a * (1 * b)) c →
+      ComputedProducts (⟨0, 1, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩ 1 1 #v[a] #v[b]
+        fun _ => c := fun a b c h =>
+    ⟨0, 0, fun _ => 1 * a, fun _ => 1 * b, Nat.le_refl _, fun i => by
+      obtain rfl : i = 0 := Subsingleton.elim ..
+      rfl, fun i => by
+      obtain rfl : i = 0 := Subsingleton.elim ..
+      rfl, fun _ => h⟩
+  have run : ScoreRateRun (⟨0, 1, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩
+      (boundedScoreRate _ _ 1 1 #v[-1] #v[1] #v[1] #v[1]) (1 * (2 + -1)) :=
+    .score (σ₁ := 1) (σ₂ := 1) (σ := 1) (z := 2 + -1) (z' := 2 + -1) (x := 1 * (2 + -1))
+      (by
+        rw [show (1 : R) * 1 * 1 = 1 by grind]
+        exact ⟨1, ⟨1, ⟨1, rfl, not_rounded z 1⟩, not_rounded z 1⟩, not_rounded z 1⟩)
+      (.together (x := fun _ => 2) (y := fun _ => -1)
+        (products 1 1 2 ⟨1, ⟨by grind, Std.le_refl _⟩, by grind⟩)
+        (products (-1) 1 (-1) ⟨0, .zero (Std.le_of_lt h₀), by grind⟩)
+        (.add (k := 0) (xs := [2]) (ys := [-1]) .one .one
+          (not_rounded (Std.le_of_lt h₀) _) (not_rounded (Std.le_of_lt h₀) _)))
+      (not_rounded z _) (not_rounded z _) (not_rounded z _)
+  have h := (claim _ _ precise z z 1 1 1 _ _ _ _ _ run).2
+  rw [inProportion, rate, absolute_of_zero] at h
+  clear claim run products rate precise
+  grind
+
+end Attention.WrongVariants

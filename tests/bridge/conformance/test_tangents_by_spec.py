@@ -1,0 +1,261 @@
+"""The code's bounds of tangents are those that are proved: the Spec's, with 50 digits."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerance_by_spec import (
+    CLOSE,
+    NATURAL,
+    difference,
+    digits,
+    endless,
+    precision,
+    score_formats,
+)
+from torch import Tensor
+
+from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances import tangent_tolerance
+from bridge.conformance.tolerances.gradient_tolerance import (
+    Bounded,
+    Scored,
+    Softmax,
+    softmax_bounds,
+)
+from bridge.conformance.tolerances.tangent_tolerance import Rates
+from bridge.spec import tangent_tolerance as by_spec
+
+ROUNDING_MODELS = {
+    "float32": RoundingModel.float32(4),
+    # So coarse that products of errors show.
+    "coarse": replace(RoundingModel.float32(), accumulation_unit=2.0**-10),
+    "flash": RoundingModel.flash("bfloat16", block_n=16),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
+    "widened": RoundingModel.widened("float16"),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One head. query, key, value: `[1, 1, length, …]`."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    rates: Rates
+    scored: Scored
+
+
+def draw(seed: int) -> Problem:
+    """A problem with a mask, and perhaps with softcap, a bias and a sink that change."""
+    rng = np.random.default_rng(seed)
+    q_len, kv_len, d = int(rng.integers(1, 4)), int(rng.integers(1, 9)), int(rng.integers(1, 5))
+
+    def some(*shape: int) -> Tensor:
+        return torch.from_numpy(rng.normal(size=shape))
+
+    def of_shapes() -> tuple[Tensor, Tensor, Tensor]:
+        return some(1, 1, q_len, d), some(1, 1, kv_len, d), some(1, 1, kv_len, 2)
+
+    mask = torch.from_numpy(np.where(rng.random((q_len, kv_len)) < 0.8, 0.0, -np.inf))
+    biased, sunk = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
+    return Problem(
+        *of_shapes(),
+        Rates(
+            *of_shapes(),
+            added=[some(q_len, kv_len)] if biased else [],
+            sinks=some(1) if sunk else None,
+        ),
+        Scored(
+            0.5,
+            softcap=2.5 if rng.random() < 0.5 else None,
+            added=[some(q_len, kv_len), mask] if biased else [mask],
+            sinks=some(1) if sunk else None,
+        ),
+    )
+
+
+def far(found: float, exact: Decimal, allowed: float = 0.0) -> bool:
+    """Whether a bound is below the exact one, or above it by more than is allowed."""
+    close = CLOSE * float(exact) + 1e-300
+    return not -close <= difference(found, exact) <= close + allowed
+
+
+def numbers(x: Tensor) -> list[Decimal]:
+    return [Decimal(float(one)) for one in x.reshape(-1)]
+
+
+def wrong_score_rates(
+    problem: Problem, rounding: RoundingModel, code: ModuleType = tangent_tolerance
+) -> Iterator[str]:
+    """Which rates of scores are not allowed what the Spec allows them, for formats without a
+    smallest number; the code has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
+    rounding = endless(rounding)
+    q, k, rates = problem.query, problem.key, problem.rates
+    row = softmax_bounds(q, k, problem.scored, rounding)
+    moved = code._score_rates(q, k, rates, problem.scored, row, rounding)
+    p, formats, d = precision(rounding), score_formats(rounding), q.shape[-1]
+    for i, j in row.visible[0, 0].nonzero().tolist():
+        with localcontext(digits()):
+            bound = by_spec.bounded_score_rate(
+                *(p, formats, 2 * d - 1, Decimal(problem.scored.scale)),
+                *(numbers(x[0, 0, i]) for x in (q, rates.query)),
+                *(numbers(x[0, 0, j]) for x in (k, rates.key)),
+                d=d,
+                num=NATURAL,
+            )
+            scale = float(bound.size) * 2.0**-51
+            if problem.scored.softcap is not None:
+                slope, off = (Decimal(float(x[0, 0, i, j])) for x in (row.slope, row.slope_error))
+                bound = by_spec.bounded_score_rate_through(
+                    p, formats, slope, off, bound, num=NATURAL
+                )
+            for added in rates.added:
+                a = Decimal(float(added[i, j]))
+                bound = by_spec.bounded_score_rate_plus(p, formats, a, bound, num=NATURAL)
+        one, size = float(moved.error[0, 0, i, j]), float(moved.size[0, 0, i, j])
+        if far(one, bound.error, scale):
+            yield f"δ of key {j} for row {i}: {one} for {float(bound.error)}"
+        if far(size, bound.size):
+            yield f"the size of key {j} for row {i}: {size} for {float(bound.size)}"
+
+
+def keys_of(
+    problem: Problem, rounding: RoundingModel, row: Softmax, moved: Bounded, i: int, c: int
+) -> list[by_spec.BoundedRate]:
+    """The keys of a row and its sink as the Spec has them, by the code's weights and rates."""
+    zero = Decimal(0)
+    stored = zero if rounding.weights is None else Decimal(rounding.weights.unit)
+    columns = (
+        *(x[0, 0, i] for x in (row.p, row.error, moved.exact, moved.size, moved.error)),
+        *(x[0, 0, :, c] for x in (problem.value, problem.rates.value)),
+    )
+    keys = [
+        by_spec.BoundedRate(weight, error, stored, *others)
+        for weight, error, *others in zip(*map(numbers, columns), strict=True)
+    ]
+    if row.sink is not None and problem.rates.sinks is not None:
+        sink = (row.sink[0, 0, i, 0], row.sink_error[0, 0, i, 0], problem.rates.sinks[0])
+        weight, error, rate = (Decimal(float(x)) for x in sink)
+        keys.append(by_spec.BoundedRate(weight, error, zero, rate, abs(rate), zero, zero, zero))
+    return keys
+
+
+def wrong_tangents(
+    problem: Problem, rounding: RoundingModel, code: ModuleType = tangent_tolerance
+) -> Iterator[str]:
+    """Which rates of outputs and log-sum-exps are not allowed what the Spec allows them, before
+    they are stored."""
+    rounding = endless(rounding)
+    q, k = problem.query, problem.key
+    row = softmax_bounds(q, k, problem.scored, rounding)
+    moved = code._score_rates(q, k, problem.rates, problem.scored, row, rounding)
+    out, lse = code.tangent_bounds(q, k, problem.value, problem.rates, problem.scored, rounding)
+    output = Decimal(rounding.output.unit)
+    apart = Decimal(0) if rounding.weights is None else output
+    p = precision(rounding)
+    for i, c in np.ndindex(out.exact.shape[2], out.exact.shape[3]):
+        keys = keys_of(problem, rounding, row, moved, i, c)
+        counts = (int(row.keys[0, 0, i, 0]) + 2 * row.blocks + 8, row.blocks, keys)
+        with localcontext(digits()):
+            exact = by_spec.tangent_tolerance(p, output, apart, *counts, num=NATURAL)
+            stored = by_spec.stored_tangent_tolerance(
+                p, output, output, apart, *counts, num=NATURAL
+            )
+            rate = by_spec.output_rate(keys, num=NATURAL)
+            mean = by_spec.mean_rate_tolerance(p, *counts, num=NATURAL)
+        one = float(out.error[0, 0, i, c])
+        if far(one, exact):
+            yield f"row {i}, column {c}: {one} for {float(exact)}"
+        size = float(out.size[0, 0, i, c])
+        if abs(difference(float(out.exact[0, 0, i, c]), rate)) > CLOSE * size:
+            yield f"the rate of row {i}, column {c}, is not {rate}"
+        if float(out.tolerance(rounding.output)[0, 0, i, c]) < float(stored) * (1 - CLOSE):
+            yield f"row {i}, column {c}, as it is stored: less than {float(stored)}"
+        if far(float(lse.error[0, 0, i]), mean):
+            yield f"μ of row {i}: {float(lse.error[0, 0, i])} for {float(mean)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_rates(seed: int, name: str) -> None:
+    problem, rounding = draw(seed), ROUNDING_MODELS[name]
+    assert list(wrong_score_rates(problem, rounding)) == []
+    assert list(wrong_tangents(problem, rounding)) == []
+
+
+MUTANTS = {
+    "operations that are not rounded": ("_OPERATIONS = 5", "_OPERATIONS = 0"),
+    "weights stored once": (
+        "2 * math.log1p(rounding.weights.unit)",
+        "math.log1p(rounding.weights.unit)",
+    ),
+    "rescalings that are exact": (
+        "row.blocks * math.log1p(rounding.exp_error * u)",
+        "0 * math.log1p(rounding.exp_error * u)",
+    ),
+    "tiles that are not counted": ("(row.keys + 2 * row.blocks + 8)", "(row.keys + 8)"),
+    "weights that are exact": (
+        "_grown(row.error, factor) * most",
+        "_grown(0 * row.error, factor) * most",
+    ),
+    "a sink that is exact": ("_grown(row.sink_error, factor) * size", "0 * size"),
+    "a mean rate that is exact": (
+        "mean.error * (output.size + output.error) + mean.size",
+        "mean.size",
+    ),
+    "no product of the errors of μ and o": (
+        "mean.error * (output.size + output.error)",
+        "mean.error * output.size",
+    ),
+    "an output that is not stored": (".store(rounding)", ""),
+    "parts that are not stored": (
+        "math.log1p(0.0 if rounding.weights is None else rounding.output.unit)",
+        "0.0",
+    ),
+    "rates that are exact": ("most + x.error)", "most)"),
+    "half of the products": ("factor = 2 * head_dim", "factor = head_dim"),
+    "a scale that is exact": ("factor += 5 * math.log1p(u)", "factor += 2 * math.log1p(u)"),
+    "scores stored twice": ("3 * math.log1p(stored)", "2 * math.log1p(stored)"),
+    "operands that are exact": (
+        "rounding.operand_roundings * (math.log1p(u) + once) + once",
+        "once",
+    ),
+    "a slope that is exact": ("slope * x.error + row.slope_error * x.size", "slope * x.error"),
+    "an added rate without its rounding": (
+        "changed * (size + x.error) + x.error",
+        "changed * size + x.error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = MUTANTS[name]
+    text = Path(str(tangent_tolerance.__file__)).read_text("utf-8")
+    assert text.count(old) == 1
+    spec = importlib.util.spec_from_loader("mutated_tangents", loader=None)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
+    exec(compile(code, str(tangent_tolerance.__file__), "exec"), module.__dict__)
+    models = ("coarse", "flash", "sdpa-math-reduced")
+    assert any(
+        any(check(draw(seed), ROUNDING_MODELS[model], module))
+        for seed in range(8)
+        for model in models
+        for check in (wrong_score_rates, wrong_tangents)
+    )

@@ -44,7 +44,7 @@ variable {F : FloatingPoint R}
 
 /-- What a function rounds that computes in this format throughout. -/
 @[expose] def precision (F : FloatingPoint R) : Precision R :=
-  ⟨F.unit, F.unit, F.exponential, 0, .unrounded⟩
+  ⟨F.unit, F.unit, F.exponential, 0, 0, .unrounded⟩
 
 /-- Exact arithmetic is one way to round. -/
 @[expose] def exact (R : Type u) [OrderedField R] [Exp R R] : FloatingPoint R where
@@ -69,7 +69,7 @@ theorem precise (F : FloatingPoint R) (h : F.exponential < 1) : Precise F.precis
     exact h.nonneg
   exponential_lt := h
   stored := Std.le_refl _
-  remaining := nofun
+  storedTiny := Std.le_refl _
 
 namespace Number
 

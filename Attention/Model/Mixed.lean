@@ -8,9 +8,9 @@ public section
 /-! # Attention in two precisions
 
 One output of attention as kernels compute it: operands and results in a format of few bits, scores,
-exponentials and sums in an accumulator of more, the weights stored in few bits where they meet the
-values, and the denominator a sum of the weights as they were. Each result is the nearest one. Keys
-one after the other, the maximum first. -/
+exponentials and sums in an accumulator of more, the weights stored in a format of few bits where
+they meet the values, in which they may underflow, and the denominator a sum of the weights as they
+were. Each result is the nearest one. Keys one after the other, the maximum first. -/
 
 namespace Attention.Model
 
@@ -18,12 +18,12 @@ open Spec
 
 universe u
 
-/-- How many bits are kept. -/
+/-- How such a function rounds. -/
 structure Mixed where
-  /-- Of scores, exponentials, sums and quotients. -/
+  /-- How many bits are kept of scores, exponentials, sums and quotients. -/
   accumulator : Nat
-  /-- Of a weight where it meets its value. -/
-  weights : Nat
+  /-- The format of a weight where it meets its value. -/
+  weights : Format
 
 variable {R : Type u} [OrderedField R] {q_len kv_len d d_v : Nat}
 
@@ -35,7 +35,8 @@ variable (R) in
 /-- What such a function rounds. -/
 @[expose] def precision (p : Mixed) : Precision R :=
   ⟨(2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.accumulator : Int)),
-    (2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.weights : Int)), .unrounded⟩
+    (2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.weights.precision : Int)),
+    (2 : R) ^ (p.weights.least - 1), .unrounded⟩
 
 /-- A sum, each addition rounded. -/
 @[expose] def sum (floor : R → Int) (p : Mixed) (xs : List R) : R :=
@@ -57,7 +58,7 @@ variable (R) in
     (s value : R) : R :=
   if unmasked then
     roundBits floor p.accumulator
-      (roundBits floor p.weights (weight floor p m unmasked s) * value)
+      (p.weights.round floor (weight floor p m unmasked s) * value)
   else 0
 
 /-- Component `t` of the output of query `i`, not yet stored. -/

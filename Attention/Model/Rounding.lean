@@ -8,10 +8,11 @@ public section
 /-! # Attention functions that round
 
 What is known of floating-point numbers that neither overflow nor underflow: the result of an
-operation is the exact one times 1 + θ, with a θ that may be another each time. A part of
-attention's computation is a maximum, a denominator and a numerator of some keys, made from parts of
-fewer keys in any of the ways that attention functions use: key by key, tile by tile, by splits that
-are merged, in any tree, sums in any order. -/
+operation is the exact one times 1 + θ, with a θ that may be another each time. A weight may
+underflow where it is stored for its product with the value. A part of attention's computation is a
+maximum, a denominator and a numerator of some keys, made from parts of fewer keys in any of the
+ways that attention functions use: key by key, tile by tile, by splits that are merged, in any tree,
+sums in any order. -/
 
 namespace Attention.Model
 
@@ -33,8 +34,8 @@ structure Precise (p : Precision R) : Prop where
   exponential_lt : p.exponential < 1
   /-- Not negative. -/
   stored : 0 ≤ p.stored
-  /-- Of weights that the denominator adds, storing leaves half at least. -/
-  remaining : p.denominator = .rounded → 2 * p.stored ≤ 1
+  /-- Not negative. -/
+  storedTiny : 0 ≤ p.storedTiny
 
 /-- `y` is `x`, rounded once with unit roundoff `u`. -/
 @[expose] def Rounded (u x y : R) : Prop := ∃ θ, AtMost u θ ∧ y = x * (1 + θ)
@@ -43,6 +44,12 @@ structure Precise (p : Precision R) : Prop where
 @[expose] def RoundedTimes (u : R) : Nat → R → R → Prop
   | 0, x, y => y = x
   | k + 1, x, y => ∃ z, RoundedTimes u k x z ∧ Rounded u z y
+
+/-- `w` is stored as `w'` in a format of unit roundoff `σ`: off by `η` at most below its normal
+numbers, and never by more than `w` is. So it is where it is rounded to the nearest number, and
+where it is flushed to 0. -/
+@[expose] def Stored (σ η w w' : R) : Prop :=
+  AtMost (max (σ * absolute w) η) (w' - w) ∧ AtMost (absolute w) (w' - w)
 
 /-- `z` is the sum of the list, added in some order, each addition rounded, in a tree of depth at
 most `k`. The two numbers of an addition have an error each: one that both share is a rounding of
@@ -93,7 +100,7 @@ inductive Run [Exp R R] (p : Precision R) : R → Part R → Prop
   /-- The weight of one key, its stored weight, and the product of that with the value. -/
   | key {m x w w' o : R} {key : ComputedKey R} : key.score ≠ none → key.computed ≤ m →
       Rounded p.unit (key.computed - m) x → Rounded p.exponential (exp x) w →
-      Rounded p.stored w w' → Rounded p.accumulation (w' * key.value) o →
+      Stored p.stored p.storedTiny w w' → Rounded p.accumulation (w' * key.value) o →
       Run p m ⟨[key], added p.denominator w w', o, 0, 0⟩
   /-- Parts are put together; denominators and numerators need not be added in the same order. -/
   | join {m l o : R} {parts : List (Part R)} {a k r : Nat} :

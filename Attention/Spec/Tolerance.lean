@@ -23,7 +23,7 @@ inductive Denominator where
   /-- The weights as they are stored where they meet their values. -/
   | rounded
 
-/-- What a function rounds, and how coarsely: bounds of relative errors. -/
+/-- What a function rounds, and how coarsely: bounds of errors, all relative but `storedTiny`. -/
 structure Precision (R : Type u) where
   /-- Of an operation on scores, weights and denominators: the unit roundoff of the accumulator. -/
   unit : R
@@ -33,6 +33,9 @@ structure Precision (R : Type u) where
   exponential : R
   /-- Of a weight's format where it meets its value; 0 if it is not stored anew. -/
   stored : R
+  /-- Of storing a weight below the normal numbers of that format, where the largest weight is 1: an
+  absolute error, η; 0 if no weight is too small. -/
+  storedTiny : R
   /-- Which weights the denominator adds. -/
   denominator : Denominator
 
@@ -111,6 +114,36 @@ off it may be after at most `rescalings` changes of the reference point:
 @[expose] def exactOutput (keys : List (BoundedWeight R)) : R :=
   sumOver (fun k => k.weight * k.value) keys / sumOver (fun k => k.weight) keys
 
+/-- Σ w / e^ε: the sum of the weights is no smaller, but for the factor that all share. -/
+@[expose] def lowTotal (keys : List (BoundedWeight R)) : R :=
+  sumOver (fun k => k.weight / k.factor) keys
+
+/-- P: at most this share of the sum of the weights has a key, where that sum may be as small as
+`low`. -/
+@[expose] def mostShare (low : R) (k : BoundedWeight R) : R := smaller (k.weight * k.factor / low) 1
+
+/-- η h: the error of storing a weight below the normal numbers, as a share of the sum of the
+weights. In a function's own terms its largest weight is 1 but for the errors of exponentials and
+rescalings, and so is the sum of the weights at least; and that is at least `lowTotal`. -/
+@[expose] def tinyShare (p : Precision R) (rescalings : Nat) (keys : List (BoundedWeight R)) : R :=
+  p.storedTiny * smaller (1 / power (1 - p.exponential) (2 * rescalings + 1))
+    (keys.foldl (fun x k => max x (k.weight * k.factor)) 0 / lowTotal keys)
+
+/-- e: the error of storing a weight that has at most this share of the sum of the weights, as a
+share of that sum: in proportion to a normal number, at most `tiny` below these, and never more than
+the weight. -/
+@[expose] def storingError (p : Precision R) (tiny share : R) : R :=
+  smaller share (max (p.stored * share) tiny)
+
+/-- The errors of storing all weights of a row together, as a share of their sum: Σ e, or the error
+of a weight that has all of it and those of weights below the normal numbers. -/
+@[expose] def storingErrors (p : Precision R) (rescalings : Nat) (keys : List (BoundedWeight R)) :
+    R :=
+  let low := lowTotal keys
+  let tiny := tinyShare p rescalings keys
+  smaller (sumOver (fun k => storingError p tiny (mostShare low k)) keys)
+    (p.stored + sumOver (fun k => smaller (mostShare low k) tiny) keys)
+
 /-- What an error `x` becomes where a sum is divided by that is too small by up to the share `e` of
 itself, and at most `most`. -/
 @[expose] def overRemainder (x e most : R) : R :=
@@ -122,32 +155,33 @@ sums and rescalings, that of the numerator through `6` more: the product with th
 division. Keys with a share of the sum of weights up to `negligible` are not counted among the
 values that the average may reach; the bound holds whatever that number is. Weights that are stored
 where they meet their values move the mean of the values by `stored`, and that of their sizes by
-`growth`: in proportion to `size` if the denominator adds them as they were, and otherwise in
+`growth`: in proportion to sizes if the denominator adds them as they were, and otherwise in
 proportion to distances from the mean, over the sum of weights that storing leaves. -/
 @[expose] def toleranceTerms [Exp R R] (p : Precision R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : ToleranceTerms R :=
   let keys := boundedWeights p rescalings row
   let output := exactOutput keys
   let far := fun k : BoundedWeight R => absolute (k.value - output)
-  let lowTotal := sumOver (fun k => k.weight / k.factor) keys
-  let share := fun k : BoundedWeight R => smaller (k.weight * k.factor / lowTotal) 1
+  let low := lowTotal keys
+  let share := fun k : BoundedWeight R => mostShare low k
   let excess := sumOver (fun k => k.weight * (k.factor - 1) * far k) keys
   let farthest := keys.foldl (fun x k => if share k ≤ negligible then x else max x (far k)) 0
     + sumOver (fun k => if share k ≤ negligible then share k * far k else 0) keys
-  let shared := smaller (excess / lowTotal) farthest
+  let shared := smaller (excess / low) farthest
   let largest := farthest + absolute output
   let size := smaller (sumOver (fun k => share k * absolute k.value) keys) largest
-  let errors := p.stored * sumOver share keys
+  let tiny := tinyShare p rescalings keys
+  let error := fun k : BoundedWeight R => storingError p tiny (share k)
+  let errors := storingErrors p rescalings keys
   let stored := match p.denominator with
-    | .unrounded => p.stored * size
-    | .rounded => overRemainder
-        (p.stored * sumOver (fun k => share k * far k) keys + errors * shared) errors
+    | .unrounded => smaller (smaller (sumOver (fun k => error k * absolute k.value) keys)
+        (p.stored * size + sumOver (fun k => smaller (share k) tiny * absolute k.value) keys)) size
+    | .rounded => overRemainder (sumOver (fun k => error k * far k) keys + errors * shared) errors
         (numeral 2 * largest)
   let growth := match p.denominator with
     | .unrounded => stored
-    | .rounded => overRemainder
-        (p.stored * sumOver (fun k => share k * absolute k.value) keys + errors * size) errors
-        (numeral 2 * largest)
+    | .rounded => overRemainder (sumOver (fun k => error k * absolute k.value) keys + errors * size)
+        errors (numeral 2 * largest)
   let numerator := gamma (roundings + 6) p.accumulation
   let denominator := gamma roundings p.unit
   { shared := shared

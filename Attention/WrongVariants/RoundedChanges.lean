@@ -20,8 +20,9 @@ attribute [local instance] Semiring.natCast
 
 variable {R : Type u} [OrderedField R]
 
-private theorem roundsNothing : Precise (⟨0, 0, 0, 0, .unrounded⟩ : Precision R) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
+private theorem roundsNothing : Precise (⟨0, 0, 0, 0, 0, .unrounded⟩ : Precision R) :=
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
+    Std.le_refl _⟩
 
 private theorem same {s : R} (x : R) (h : 0 ≤ s := by exact Std.le_refl _) : Rounded s x x :=
   rounded_refl h x
@@ -56,7 +57,8 @@ cancel. -/
 
 theorem errorNotRounded_refuted : ¬ SumsStayClose (R := R) errorNotRounded := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim ⟨0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16⟩ 0 0 1 (17 / 16) 1 roundsNothing sixteenth
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16⟩ 0 0 1 (17 / 16) 1 roundsNothing
+    sixteenth
     ⟨by grind, by grind⟩ ⟨0, 0, 1, roundedTimes_refl (Std.le_refl _) 2 0, same 0 sixteenth, by
       rw [Semiring.add_zero]
       exact roundedTimes_refl (Std.le_refl _) 2 1, up⟩
@@ -80,8 +82,8 @@ theorem sinkError_staysClose : SinksStayClose (R := R) := fun _ _ _ _ h => Proof
 
 theorem twoRoundings_refuted : ¬ SinksStayClose (R := R) twoRoundings := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim ⟨1 / 16, 0, 0, 0, .unrounded⟩ 1 (289 / 256)
-    ⟨sixteenth, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, nofun⟩
+  have h := claim ⟨1 / 16, 0, 0, 0, 0, .unrounded⟩ 1 (289 / 256)
+    ⟨sixteenth, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
     ⟨17 / 16, ⟨1, rfl, up⟩, 1 / 16, ⟨by grind, Std.le_refl _⟩, by grind⟩
   have e : (numeral 2 : R) = 2 := by
     rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
@@ -132,7 +134,7 @@ private theorem tanh_one_pos : 0 < tanh (1 : R) := by
   ∃ cap z, change.cap = some cap ∧ ComputedSoftcap p f cap x z ∧ y = z / cap
 
 private theorem capped {cap x : R} :
-    ComputedSoftcap ⟨0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ cap x (cap * tanh (x / cap)) :=
+    ComputedSoftcap ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ cap x (cap * tanh (x / cap)) :=
   ⟨0, 0, x / cap, tanh (x / cap), cap * tanh (x / cap), by omega, rfl, ⟨by grind, by grind⟩, rfl,
     same _⟩
 
@@ -144,7 +146,8 @@ theorem addedBeforeSoftcap_refuted : ¬ ChangesStayClose (R := R) addedBeforeSof
   have e₀ : (0 : R) / 1 = 0 := by grind
   have c := capped (cap := (1 : R)) (x := 1)
   rw [e, Semiring.one_mul] at c
-  have h := claim ⟨0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, some 1⟩ 0 0 (tanh 1) 0 roundsNothing
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, some 1⟩ 0 0 (tanh 1) 0
+    roundsNothing
     (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; exact h₀) ⟨by grind, by grind⟩
     ⟨1, ⟨0, rfl, 1, 1, 1, roundedTimes_refl (Std.le_refl _) 2 1, same 1, by
@@ -163,7 +166,7 @@ theorem withoutCap_refuted : ¬ ChangesStayClose (R := R) withoutCap := by
   have e : (2 : R) / 2 = 1 := by grind
   have c := capped (cap := (2 : R)) (x := 2)
   rw [e] at c
-  have h := claim ⟨0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 2, none⟩ 2 2 (2 * tanh 1 / 2) 0
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 2, none⟩ 2 2 (2 * tanh 1 / 2) 0
     roundsNothing
     (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; grind) ⟨by grind, by grind⟩ ⟨2, _, rfl, c, rfl⟩
@@ -187,8 +190,9 @@ theorem errorOfResult_refuted :
     rw [Proof.numeral_succ, Proof.numeral_succ, Proof.numeral_succ, Proof.numeral_succ,
       show (numeral 0 : R) = 0 from rfl]
     grind
-  have h := claim ⟨1 / 128, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, none⟩ 0 0 (1 / 32) 0
-    ⟨by show (0 : R) ≤ 1 / 128; grind, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, nofun⟩
+  have h := claim ⟨1 / 128, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, none⟩ 0 0 (1 / 32) 0
+    ⟨by show (0 : R) ≤ 1 / 128; grind, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _,
+      Std.le_refl _⟩
     (Std.le_refl _) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; exact h₀) ⟨by grind, by grind⟩
     ⟨1 / 32, ⟨0, 0, 0, 1 / 32, 1 / 32, by omega, e₀.symm, by

@@ -29,7 +29,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 /-! ## What counterexamples are made of -/
 
 /-- What stores its weights, and rounds nothing else. -/
-private def storedOnly (d : Denominator) : Precision R := ⟨0, 0, 0, 1 / 4, d⟩
+private def storedOnly (d : Denominator) : Precision R := ⟨0, 0, 0, 1 / 4, 0, d⟩
 
 omit [Exponential R R] in
 private theorem quarter : (0 : R) ≤ 1 / 4 := by
@@ -38,10 +38,16 @@ private theorem quarter : (0 : R) ≤ 1 / 4 := by
 
 omit [Exponential R R] in
 private theorem storedOnly_precise (d : Denominator) : Precise (storedOnly d : Precision R) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, quarter, fun _ => by
-    show 2 * (1 / 4 : R) ≤ 1
-    have h₀ := OrderedRing.zero_lt_one (R := R)
-    grind⟩
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, quarter, Std.le_refl _⟩
+
+omit [Exponential R R] in
+/-- Storing takes a quarter of a sum of weights at most. -/
+private theorem storedOnly_third (d : Denominator) (keys : List (BoundedWeight R)) :
+    3 * storingErrors (storedOnly d) 0 keys ≤ 1 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := Proof.storingErrors_le (storedOnly_precise d) 0 keys
+  simp only [storedOnly, Semiring.mul_zero] at h ⊢
+  grind
 
 omit [Exponential R R] in
 private theorem smaller_le (x y : R) : smaller x y ≤ x := by
@@ -60,7 +66,14 @@ private theorem run_stored (d : Denominator) {θ : R} (h : AtMost (1 / 4) θ) (v
     Run (storedOnly d) 0 (singlePart 0 v (added d 1 (1 * (1 + θ))) (1 * (1 + θ) * v)) :=
   .key (x := 0 - 0) (w := 1) (w' := 1 * (1 + θ)) (by simp [exactKey]) (Std.le_refl _)
     (rounded_refl (Std.le_refl _) _) (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _)
-    ⟨θ, h, rfl⟩ (rounded_refl (Std.le_refl _) _)
+    (by
+      have e : (1 : R) * (1 + θ) - 1 = θ := by grind
+      rw [Stored, e, absolute_one]
+      have h₀ := OrderedRing.zero_lt_one (R := R)
+      exact ⟨h.mono (by
+        show 1 / 4 ≤ max (1 / 4 * 1 : R) 0
+        rw [OrderedField.max_def]
+        split <;> grind), h.mono (by grind)⟩) (rounded_refl (Std.le_refl _) _)
 
 private theorem boundedWeights_one (d : Denominator) :
     boundedWeights (storedOnly d) 0 [(⟨some 0, 0, 1⟩ : BoundedKey R)] = [⟨1, 1, 1⟩] := by
@@ -90,9 +103,22 @@ private theorem one_key_allowed :
     rw [smaller]
     split <;> grind
   have both : ∀ x y z : R, x ≤ 0 → y ≤ 0 → z ≤ 0 → x + y + z ≤ 0 := fun x y z _ _ _ => by grind
+  have e₈ : max (1 / 4 * 1 : R) 0 = 1 / 4 := by
+    rw [OrderedField.max_def]
+    split <;> grind
+  have e₉ : smaller (1 : R) (1 / 4) = 1 / 4 := by
+    rw [smaller]
+    split <;> grind
+  have e₁₀ : smaller (1 : R) 0 = 0 := by
+    rw [smaller]
+    split <;> grind
+  have e₁₁ : smaller (1 / 4 + 0 : R) (1 / 4 + (0 + 0)) = 1 / 4 := by
+    rw [smaller]
+    split <;> grind
   rw [tolerance, toleranceTerms, boundedWeights_one]
-  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, e₂, e₃, gamma_zero, e₅,
-    e₆, e₇, if_false, storedOnly]
+  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, e₂, lowTotal,
+    mostShare, e₃, gamma_zero, e₅, e₆, e₇, if_false, storedOnly, storingErrors, storingError, tinyShare,
+    Semiring.zero_mul, e₈, e₉, e₁₀, e₁₁]
   refine both _ _ _ (Std.le_refl _) ?_ ?_
   · rw [overRemainder, if_neg (by grind)]
     refine Std.le_trans (smaller_le _ _) ?_
@@ -114,7 +140,8 @@ theorem addsUnrounded_refuted : ¬ StaysAllowed (R := R) addsUnrounded := fun cl
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : 0 = s := Option.some.inj hs
       exact exactKey_close ..)
-    0 0 (Nat.le_refl _) (Nat.le_refl _) (by simp only [storedOnly, Semiring.mul_zero]; exact h₀)
+    0 0 (Nat.le_refl _) (Nat.le_refl _) (fun _ => storedOnly_third _ _)
+    (by simp only [storedOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [storedOnly, Semiring.mul_zero]; exact h₀) _
     (roundedTimes_refl (Std.le_refl _) 5 _) 0).mono one_key_allowed
   rw [attend_one] at h
@@ -146,12 +173,15 @@ private theorem three_keys_allowed :
       if_pos (by grind)]
   have both : ∀ x y z : R, x ≤ 0 → y ≤ 1 / 12 → z ≤ 0 → x + y + z ≤ 1 / 12 :=
     fun x y z _ _ _ => by grind
+  have e₄ : smaller (1 / 3 : R) (max (1 / 4 * (1 / 3)) 0) ≤ 1 / 12 := by
+    rw [smaller, OrderedField.max_def]
+    split <;> split <;> grind
   rw [tolerance, toleranceTerms, boundedWeights_three]
-  simp only [sumOver_cons, sumOver_nil, e₃, gamma_zero, storedOnly, absolute_zero, absolute_one]
+  simp only [sumOver_cons, sumOver_nil, lowTotal, mostShare, e₃, gamma_zero, storedOnly,
+    absolute_zero, absolute_one, storingError, tinyShare, Semiring.zero_mul]
   refine both _ _ _ (Std.le_trans (smaller_le _ _) ?_) ?_ ?_
   · grind
-  · refine Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left (smaller_le _ _)
-      (quarter (R := R))) ?_
+  · refine Std.le_trans (smaller_le _ _) (Std.le_trans (smaller_le _ _) ?_)
     grind
   · grind
 
@@ -200,7 +230,8 @@ theorem addsRounded_refuted : ¬ StaysAllowed (R := R) addsRounded := fun claim 
       rcases hk with rfl | rfl | rfl <;>
       · obtain rfl : 0 = s := Option.some.inj hs
         exact exactKey_close ..)
-    2 0 (Nat.le_refl _) (Nat.le_refl _) (by simp only [storedOnly, Semiring.mul_zero]; exact h₀)
+    2 0 (Nat.le_refl _) (Nat.le_refl _) (fun _ => storedOnly_third _ _)
+    (by simp only [storedOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [storedOnly, Semiring.mul_zero]; exact h₀) _
     (roundedTimes_refl (Std.le_refl _) 5 _) 0).mono three_keys_allowed
   rw [attend_three] at h

@@ -36,6 +36,9 @@ abbrev DropoutStays (computes : R → R → Bool → R → R → Prop := Compute
     (∀ key ∈ keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
+    (p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (keys.map fun k =>
+        ⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩)) ≤ 1) →
     (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1 →
     2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / part.l) o → ∀ negligible : R,
@@ -45,10 +48,10 @@ abbrev DropoutStays (computes : R → R → Bool → R → R → Prop := Compute
 
 /-- Positive control: the functions and the bound of the theorem. -/
 theorem computedDropout_stays : DropoutStays (R := R) :=
-  fun _ hp _ _ run _ _ hq hq₁ hz _ factors computed _ same attained _ close _ _ hr ha hN hD _
-      result =>
+  fun _ hp _ _ run _ _ hq hq₁ hz _ factors computed _ same attained _ close _ _ hr ha third hN
+      hD _ result =>
     Proof.rounded_dropout hp run hq hq₁ hz factors computed Nat.zero_lt_one same attained close hr
-      ha hN hD result
+      ha third hN hD result
 
 omit [Exponential R R] in
 private theorem factor_half : dropoutFactor (1 / 2 : R) true = 2 := by
@@ -78,12 +81,12 @@ private theorem single {computes : R → R → Bool → R → R → Prop} (claim
       rfl) ⟨_, List.mem_singleton.mpr rfl, by simp, rfl⟩ 0 (fun key hk s hs => by
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : 0 = s := Option.some.inj hs
-      exact exactKey_close 0 1) 0 0 (Nat.le_refl _) (Nat.le_refl _)
+      exact exactKey_close 0 1) 0 0 (Nat.le_refl _) (Nat.le_refl _) nofun
     (by simp only [unitOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [unitOnly, Semiring.mul_zero]; exact h₀) _
     (roundedTimes_refl (Std.le_refl _) 5 _) 0
   have e₂ : moreRoundings (unitOnly 0 : Precision R) (0 + 6) (2 + numeral 5)
-      = ⟨0, 0, 0, 0, .unrounded⟩ := by
+      = ⟨0, 0, 0, 0, 0, .unrounded⟩ := by
     simp only [moreRoundings, unitOnly, Precision.mk.injEq, and_true, true_and]
     rw [Semiring.zero_mul, Field.div_eq_mul_inv, Semiring.zero_mul]
   rw [dropoutTolerance, e₂, attend_single] at h₁
@@ -114,7 +117,7 @@ theorem keptAsTheyAre_refuted : ¬ DropoutStays (R := R) keptAsTheyAre := fun cl
   tolerance p roundings rescalings negligible row
 
 /-- What only the numerator rounds. -/
-private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, .unrounded⟩
+private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, 0, .unrounded⟩
 
 /-- One key of value 2 is allowed 2 γ(6). -/
 private theorem one_key_allowed {a : R} (ha : 0 ≤ gamma 6 a) :
@@ -140,12 +143,19 @@ private theorem one_key_allowed {a : R} (ha : 0 ≤ gamma 6 a) :
   have three : ∀ x y z b : R, x ≤ 0 → y ≤ 0 → z ≤ b → x + y + z ≤ b := fun x y z b _ _ _ => by
     grind
   rw [tolerance, toleranceTerms, hw]
-  simp only [sumOver_cons, sumOver_nil, e₃, e₄, gamma_zero, numeratorOnly, Nat.zero_add,
-    Semiring.zero_mul]
-  refine three _ _ _ _ (Std.le_trans (smaller_le _ _) (by grind)) (Std.le_refl _) ?_
-  have sums : ∀ y : R, (gamma 6 a * (smaller (1 * 2 + 0) y + 0) + 0) / (1 - 0) ≤ 2 * gamma 6 a :=
+  have e₅ : smaller (1 : R) (max 0 0) = 0 := by
+    rw [smaller, OrderedField.max_def]
+    split <;> split <;> grind
+  simp only [sumOver_cons, sumOver_nil, lowTotal, mostShare, tinyShare, storingError, e₃, e₄, e₅,
+    gamma_zero, numeratorOnly, Nat.zero_add, Semiring.zero_mul]
+  generalize hS : smaller (smaller (0 + 0 : R) _) _ = S
+  have hS₀ : S ≤ 0 := hS ▸ Std.le_trans (smaller_le _ _) (Std.le_trans (smaller_le _ _) (by grind))
+  clear hS
+  refine three _ _ _ _ (Std.le_trans (smaller_le _ _) (by grind)) hS₀ ?_
+  have sums : ∀ y : R, (gamma 6 a * (smaller (1 * 2 + 0) y + S) + 0) / (1 - 0) ≤ 2 * gamma 6 a :=
     fun y => by
       have h := OrderedRing.mul_le_mul_of_nonneg_left (smaller_le (1 * 2 + 0) y) ha
+      have h' := OrderedRing.mul_le_mul_of_nonneg_left hS₀ ha
       generalize smaller (1 * 2 + 0) y = x at *
       rw [OrderedField.div_le_iff (by grind)]
       grind
@@ -179,10 +189,10 @@ theorem factorNotCounted_refuted :
       * (1 + 1 / 100))) :=
     .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
       (rounded_refl (Std.le_refl _) _) (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _)
-      (rounded_refl (Std.le_refl _) _) ⟨1 / 100, up, rfl⟩
+      (Proof.stored_refl (Std.le_refl _) _) ⟨1 / 100, up, rfl⟩
   have e₁ : dropoutFactor (1 / 2 : R) true * 1 = 2 := by rw [factor_half, Semiring.mul_one]
   have precise : Precise (numeratorOnly (1 / 100 : R)) :=
-    ⟨Std.le_refl _, ha, Std.le_refl _, h₀, Std.le_refl _, nofun⟩
+    ⟨Std.le_refl _, ha, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
   have h₁ := claim _ precise 0 _ run (1 / 2) 2 (by grind) (by grind) (by grind)
     [⟨⟨⟨some 0, 0, 1⟩, 0⟩, true, _⟩] (fun k hk => by
       obtain rfl := List.mem_singleton.mp hk
@@ -195,7 +205,7 @@ theorem factorNotCounted_refuted :
       rfl) ⟨_, List.mem_singleton.mpr rfl, by simp, rfl⟩ 0 (fun key hk s hs => by
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : 0 = s := Option.some.inj hs
-      exact exactKey_close 0 1) 0 0 (Nat.le_refl _) (Nat.le_refl _)
+      exact exactKey_close 0 1) 0 0 (Nat.le_refl _) (Nat.le_refl _) nofun
     (by
       show (numeral 6 + (2 + numeral 5)) * (1 / 100) < (1 : R)
       rw [e₆, e₅]

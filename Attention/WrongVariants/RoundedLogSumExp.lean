@@ -31,7 +31,9 @@ abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumEx
     (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
-    numeral (roundings + 1) * p.unit < 1 → denominatorError p roundings < 1 →
+    numeral (roundings + 1) * p.unit < 1 →
+    denominatorError p roundings rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) < 1 →
     numeral 4 * p.unit < 1 → ∀ L E M : R,
     IsLogSumExp R (some L) (part.keys.map (·.score)) →
     rowMax (part.keys.map (·.score)) = some M →
@@ -92,7 +94,8 @@ private theorem single {result : R → R → R → R → Prop}
     grind
   have run : Run (unitOnly u) (s + c) ⟨[⟨⟨some s, 0, 0⟩, s + c⟩], 1, 0, 0, 0⟩ :=
     .key (x := s + c - (s + c)) (w' := 1) (by simp) (Std.le_refl _) (rounded_refl hu _)
-      (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
+      (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _)
+      (Proof.stored_refl (Std.le_refl _) _)
       (by rw [Semiring.one_mul]; exact rounded_refl (Std.le_refl _) _)
   have h₁ := claim _ (unitOnly_precise hu) _ _ run ⟨_, List.mem_singleton.mpr rfl, by simp, rfl⟩ c
     hc (fun key hk t ht => by

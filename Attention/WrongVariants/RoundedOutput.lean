@@ -27,6 +27,8 @@ abbrev StoredStaysAllowed
     (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
+    (p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1) →
     numeral (roundings + 6) * p.accumulation < 1 → 2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / part.l) o →
     ∀ u o' : R, Rounded u o o' → ∀ negligible : R,
@@ -35,15 +37,15 @@ abbrev StoredStaysAllowed
 
 /-- Positive control: the bound of the theorem. -/
 theorem storedTolerance_stays : StoredStaysAllowed (R := R) storedTolerance :=
-  fun _ hp _ _ run _ same attained _ close _ _ hr ha hN hD _ result _ _ stored =>
-    Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha hN hD result stored
+  fun _ hp _ _ run _ same attained _ close _ _ hr ha third hN hD _ result _ _ stored =>
+    Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha third hN hD result stored
 
 /-- What only the numerator rounds. -/
-private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, .unrounded⟩
+private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
 private theorem numeratorOnly_precise {a : R} (ha : 0 ≤ a) : Precise (numeratorOnly a) :=
-  ⟨Std.le_refl _, ha, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
+  ⟨Std.le_refl _, ha, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, Std.le_refl _⟩
 
 omit [Exponential R R] in
 private theorem rounded_upwards {a : R} (ha : 0 ≤ a) (x : R) : Rounded a x (x * (1 + a)) :=
@@ -68,7 +70,7 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
   have run : Run (numeratorOnly a) 0 ⟨[exactKey 0 1], 1, 1 * (1 + a), 0, 0⟩ :=
     .key (x := 0 - 0) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
       (rounded_refl (Std.le_refl _) _) (by rw [exp_sub_self]; exact rounded_refl (Std.le_refl _) _)
-      (rounded_refl (Std.le_refl _) _)
+      (Proof.stored_refl (Std.le_refl _) _)
       (by simpa [exactKey, Semiring.mul_one] using rounded_upwards ha 1)
   have e₆ : (numeral (0 + 6) : R) = 6 := by
     simp only [Proof.numeral_succ, Proof.numeral_eq]
@@ -79,7 +81,7 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : 0 = s := Option.some.inj hs
       exact exactKey_close ..)
-    0 0 (Nat.le_refl _) (Nat.le_refl _) (by rw [e₆]; exact ha')
+    0 0 (Nat.le_refl _) (Nat.le_refl _) nofun (by rw [e₆]; exact ha')
     (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u _
     (rounded_upwards hu _) 0
   have e₁ : (attend [(⟨some 0, #v[1]⟩ : ScoredValue R R 1)])[0] = 1 := by
@@ -124,13 +126,20 @@ private theorem one_key_allowed (a : R) :
   have e₇ : smaller (((1 : R) * (1 - 1) * 0 + 0) / (1 / 1 + 0)) (0 + (0 + 0)) = 0 := by
     rw [smaller]
     split <;> grind
+  have e₉ : smaller (1 : R) 0 = 0 := by
+    rw [smaller]
+    split <;> grind
+  have e₁₀ : smaller (smaller (0 + 0 : R) (0 + (0 + 0))) 1 = 0 := by
+    rw [smaller, smaller]
+    split <;> split <;> grind
   have e₈ : smaller ((1 : R) * 1 + 0) (0 + (0 + 0) + 1) = 1 := by
     rw [smaller]
     split <;> grind
   refine ⟨?_, by rw [hw, ho]⟩
   rw [tolerance, toleranceTerms, hw]
-  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, absolute_one, e₂, e₃,
-    gamma_zero, e₅, e₆, e₇, e₈, if_false, numeratorOnly, Nat.zero_add]
+  simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, absolute_one, e₂,
+    lowTotal, mostShare, e₃, gamma_zero, e₅, e₆, e₇, e₈, if_false, numeratorOnly, Nat.zero_add,
+    storingError, tinyShare, Semiring.zero_mul, e₉, e₁₀]
   grind
 
 omit [Exponential R R] in

@@ -43,8 +43,9 @@ theorem computedScore_staysClose : ScoresStayClose (R := R) :=
 
 /-! ## What counterexamples are made of -/
 
-private theorem roundsNothing : Precise (⟨0, 0, 0, 0, .unrounded⟩ : Precision R) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
+private theorem roundsNothing : Precise (⟨0, 0, 0, 0, 0, .unrounded⟩ : Precision R) :=
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
+    Std.le_refl _⟩
 
 private theorem dot_one (q k : R) : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k := by
   have h : Vec.dot (#v[q] : Vec R 1) #v[k] = q * k + 0 := rfl
@@ -69,16 +70,16 @@ private theorem factor_one : 4 * ((1 : R) - 1) ≤ 1 := by
   grind
 
 private theorem noError (o scale A s b : R) :
-    scoreError ⟨0, 0, 0, 0, .unrounded⟩ ⟨o, 0, 0⟩ 0 scale A s b = 0 := by
+    scoreError ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨o, 0, 0⟩ 0 scale A s b = 0 := by
   rw [scoreError, gamma, operandFactor, Proof.power_eq, Semiring.pow_zero, Semiring.mul_zero]
   grind
 
 /-- A score of which nothing but operands and the score itself are rounded. -/
 private theorem computes {f : ScoreFormats R} {a b : Nat} (hab : a + b ≤ f.roundings)
-    {σ₁ σ₂ σ q k y z score : R} (hq : StoredTimes ⟨0, 0, 0, 0, .unrounded⟩ f a (σ₁ * q) y)
-    (hk : StoredTimes ⟨0, 0, 0, 0, .unrounded⟩ f b (σ₂ * k) z)
+    {σ₁ σ₂ σ q k y z score : R} (hq : StoredTimes ⟨0, 0, 0, 0, 0, .unrounded⟩ f a (σ₁ * q) y)
+    (hk : StoredTimes ⟨0, 0, 0, 0, 0, .unrounded⟩ f b (σ₂ * k) z)
     (hs : Rounded f.scores (σ * (y * z)) score) :
-    ComputedScore ⟨0, 0, 0, 0, .unrounded⟩ f 0 σ₁ σ₂ σ #v[q] #v[k] score := by
+    ComputedScore ⟨0, 0, 0, 0, 0, .unrounded⟩ f 0 σ₁ σ₂ σ #v[q] #v[k] score := by
   refine ⟨a, b, fun _ => y, fun _ => z, fun _ => y * z, y * z, σ * (y * z), hab, fun i => ?_,
     fun i => ?_, fun i => rounded_refl (Std.le_refl _) _, .one,
     roundedTimes_refl (Std.le_refl _) 2 _, hs⟩
@@ -91,14 +92,14 @@ private theorem computes {f : ScoreFormats R} {a b : Nat} (hab : a + b ≤ f.rou
 private theorem refute_scores
     {compute : Precision R → ScoreFormats R → R → R → R → Vec R 1 → Vec R 1 → R → Prop}
     {error : Precision R → ScoreFormats R → R → R → R → R → R} {f : ScoreFormats R} {x y : R}
-    (hf : 0 ≤ f.operands) (hρ : 4 * (operandFactor ⟨0, 0, 0, 0, .unrounded⟩ f - 1) ≤ 1)
-    (herror : error ⟨0, 0, 0, 0, .unrounded⟩ f 1 (magnitude #v[1] #v[1]) 1 0 = 0)
-    (hx : compute ⟨0, 0, 0, 0, .unrounded⟩ f 1 1 1 #v[1] #v[1] x)
-    (hy : compute ⟨0, 0, 0, 0, .unrounded⟩ f 1 1 1 #v[1] #v[1] y) (hxy : x ≠ y) :
+    (hf : 0 ≤ f.operands) (hρ : 4 * (operandFactor ⟨0, 0, 0, 0, 0, .unrounded⟩ f - 1) ≤ 1)
+    (herror : error ⟨0, 0, 0, 0, 0, .unrounded⟩ f 1 (magnitude #v[1] #v[1]) 1 0 = 0)
+    (hx : compute ⟨0, 0, 0, 0, 0, .unrounded⟩ f 1 1 1 #v[1] #v[1] x)
+    (hy : compute ⟨0, 0, 0, 0, 0, .unrounded⟩ f 1 1 1 #v[1] #v[1] y) (hxy : x ≠ y) :
     ¬ ScoresStayClose compute error := fun claim => by
   have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by
     rw [dot_one, Semiring.mul_one, Semiring.mul_one]
-  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, .unrounded⟩ f 1 1 1 1 1 roundsNothing (Std.le_refl _) hf
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ f 1 1 1 1 1 roundsNothing (Std.le_refl _) hf
     (by rw [Semiring.mul_zero]; grind) (by
       rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 1)
@@ -110,7 +111,7 @@ private theorem refute_scores
   grind
 
 private theorem operandFactor_none (o s : R) :
-    operandFactor ⟨0, 0, 0, 0, .unrounded⟩ ⟨o, 0, s⟩ = 1 := by
+    operandFactor ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨o, 0, s⟩ = 1 := by
   rw [operandFactor, Proof.power_eq, Semiring.pow_zero]
 
 /-! ## Scores -/
@@ -122,7 +123,8 @@ private theorem operandFactor_none (o s : R) :
 
 theorem scaledTwice_refuted : ¬ ScoresStayClose (R := R) scaledTwice := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ 2 2 1 1 2 roundsNothing (Std.le_refl _)
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ 2 2 1 1 2 roundsNothing
+    (Std.le_refl _)
     (Std.le_refl _) (by rw [Semiring.mul_zero, operandFactor_none]; grind) (by
       rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 2)
@@ -145,7 +147,7 @@ theorem scaledTwice_refuted : ¬ ScoresStayClose (R := R) scaledTwice := fun cla
 
 /-- One number of an operand, stored. -/
 private theorem stored_once {f : ScoreFormats R} {x y : R} (h : Rounded f.operands x y) :
-    StoredTimes ⟨0, 0, 0, 0, .unrounded⟩ f 1 (1 * x) y :=
+    StoredTimes ⟨0, 0, 0, 0, 0, .unrounded⟩ f 1 (1 * x) y :=
   ⟨1 * x, x, rfl, unrounded (Semiring.one_mul x).symm, h⟩
 
 private theorem stored_up : Rounded (1 / 16 : R) 1 (17 / 16) := by
@@ -188,11 +190,11 @@ theorem errorWithoutOperands_refuted :
 theorem errorOfOneOperand_refuted :
     ¬ ScoresStayClose (R := R) (fun p f => ComputedScore p f 0) errorOfOneOperand := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have e₀ : operandFactor ⟨0, 0, 0, 0, .unrounded⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R)
+  have e₀ : operandFactor ⟨0, 0, 0, 0, 0, .unrounded⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R)
       = 289 / 256 := by
     rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_succ, Semiring.pow_zero]
     grind
-  have e₁ : errorOfOneOperand ⟨0, 0, 0, 0, .unrounded⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R) 1
+  have e₁ : errorOfOneOperand ⟨0, 0, 0, 0, 0, .unrounded⟩ (⟨1 / 16, 2, 0⟩ : ScoreFormats R) 1
       (magnitude #v[1] #v[1]) 1 0 = 1 / 16 := by
     have e₂ : magnitude (#v[1] : Vec R 1) #v[1] = 1 := by
       have : magnitude (#v[1] : Vec R 1) #v[1] = absolute 1 * absolute 1 + 0 := rfl
@@ -207,7 +209,7 @@ theorem errorOfOneOperand_refuted :
     grind
   have e : (1 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by
     rw [dot_one, Semiring.mul_one, Semiring.mul_one]
-  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, .unrounded⟩ ⟨1 / 16, 2, 0⟩ 1 1 1 1 1 roundsNothing
+  obtain ⟨c, h⟩ := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨1 / 16, 2, 0⟩ 1 1 1 1 1 roundsNothing
     (Std.le_refl _)
     sixteenth (by rw [e₀, Semiring.mul_zero]; grind) (by
       rw [Semiring.mul_one, Semiring.mul_one]

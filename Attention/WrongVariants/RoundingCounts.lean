@@ -44,15 +44,33 @@ private theorem tolerance_level {u : R} {k r : Nat} (h₀ : 0 ≤ gamma k u) (h�
     split
     · exact Std.le_refl _
     · grind
+  have h₄ : ∀ s a : R, smaller s 0 * absolute a ≤ 0 := fun s a => by
+    have h₅ : smaller s 0 ≤ 0 := by
+      rw [smaller]
+      split
+      · assumption
+      · exact Std.le_refl _
+    have := OrderedRing.mul_nonneg (a := -smaller s 0) (b := absolute a) (by grind)
+      (Proof.absolute_nonneg a)
+    grind
+  have h₅ : ∀ a b c : R, b ≤ 0 → smaller (smaller a b) c ≤ 0 := fun a b c hb => by
+    rw [smaller, smaller]
+    split <;> split <;> grind
   rw [tolerance, toleranceTerms]
   simp only [boundedWeights_level, exactOutput]
-  simp only [unitOnly, gamma_zero, Semiring.zero_mul, sumOver_cons, sumOver_nil, Semiring.add_zero,
-    e₁, e₂, e₃, e₄]
+  simp only [unitOnly, lowTotal, mostShare, tinyShare, gamma_zero, Semiring.zero_mul, sumOver_cons,
+    sumOver_nil, Semiring.add_zero, e₁, e₂, e₃, e₄]
+  have h₆ := h₄ (smaller ((1 : R) / (1 + 1)) 1)
+  generalize hT : smaller (smaller _ _) (_ : R) = T
+  have hT₀ : T ≤ 0 := hT ▸ h₅ _ _ _ (by
+    have := h₆ x
+    have := h₆ y
+    grind)
   generalize hS : smaller (0 : R) _ = S
   have hS₀ : S ≤ 0 := hS ▸ h₂ _
   generalize absolute ((x + y) / 2 : R) = A
   generalize gamma k u = g at *
-  have h₃ : g * (A + S) / (1 - g) ≤ g * A / (1 - g) := by
+  have h₃ : g * (A + S + T) / (1 - g) ≤ g * A / (1 - g) := by
     rw [OrderedField.div_le_iff (by grind), OrderedField.mul_div_cancel (by grind)]
     exact OrderedRing.mul_le_mul_of_nonneg_left (by grind) h₀
   grind
@@ -71,7 +89,7 @@ private theorem refute_level {run : Precision R → R → Part R → Prop}
       rcases hk with rfl | rfl <;>
       · obtain rfl : 0 = s := Option.some.inj hs
         exact exactKey_close ..)
-    (a + r) r (Nat.le_refl _) (Nat.le_refl _)
+    (a + r) r (Nat.le_refl _) (Nat.le_refl _) nofun
     (by simp only [unitOnly, Semiring.mul_zero]; exact OrderedRing.zero_lt_one) hD (o / l)
     (roundedTimes_refl (Std.le_refl _) 5 _) 0
   rw [attend_pair, exp_zero] at h₂

@@ -51,7 +51,7 @@ inductive RunBy (rules : RunRules R) (p : Precision R) : R → Part R → Prop
 /-- The weight of a key against a reference point, and its product with the value. -/
 @[expose] def weighs (p : Precision R) (key : ComputedKey R) (m l o : R) : Prop :=
   ∃ x w w', Rounded p.unit (key.computed - m) x ∧ Rounded p.exponential (exp x) w ∧
-    Rounded p.stored w w' ∧ Rounded p.accumulation (w' * key.value) o ∧
+    Stored p.stored p.storedTiny w w' ∧ Rounded p.accumulation (w' * key.value) o ∧
     l = added p.denominator w w'
 
 /-- Denominator and numerator multiplied by the exponential of the difference. -/
@@ -104,6 +104,8 @@ abbrev StaysAllowed (run : Precision R → R → Part R → Prop)
     (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
+    (p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1) →
     numeral (roundings + 6) * p.accumulation < 1 → 2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / part.l) o → ∀ negligible : R,
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
@@ -111,8 +113,8 @@ abbrev StaysAllowed (run : Precision R → R → Part R → Prop)
 
 /-- Positive control: the right rules. -/
 theorem rightRules_stayAllowed : StaysAllowed (R := R) (RunBy rightRules) :=
-  fun _ hp _ _ run _ same attained _ close _ _ hr ha hN hD _ result =>
-    Proof.rounded_attention hp run.run Nat.zero_lt_one same attained close hr ha hN hD result
+  fun _ hp _ _ run _ same attained _ close _ _ hr ha third hN hD _ result =>
+    Proof.rounded_attention hp run.run Nat.zero_lt_one same attained close hr ha third hN hD result
 
 /-! ## What counterexamples are made of -/
 
@@ -152,12 +154,12 @@ theorem roundedSum_pair {u : R} (hu : 0 ≤ u) (x y : R) : RoundedSum u 1 [x, y]
 
 omit [Exponential R R] in
 /-- A precision that rounds no more than the arguments of exponentials and the denominator. -/
-@[expose] def unitOnly (u : R) : Precision R := ⟨u, 0, 0, 0, .unrounded⟩
+@[expose] def unitOnly (u : R) : Precision R := ⟨u, 0, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
 /-- It is a precision that means something. -/
 theorem unitOnly_precise {u : R} (hu : 0 ≤ u) : Precise (unitOnly u) :=
-  ⟨hu, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, nofun⟩
+  ⟨hu, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, Std.le_refl _⟩
 
 omit [Exponential R R] in
 /-- A key whose score is computed exactly. -/
@@ -172,8 +174,8 @@ theorem exactKey_close (s v : R) :
 /-- The weight of a key, nothing rounded. -/
 theorem weighs_exactly {u : R} (hu : 0 ≤ u) (key : ComputedKey R) (m : R) :
     weighs (unitOnly u) key m (exp (key.computed - m)) (exp (key.computed - m) * key.value) :=
-  ⟨_, _, _, rounded_refl hu _, rounded_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _,
-    rounded_refl (Std.le_refl _) _, rfl⟩
+  ⟨_, _, _, rounded_refl hu _, rounded_refl (Std.le_refl _) _,
+    Proof.stored_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _, rfl⟩
 
 /-- Where nothing is rounded, the claim is that of exactness. -/
 theorem StaysAllowed.exact {run : Precision R → R → Part R → Prop}
@@ -189,7 +191,7 @@ theorem StaysAllowed.exact {run : Precision R → R → Part R → Prop}
       obtain ⟨e₁, e₂⟩ := exact key hk
       rw [e₁, e₂ s hs]
       exact ⟨by grind, by grind⟩)
-    _ _ (Nat.le_refl _) (Nat.le_refl _) (by simp only [unitOnly, Semiring.mul_zero]; exact h₀)
+    _ _ (Nat.le_refl _) (Nat.le_refl _) nofun (by simp only [unitOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [unitOnly, Semiring.mul_zero]; exact h₀) _
     (roundedTimes_refl (Std.le_refl _) 5 _) 0
   obtain ⟨h₂, h₃⟩ := h₁.mono (Proof.tolerance_exact_le (fun key hk _ => by

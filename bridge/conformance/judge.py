@@ -23,7 +23,8 @@ from bridge.conformance.batch import (
 )
 from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients, tangents
-from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
+from bridge.conformance.tolerances.row_weights import ScoreChanges
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
+from bridge.conformance.tolerances.row_weights import ScoreChanges
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 
 BACKENDS = ["tiled", "reference"]
 # No bound is derived through a whole model. Its logits, below 16, come of some hundred roundings

@@ -81,6 +81,8 @@ theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
     (attained : ∃ j, mask i j ∧ computed j = m)
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
+      (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible
@@ -89,7 +91,8 @@ theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
   obtain ⟨same, top, c, close⟩ := computedKeys_row hp hu hf hd hσ V t hcols scores attained
   rw [← keys] at same top close
   rw [attention_of_cols hcols]
-  have := rounded_attention hp run t.isLt same top close hr ha hN hD result negligible
+  have := rounded_attention hp run t.isLt same top close hr ha
+    (by rwa [keys, computedKeys_toBoundedKey]) hN hD result negligible
   rwa [keys, computedKeys_toBoundedKey] at this
 
 /-- **rounded-output**: so is the result where it is stored in a format of its own, within what
@@ -107,6 +110,8 @@ theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
     (attained : ∃ j, mask i j ∧ computed j = m)
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
+      (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
     (stored : Rounded u o o') (negligible : R) :
@@ -116,7 +121,8 @@ theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
   obtain ⟨same, top, c, close⟩ := computedKeys_row hp hu hf hd hσ V t hcols scores attained
   rw [← keys] at same top close
   rw [attention_of_cols hcols]
-  have := rounded_output hp run t.isLt same top close hr ha hN hD result stored negligible
+  have := rounded_output hp run t.isLt same top close hr ha
+    (by rwa [keys, computedKeys_toBoundedKey]) hN hD result stored negligible
   rwa [keys, computedKeys_toBoundedKey] at this
 
 end Attention.Proof

@@ -23,15 +23,13 @@ variable {R : Type u} [OrderedField R]
 
 /-- The numerator of a function, near that of its weights times the values it used, is near that of
 the same weights times the exact values. -/
-private theorem numerator_of_values {α : Type u} {w w' v v' : α → R} {xs : List α} {σ T G o : R}
-    (hσ : 0 ≤ σ) (hG : 1 ≤ G) (hw : ∀ x ∈ xs, 0 ≤ w x)
-    (hstored : ∀ x ∈ xs, AtMost (σ * w x) (w' x - w x))
+private theorem numerator_of_values {α : Type u} {w v v' : α → R} {xs : List α} {T G o : R}
+    (hG : 1 ≤ G) (hw : ∀ x ∈ xs, 0 ≤ w x)
     (hvalues : ∀ x ∈ xs, AtMost ((T - 1) * absolute (v x)) (v' x - v x))
-    (ho : AtMost ((G - 1) * ((1 + σ) * sumOver (fun x => w x * absolute (v' x)) xs))
-      (o - sumOver (fun x => w' x * v' x) xs)) :
-    AtMost ((G * T - 1) * ((1 + σ) * sumOver (fun x => w x * absolute (v x)) xs))
-      (o - sumOver (fun x => w' x * v x) xs) := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
+    (ho : AtMost ((G - 1) * sumOver (fun x => w x * absolute (v' x)) xs)
+      (o - sumOver (fun x => w x * v' x) xs)) :
+    AtMost ((G * T - 1) * sumOver (fun x => w x * absolute (v x)) xs)
+      (o - sumOver (fun x => w x * v x) xs) := by
   have size : ∀ x ∈ xs, w x * absolute (v' x) ≤ T * (w x * absolute (v x)) := fun x hx => by
     have h₁ := (hvalues x hx).add (atMost_absolute (v x))
     have e₁ : v' x - v x + v x = v' x := by grind
@@ -45,48 +43,35 @@ private theorem numerator_of_values {α : Type u} {w w' v v' : α → R} {xs : L
       ≤ T * sumOver (fun x => w x * absolute (v x)) xs := by
     rw [← sumOver_mul_left]
     exact sumOver_le_sumOver size
-  have other : AtMost ((T - 1) * ((1 + σ) * sumOver (fun x => w x * absolute (v x)) xs))
-      (sumOver (fun x => w' x * v' x) xs - sumOver (fun x => w' x * v x) xs) := by
-    rw [← sumOver_mul_left, ← sumOver_mul_left]
+  have other : AtMost ((T - 1) * sumOver (fun x => w x * absolute (v x)) xs)
+      (sumOver (fun x => w x * v' x) xs - sumOver (fun x => w x * v x) xs) := by
+    rw [← sumOver_mul_left]
     refine sumOver_error fun x hx => ?_
-    have h₁ : AtMost ((1 + σ) * w x) (w' x) := by
-      obtain ⟨i₁, i₂⟩ := hstored x hx
-      have i₃ := hw x hx
-      exact ⟨by grind, by grind⟩
-    have h₂ := h₁.mul (hvalues x hx)
-    have e₁ : (1 + σ) * w x * ((T - 1) * absolute (v x))
-        = (T - 1) * ((1 + σ) * (w x * absolute (v x))) := by
+    have h₂ := atMost_mul_left (hw x hx) (hvalues x hx)
+    have e₁ : w x * ((T - 1) * absolute (v x)) = (T - 1) * (w x * absolute (v x)) := by
       generalize absolute (v x) = y
       grind
-    have e₂ : w' x * (v' x - v x) = w' x * v' x - w' x * v x := by grind
+    have e₂ : w x * (v' x - v x) = w x * v' x - w x * v x := by grind
     rwa [e₁, e₂] at h₂
   generalize sumOver (fun x => w x * absolute (v' x)) xs = S' at *
   generalize sumOver (fun x => w x * absolute (v x)) xs = S at *
-  generalize sumOver (fun x => w' x * v' x) xs = N' at *
-  generalize sumOver (fun x => w' x * v x) xs = N at *
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left sizes (c := 1 + σ) (by grind)
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left h₁ (c := G - 1) (by grind)
+  generalize sumOver (fun x => w x * v' x) xs = N' at *
+  generalize sumOver (fun x => w x * v x) xs = N at *
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left sizes (c := G - 1) (by grind)
   have h₃ := (ho.mono h₂).add other
   have e₁ : o - N' + (N' - N) = o - N := by grind
-  have e₂ : (G - 1) * ((1 + σ) * (T * S)) + (T - 1) * ((1 + σ) * S)
-      = (G * T - 1) * ((1 + σ) * S) := by grind
+  have e₂ : (G - 1) * (T * S) + (T - 1) * S = (G * T - 1) * S := by grind
   rwa [e₁, e₂] at h₃
 
 /-- The numerator that is divided and rounded up to five times, against that of the weights. -/
 private theorem numerator_of_result {p : Precision R} {α : Type u}
-    {w w' v : α → R} {xs : List α} (hw : ∀ x ∈ xs, 0 ≤ w x)
-    (hstored : ∀ x ∈ xs, AtMost (p.stored * w x) (w' x - w x)) {A o t : R}
-    (ho : AtMost ((A - 1) * ((1 + p.stored) * sumOver (fun x => w x * absolute (v x)) xs))
-      (o - sumOver (fun x => w' x * v x) xs))
+    {w v : α → R} {xs : List α} (hw : ∀ x ∈ xs, 0 ≤ w x) {A o t : R}
+    (ho : AtMost ((A - 1) * sumOver (fun x => w x * absolute (v x)) xs)
+      (o - sumOver (fun x => w x * v x) xs))
     (ht : AtMost ((1 + p.accumulation) ^ 5 - 1) (t - 1)) :
-    AtMost ((A * (1 + p.accumulation) ^ 5 - 1)
-        * ((1 + p.stored) * sumOver (fun x => w x * absolute (v x)) xs))
-      (o * t - sumOver (fun x => w' x * v x) xs) := by
-  have hsize : AtMost ((1 + p.stored) * sumOver (fun x => w x * absolute (v x)) xs)
-      (sumOver (fun x => w' x * v x) xs) := by
-    rw [← sumOver_mul_left]
-    exact sumOver_atMost fun x hx => stored_atMost (hw x hx) (hstored x hx)
-  exact atMost_mul_sub hsize ho ht
+    AtMost ((A * (1 + p.accumulation) ^ 5 - 1) * sumOver (fun x => w x * absolute (v x)) xs)
+      (o * t - sumOver (fun x => w x * v x) xs) :=
+  atMost_mul_sub (sumOver_atMost fun x hx => stored_atMost (hw x hx)) ho ht
 
 private theorem factors_le {A B C T : R} (hT : 1 ≤ T) (h : A * B ≤ C) :
     A * T * B - 1 ≤ C * T - 1 := by
@@ -97,6 +82,17 @@ private theorem factors_le {A B C T : R} (hT : 1 ≤ T) (h : A * B ≤ C) :
   grind
 
 private theorem one_le_one_add {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
+
+private theorem unit_le_one {u : R} {a r n : Nat} (h : a + r ≤ n) (hD : 2 * numeral n * u < 1) :
+    r ≠ 0 → u ≤ 1 := fun hr => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨k, rfl⟩ : ∃ k, n = k + 1 := ⟨n - 1, by omega⟩
+  rw [numeral_succ] at hD
+  have hk := numeral_nonneg (R := R) k
+  generalize (numeral k : R) = x at *
+  refine Classical.byContradiction fun hn => ?_
+  have := OrderedRing.mul_nonneg (a := x) (b := u) hk (by grind)
+  grind
 
 private theorem div_mul (x y t : R) : x / y * t = x * t / y := by grind
 
@@ -132,18 +128,20 @@ private theorem quotient_of_weights {p : Precision R} (hp : Precise p) {m c : R}
         / (1 - p.exponential) ^ (r + 1)) ∧
       exp (k.1.computed - m) ≤ k.2.1 * (exp (p.unit * (m - k.1.computed))
         / (1 - p.exponential) ^ (r + 1)))
-    (hstored : ∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1))
+    (hstored : ∀ k ∈ ws, Stored p.stored (p.storedTiny / (1 - p.exponential) ^ r) k.2.1 k.2.2)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (ws.map (·.1.toBoundedKey))) ≤ 1)
     {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : ws.map (fun k => (k.1.score, k.1.value)) = row.map (fun k => (k.score, k.value[j])))
     (reached : ∃ k ∈ ws, ∃ s, k.1.score = some s ∧
       m ≤ s + c + largestError (ws.map (·.1.toBoundedKey)))
+    (attained : 0 < p.storedTiny → ∃ k ∈ ws, k.1.score ≠ none ∧ k.1.computed = m)
     (close : ∀ k ∈ ws, ∀ s, k.1.score = some s → AtMost k.1.error (k.1.computed - (s + c)))
     {roundings n : Nat} (hn : n ≤ roundings) {A : R}
     (hA : A - 1 ≤ gamma (roundings + 6) p.accumulation)
     (hN : 0 ≤ gamma (roundings + 6) p.accumulation) (hD : 2 * numeral roundings * p.unit < 1)
     {N L : R}
-    (numerator : AtMost
-      ((A - 1) * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+    (numerator : AtMost ((A - 1) * sumOver (fun k => k.2.2 * absolute k.1.value) ws)
       (N - sumOver (fun k => k.2.2 * k.1.value) ws))
     (denominator : AtMost (((1 + p.unit) ^ n - 1)
         * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
@@ -200,10 +198,24 @@ private theorem quotient_of_weights {p : Precision R} (hp : Precise p) {m c : R}
       M Δ]
     simp only [zs, b, sumOver_map, boundedWeight_value]
   rw [← e₂]
-  refine hoff.quotient hp hrow (fun z hz => ?_) hn hA hN hD ?_ ?_ negligible
-  · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
-    exact hstored k hk
-  · rw [e₁ absolute (·.1), show sumOver (fun z => z.2.2 * z.1.value) zs = _ from e₁ id (·.2)]
+  have hzs : (zs.map fun z => (z.1, z.2.1)) = ws.map fun k => (b k.1, k.2.1) := by
+    simp only [zs, List.map_map]
+    rfl
+  have hkeys : zs.map (·.1) = ws.map fun k => b k.1 := by
+    simp only [zs, List.map_map]
+    rfl
+  have hlow := hoff.lowTotal_pos
+  have tiny := tiny_le hp hr (hzs ▸ hoff) hle herror close (fun k hk hs => (bounds k hk hs).2.2.2)
+    (fun k hk => hoff.nonneg (b k.1, k.2.1) (hzs ▸ List.mem_map_of_mem hk)) attained
+  have h : StoredWeights p rescalings (exp (M + c - m)) (p.storedTiny / (1 - p.exponential) ^ r)
+      zs := ⟨hoff, fun z hz => by
+    obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
+    exact hstored k hk, by
+    rw [hkeys]
+    simp only [zs, sumOver_map]
+    exact tiny, tinyShare_nonneg hp rescalings (by rwa [List.map_map] at hlow)⟩
+  refine h.quotient hp hrow third hn hA hN hD ?_ ?_ negligible
+  · rw [e₁ absolute (·.2), show sumOver (fun z => z.2.2 * z.1.value) zs = _ from e₁ id (·.2)]
     exact numerator
   · simp only [zs, sumOver_map]
     exact denominator
@@ -221,38 +233,48 @@ private theorem weights_nonneg {ws : List (ComputedKey R × R × R)}
 
 /-- `rounded_attention` of a reference point that lies above the score of some key by no more than
 scores may be off: a function may round it, or multiply scores and reference point by the scale
-apart. -/
+apart, where no weight is too small for the format that it is stored in. -/
 theorem rounded_attention_of_le {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
     (run : Run p m part) {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
     {c : R} (reached : ∃ key ∈ part.keys, ∃ s, key.score = some s ∧
       m ≤ s + c + largestError (part.keys.map (·.toBoundedKey)))
+    (attained : 0 < p.storedTiny → ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
-  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ := run_weights hp run
+  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ :=
+    run_weights hp run (unit_le_one ha hD)
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
-  have hnum := numerator_of_result (weights_nonneg masked bounds) hstored ho ht
+  have hnum := numerator_of_result
+    (fun k hk => stored_nonneg (weights_nonneg masked bounds k hk) (hstored k hk)) ho ht
   rw [← Semiring.pow_add] at hnum
-  rw [← hkeys, List.map_map] at same reached ⊢
+  rw [← hkeys, List.map_map] at same reached third ⊢
+  rw [← hkeys] at attained
   rw [div_mul]
-  refine quotient_of_weights hp hr masked bounds hstored hj same ?_
+  refine quotient_of_weights hp hr masked bounds hstored third hj same ?_ (fun h => ?_)
     (fun k hk => close _ (hkeys ▸ List.mem_map_of_mem hk)) ha
     (pow_sub_one_le_gamma hp.accumulation (by omega) hN) (gamma_nonneg hp.accumulation hN) hD hnum
     hl negligible
-  obtain ⟨key, hk, s, hs, h⟩ := reached
-  obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
-  exact ⟨k, hk', s, hs, h⟩
+  · obtain ⟨key, hk, s, hs, h⟩ := reached
+    obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+    exact ⟨k, hk', s, hs, h⟩
+  · obtain ⟨key, hk, h⟩ := attained h
+    obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+    exact ⟨k, hk', h⟩
 
 /-- `run_weights` of a part that has computed with other values than the exact ones, each off by a
 relative error of `T - 1`. -/
 private theorem run_weights_of_values {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
-    (run : Run p m part) {T : R} {keys : List (ComputedKey R × R)}
+    (run : Run p m part) (hu : part.rescalings ≠ 0 → p.unit ≤ 1) {T : R}
+    {keys : List (ComputedKey R × R)}
     (used : part.keys = keys.map fun k => { k.1 with value := k.2 })
     (values : ∀ k ∈ keys, AtMost ((T - 1) * absolute k.1.value) (k.2 - k.1.value)) :
     ∃ ws : List (ComputedKey R × R × R),
@@ -263,19 +285,19 @@ private theorem run_weights_of_values {p : Precision R} (hp : Precise p) {m : R}
           / (1 - p.exponential) ^ (part.rescalings + 1)) ∧
         exp (k.1.computed - m) ≤ k.2.1 * (exp (p.unit * (m - k.1.computed))
           / (1 - p.exponential) ^ (part.rescalings + 1))) ∧
-      (∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1)) ∧
+      (∀ k ∈ ws, Stored p.stored (p.storedTiny / (1 - p.exponential) ^ part.rescalings)
+        k.2.1 k.2.2) ∧
       AtMost (((1 + p.unit) ^ (part.additions + part.rescalings) - 1)
           * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
         (part.l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws) ∧
       AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) * T - 1)
-          * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+          * sumOver (fun k => k.2.2 * absolute k.1.value) ws)
         (part.o - sumOver (fun k => k.2.2 * k.1.value) ws) := by
-  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ := run_weights hp run
+  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ := run_weights hp run hu
   rw [used] at hkeys
   obtain ⟨zs, rfl, rfl, hzs⟩ := exists_zip hkeys.symm
   have hsnd : ∀ z ∈ zs, z.2 ∈ zs.map (·.2) := fun z hz => List.mem_map_of_mem hz
   have hkey : ∀ z ∈ zs, z.2.1 = { z.1.1 with value := z.1.2 } := fun z hz => (hzs z hz).symm
-  have hw := weights_nonneg masked bounds
   have one : 1 ≤ 1 + p.accumulation := one_le_one_add hp.accumulation
   refine ⟨zs.map fun z => (z.1.1, z.2.2), by rw [List.map_map, List.map_map]; rfl, ?_, ?_, ?_, ?_,
     ?_⟩
@@ -292,8 +314,8 @@ private theorem run_weights_of_values {p : Precision R} (hp : Precise p) {m : R}
     exact hstored z.2 (hsnd z hz)
   · rw [sumOver_map] at hl ⊢
     exact hl
-  · have f₁ : sumOver (fun k : ComputedKey R × R × R => k.2.1 * absolute k.1.value)
-        (zs.map (·.2)) = sumOver (fun z => z.2.2.1 * absolute z.1.2) zs := by
+  · have f₁ : sumOver (fun k : ComputedKey R × R × R => k.2.2 * absolute k.1.value)
+        (zs.map (·.2)) = sumOver (fun z => z.2.2.2 * absolute z.1.2) zs := by
       rw [sumOver_map]
       exact sumOver_congr fun z hz => by rw [hkey z hz]
     have f₂ : sumOver (fun k : ComputedKey R × R × R => k.2.2 * k.1.value) (zs.map (·.2))
@@ -302,9 +324,9 @@ private theorem run_weights_of_values {p : Precision R} (hp : Precise p) {m : R}
       exact sumOver_congr fun z hz => by rw [hkey z hz]
     rw [f₁, f₂] at ho
     rw [sumOver_map, sumOver_map]
-    exact numerator_of_values hp.stored (OrderedField.one_le_pow one _)
-      (fun z hz => hw z.2 (hsnd z hz)) (fun z hz => hstored z.2 (hsnd z hz))
-      (fun z hz => values z.1 (List.mem_map_of_mem hz)) ho
+    exact numerator_of_values (OrderedField.one_le_pow one _)
+      (fun z hz => stored_nonneg (weights_nonneg masked bounds z.2 (hsnd z hz))
+        (hstored z.2 (hsnd z hz))) (fun z hz => values z.1 (List.mem_map_of_mem hz)) ho
 
 /-- The same of a part that has computed with other values than the exact ones, each off by a
 relative error of T − 1 that comes to that of the numerator: `a` is a unit roundoff that covers
@@ -318,16 +340,20 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
       = row.map (fun k => (k.score, k.value[j])))
     {c : R} (reached : ∃ key ∈ keys, ∃ s, key.1.score = some s ∧
       m ≤ s + c + largestError (keys.map (·.1.toBoundedKey)))
+    (attained : 0 < p.storedTiny → ∃ key ∈ keys, key.1.score ≠ none ∧ key.1.computed = m)
     (close : ∀ key ∈ keys, ∀ s, key.1.score = some s →
       AtMost key.1.error (key.1.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (keys.map (·.1.toBoundedKey))) ≤ 1)
     (hA : (1 + p.accumulation) ^ (roundings + 6) * T - 1 ≤ gamma (roundings + 6) a)
     (haN : 0 ≤ a ∧ 0 ≤ gamma (roundings + 6) a) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance { p with accumulation := a } roundings rescalings negligible
       (keys.map (·.1.toBoundedKey))) (o - (attend row)[j]) := by
-  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ := run_weights_of_values hp run used values
+  obtain ⟨ws, hkeys, masked, bounds, hstored, hl, ho⟩ :=
+    run_weights_of_values hp run (unit_le_one ha hD) used values
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor result
   have hmap : ∀ {γ : Type u} (f : ComputedKey R → γ),
       keys.map (fun k => f k.1) = ws.map (fun k => f k.1) := fun f => by
@@ -338,23 +364,29 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
     have h := List.mem_map_of_mem (f := (·.1)) hk
     rw [hkeys] at h
     exact List.mem_map.mp h
-  have hnum := numerator_of_result (weights_nonneg masked bounds) hstored ho ht
+  have hnum := numerator_of_result
+    (fun k hk => stored_nonneg (weights_nonneg masked bounds k hk) (hstored k hk)) ho ht
   have one : 1 ≤ 1 + p.accumulation := one_le_one_add hp.accumulation
   have h₁ := OrderedField.pow_le_pow one
     (show part.additions + part.rescalings + 1 + 5 ≤ roundings + 6 by omega)
   rw [Semiring.pow_add] at h₁
   have hA' := Std.le_trans (factors_le hT h₁) hA
   rw [div_mul, hmap (·.toBoundedKey)]
-  rw [hmap (·.toBoundedKey)] at reached
+  rw [hmap (·.toBoundedKey)] at reached third
   rw [hmap fun k => (k.score, k.value)] at same
   refine quotient_of_weights (p := { p with accumulation := a }) (c := c)
-    ⟨hp.unit, haN.1, hp.exponential, hp.exponential_lt, hp.stored, hp.remaining⟩ hr masked bounds
-    hstored hj same ?_ ?_ ha hA' haN.2 hD hnum hl negligible
+    ⟨hp.unit, haN.1, hp.exponential, hp.exponential_lt, hp.stored, hp.storedTiny⟩ hr masked
+    bounds hstored third hj same ?_ (fun h => ?_) ?_ ha hA' haN.2 hD hnum hl negligible
   · obtain ⟨key, hk, s, hs, h⟩ := reached
     have hk' := List.mem_map_of_mem (f := (·.1)) hk
     rw [← hkeys] at hk'
     obtain ⟨k, hk', e⟩ := List.mem_map.mp hk'
     exact ⟨k, hk', s, by rw [e]; exact hs, h⟩
+  · obtain ⟨key, hk, h₁, h₂⟩ := attained h
+    have hk' := List.mem_map_of_mem (f := (·.1)) hk
+    rw [← hkeys] at hk'
+    obtain ⟨k, hk', e⟩ := List.mem_map.mp hk'
+    exact ⟨k, hk', by rw [e]; exact h₁, by rw [e]; exact h₂⟩
   · intro k hk s hs
     obtain ⟨key, hkey, e⟩ := hmem k hk
     rw [← e] at hs ⊢
@@ -364,7 +396,8 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
 with every operation rounded, is within the tolerance of the exact attention. The scores that it
 computed may be off by δ each and by a constant `c` that all keys share, `m` is the largest of them,
 a key's part is rescaled at most `rescalings` times and goes through at most `roundings` roundings
-of sums and rescalings, and the quotient is rounded once, or up to five times. -/
+of sums and rescalings, and the quotient is rounded once, or up to five times. Where weights are
+stored anew and the denominator adds them so, that takes a third of their sum at most. -/
 theorem rounded_attention {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
     (run : Run p m part) {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
@@ -373,11 +406,14 @@ theorem rounded_attention {p : Precision R} (hp : Precise p) {m : R} {part : Par
       AtMost key.error (key.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
-  refine rounded_attention_of_le hp run hj same ?_ close hr ha hN hD result negligible
+  refine rounded_attention_of_le hp run hj same ?_ (fun _ => attained) close hr ha third hN hD
+    result negligible
   obtain ⟨top, htop, hscore, rfl⟩ := attained
   obtain ⟨s, hs⟩ := Option.ne_none_iff_exists'.mp hscore
   have h₁ := (close top htop s hs).2
@@ -393,12 +429,14 @@ theorem rounded_output {p : Precision R} (hp : Precise p) {m : R} {part : Part R
       AtMost key.error (key.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
     (stored : Rounded u o o') (negligible : R) :
     AtMost (storedTolerance p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o' - (attend row)[j]) := by
-  have h := rounded_attention hp run hj same attained close hr ha hN hD result negligible
+  have h := rounded_attention hp run hj same attained close hr ha third hN hD result negligible
   obtain ⟨top, htop, hscore, -⟩ := attained
   rw [storedTolerance, exactOutput_eq_attend hj (by rwa [List.map_map])
     ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings]

@@ -197,6 +197,9 @@ theorem rounded_dropout {p : Precision R} (hp : Precise p) {m : R} {part : Part 
       AtMost key.error (key.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (keys.map fun k =>
+        ⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩)) ≤ 1)
     (hN : (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1)
     (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
@@ -250,9 +253,14 @@ theorem rounded_dropout {p : Precision R} (hp : Precise p) {m : R} {part : Part 
         (List.mem_map_of_mem (f := fun k => (exact k).toBoundedKey) hkey) hs
       have i₂ : key.error ≤ largestError (keys.map fun k => (exact k).toBoundedKey) := i₂
       exact below i₁ i₂)
+    (fun _ => by
+      obtain ⟨key, hkey, h⟩ := attained
+      exact ⟨_, List.mem_map_of_mem hkey, h⟩)
     (fun k hk => by
       obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hk
-      exact close key hkey) hr ha hA
+      exact close key hkey) hr ha (by
+      rw [hmap fun k => k.toBoundedKey]
+      exact third) hA
     ⟨OrderedField.div_nonneg (OrderedRing.mul_nonneg hu (numeral_add_nonneg h5 hk)) hk, hγ⟩ hD
     result negligible
   rw [hmap fun k => k.toBoundedKey] at this

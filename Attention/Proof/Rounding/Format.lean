@@ -333,6 +333,26 @@ theorem round_error (hf : IsFloor floor) (x : R) :
     omega
   rwa [e] at h₄
 
+/-- **format-weight**: a number that is rounded to a format is stored as the tolerance of attention
+has it of weights: with a relative error of at most 2^−precision or one of at most half of the
+smallest positive number, and never off by more than itself. -/
+theorem round_stored (hf : IsFloor floor) (hp : 0 < f.precision) (x : R) :
+    Stored ((2 : R) ^ (-(f.precision : Int))) ((2 : R) ^ (f.least - 1)) x (f.round floor x) := by
+  constructor
+  · obtain ⟨θ, δ, hθ, hδ, h₁, h₂, e⟩ := round_error (f := f) hf x
+    rw [e, OrderedField.max_def]
+    by_cases hx : f.smallestNormal R ≤ absolute x
+    · have h := (atMost_absolute x).mul hθ
+      rw [h₁ hx, show x * (1 + θ) + 0 - x = x * θ by grind]
+      split <;> exact h.mono (by grind)
+    · rw [h₂ (by grind), show x * (1 + 0) + δ - x = δ by grind]
+      split <;> exact hδ.mono (by grind)
+  · refine round_nearest hf hp (y := 0) ⟨0, f.least, ?_, Int.le_refl _, ?_⟩ ?_
+    · simpa using Nat.two_pow_pos f.precision
+    · rw [Ring.intCast_zero, Semiring.zero_mul]
+    · have := atMost_absolute x
+      exact ⟨by have := this.2; grind, by have := this.1; grind⟩
+
 /-! ## Overflow -/
 
 /-- A number that is not past the largest is not rounded past it. -/

@@ -24,6 +24,11 @@ variable {R : Type u} [OrderedField R] {α : Type v}
 /-- |x| is not negative. -/
 theorem absolute_nonneg (x : R) : 0 ≤ absolute x := (atMost_absolute x).nonneg
 
+/-- A number that is not negative is its own absolute value. -/
+theorem absolute_of_nonneg {x : R} (h : 0 ≤ x) : absolute x = x := by
+  rw [absolute, OrderedField.max_def]
+  split <;> grind
+
 /-- A product with a non-negative number. -/
 theorem atMost_mul_left {a c x : R} (ha : 0 ≤ a) (h : AtMost c x) : AtMost (a * c) (a * x) :=
   AtMost.mul ⟨by grind, Std.le_refl _⟩ h

@@ -131,27 +131,37 @@ private theorem denominator_close {em κ A B S W g l : R} (hm₁ : 0 < em) (hκ�
     grind
 
 /-- The denominator of a part, against the sum of the computed weights. -/
-private theorem denominator_within {p : Precision R} (hp : Precise p) {roundings : Nat} {G l : R}
-    {ws : List (ComputedKey R × R × R)} (hW : 0 < sumOver (fun k => k.2.1) ws)
-    (hstored : ∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1))
+private theorem denominator_within {p : Precision R} (hp : Precise p) {roundings rescalings : Nat}
+    {G l κ T : R} {zs : List (BoundedWeight R × R × R)} (h : StoredWeights p rescalings κ T zs)
+    (hW : 0 < sumOver (fun z => z.2.1) zs)
     (hg₀ : 0 ≤ gamma (roundings + 1) p.unit) (hγ : G - 1 ≤ gamma (roundings + 1) p.unit)
-    (hg : denominatorError p roundings < 1)
-    (hl : AtMost ((G - 1) * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
-      (l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)) :
-    sumOver (fun k => k.2.1) ws * (1 - denominatorError p roundings) ≤ l ∧
-      l * (1 - denominatorError p roundings) ≤ sumOver (fun k => k.2.1) ws := by
+    (hg : denominatorError p roundings rescalings (zs.map (·.1)) < 1)
+    (hl : AtMost ((G - 1) * sumOver (fun z => added p.denominator z.2.1 z.2.2) zs)
+      (l - sumOver (fun z => added p.denominator z.2.1 z.2.2) zs)) :
+    sumOver (fun z => z.2.1) zs * (1 - denominatorError p roundings rescalings (zs.map (·.1))) ≤ l ∧
+      l * (1 - denominatorError p roundings rescalings (zs.map (·.1)))
+        ≤ sumOver (fun z => z.2.1) zs := by
   cases hd : p.denominator with
   | unrounded =>
     simp only [denominatorError, added, hd] at hg hl ⊢
-    have h₁ : AtMost (0 * sumOver (fun k => k.2.1) ws)
-        (sumOver (fun k => k.2.1) ws - sumOver (fun k => k.2.1) ws) := ⟨by grind, by grind⟩
+    have h₁ : AtMost (0 * sumOver (fun z => z.2.1) zs)
+        (sumOver (fun z => z.2.1) zs - sumOver (fun z => z.2.1) zs) := ⟨by grind, by grind⟩
     have := denominator_of_stored hW hg₀ hγ (Std.le_refl 0) (by rwa [Semiring.add_zero]) h₁ hl
     rwa [Semiring.add_zero] at this
   | rounded =>
     simp only [denominatorError, added, hd] at hg hl ⊢
-    refine denominator_of_stored hW hg₀ hγ hp.stored hg ?_ hl
-    rw [← sumOver_mul_left]
-    exact sumOver_error hstored
+    refine denominator_of_stored hW hg₀ hγ (h.storingErrors_nonneg hp) hg ?_ hl
+    rw [CommSemiring.mul_comm]
+    exact h.sum_sub hp
+
+private theorem unit_le_one_of {u : R} {n : Nat} (h : numeral (n + 1) * u < 1) : u ≤ 1 := by
+  have h₀ := numeral_nonneg (R := R) n
+  rw [numeral_succ] at h
+  generalize (numeral n : R) = x at *
+  refine Classical.byContradiction fun hn => ?_
+  have := OrderedRing.zero_lt_one (R := R)
+  have := OrderedRing.mul_nonneg (a := x) (b := u) h₀ (by grind)
+  grind
 
 variable [Exponential R R]
 
@@ -161,12 +171,16 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
-    (hD : numeral (roundings + 1) * p.unit < 1) (hg : denominatorError p roundings < 1) :
+    (hD : numeral (roundings + 1) * p.unit < 1)
+    (hg : denominatorError p roundings rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) < 1) :
     let factor := logSumExpFactor p roundings rescalings (part.keys.map (·.toBoundedKey))
     let exact : R := denominator (part.keys.map (·.score))
     0 < part.l ∧ exp m * part.l ≤ exact * factor ∧ exact ≤ exp m * part.l * factor := by
   intro factor exact
-  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, -⟩ := run_weights hp run
+  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, -⟩ :=
+    run_weights hp run fun _ => unit_le_one_of hD
+  have attained' := attained
   obtain ⟨top, htop, hscore, hm₀⟩ := attained
   have hmax : ∀ {key}, key ∈ part.keys →
       key.score ∈ (part.keys.map (·.toBoundedKey)).map (·.score) := fun h =>
@@ -202,6 +216,30 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     rfl
   have hoff : OffByFactors (exp (M + 0 - m)) xs :=
     offByFactors_of_stored hp hr ⟨top, htop, hscore⟩ hm hle herror close₀ hkeys hmasked hws
+  let zs : List (BoundedWeight R × R × R) := ws.map fun k => (b k.1, k.2)
+  have hzs : zs.map (·.1) = xs.map (·.1) := by
+    simp only [zs, xs, List.map_map]
+    rfl
+  have hmem : ∀ {k}, k ∈ ws → k.1 ∈ part.keys := fun hk => hkeys ▸ List.mem_map_of_mem hk
+  have hlow := hoff.lowTotal_pos
+  have tiny := tiny_le hp hr hoff (fun k hk => hle k.1 (hmem hk))
+    (fun k hk => herror k.1 (hmem hk)) (fun k hk => close₀ k.1 (hmem hk))
+    (fun k hk hs => (hws k hk hs).2.2.2)
+    (fun k hk => hoff.nonneg (b k.1, k.2.1)
+      (List.mem_map_of_mem (f := fun k : ComputedKey R × R × R => (b k.1, k.2.1)) hk))
+    (fun _ => by
+      obtain ⟨key, hk, h⟩ := attained'
+      rw [← hkeys] at hk
+      obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+      exact ⟨k, hk', h⟩)
+  have hweights : StoredWeights p rescalings (exp (M + 0 - m))
+      (p.storedTiny / (1 - p.exponential) ^ part.rescalings) zs := ⟨by
+      simp only [zs, List.map_map]
+      exact hoff, fun z hz => by
+    obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
+    exact hstored k hk, by
+    simp only [zs, List.map_map, sumOver_map]
+    exact tiny, tinyShare_nonneg hp rescalings (by rw [hzs]; exact hlow)⟩
   have hexact : exact = exp M * sumOver (fun x => x.1.weight) xs := by
     simp only [exact, denominator, xs, b]
     rw [← hkeys, sumOver_map, sumOver_map, sumOver_map, ← sumOver_mul_left]
@@ -242,15 +280,23 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
     rw [← exp_add]
     congr 1
     grind
+  have hg' : denominatorError p roundings rescalings (zs.map (·.1)) < 1 := by
+    rw [hzs, ← hrow]
+    exact hg
   have hg₀ := gamma_nonneg hp.unit hD
   have hγ := pow_sub_one_le_gamma hp.unit (Nat.le_succ_of_le ha) hD
   have hfactor : factor = sumOver (fun x => x.1.weight * x.1.factor) xs
-      / sumOver (fun x => x.1.weight) xs / (1 - denominatorError p roundings) := by
-    simp only [factor, logSumExpFactor, hrow, sumOver_map]
+      / sumOver (fun x => x.1.weight) xs
+      / (1 - denominatorError p roundings rescalings (zs.map (·.1))) := by
+    simp only [factor, logSumExpFactor, hrow, hzs, sumOver_map]
   rw [hexact, hfactor]
   have hW₀ : 0 < sumOver (fun k => k.2.1) ws := hW ▸ hoff.weights_pos
-  have hclose := denominator_within hp hW₀ hstored hg₀ hγ hg hl
-  clear_value xs factor exact
+  have hclose := denominator_within hp hweights (by simpa only [zs, sumOver_map] using hW₀) hg₀ hγ
+    hg' (l := part.l) (by simpa only [zs, sumOver_map] using hl)
+  rw [show sumOver (fun z => z.2.1) zs = sumOver (fun k => k.2.1) ws by
+    simp only [zs, sumOver_map]] at hclose
+  clear hg tiny hweights hzs hlow
+  clear_value xs zs factor exact
   have hκ₀ := exp_pos (R := R) (M + 0 - m)
   have hm₁ := exp_pos (R := R) m
   generalize (exp (M + 0 - m) : R) = κ at *
@@ -259,10 +305,10 @@ theorem rounded_denominator {p : Precision R} (hp : Precise p) {m : R} {part : P
   generalize sumOver (fun x => x.1.weight / x.1.factor) xs = B at *
   generalize sumOver (fun x => x.1.weight) xs = S at *
   generalize sumOver (fun k => k.2.1) ws = W at *
-  generalize denominatorError p roundings = g at *
+  generalize denominatorError p roundings rescalings (zs.map (·.1)) = g at *
   rw [← hκ]
   clear hκ hfactor hexact hrow hW hD
-  exact denominator_close hm₁ hκ₀ hS hA hsq hupper hlower hg hclose.1 hclose.2
+  exact denominator_close hm₁ hκ₀ hS hA hsq hupper hlower hg' hclose.1 hclose.2
 
 /-! ## Maximum, logarithm and sum -/
 
@@ -353,7 +399,9 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
-    (hD : numeral (roundings + 1) * p.unit < 1) (hg : denominatorError p roundings < 1)
+    (hD : numeral (roundings + 1) * p.unit < 1)
+    (hg : denominatorError p roundings rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) < 1)
     (h4 : numeral 4 * p.unit < 1) {L E M : R}
     (exact : IsLogSumExp R (some L) (part.keys.map (·.score)))
     (maximum : rowMax (part.keys.map (·.score)) = some M)
@@ -364,7 +412,7 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
   obtain ⟨hl, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD hg
   obtain ⟨logl, hlog, hclose⟩ := computedLogSumExp_close hp.unit h4 result
   have htop : ∀ key ∈ part.keys, key.score ≠ none → key.computed ≤ m := fun key hk hs => by
-    obtain ⟨ws, hkeys, -, hws, -⟩ := run_weights hp run
+    obtain ⟨ws, hkeys, -, hws, -⟩ := run_weights hp run fun _ => unit_le_one_of hD
     rw [← hkeys] at hk
     obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
     exact (hws k hk' hs).1

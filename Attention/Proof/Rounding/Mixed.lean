@@ -52,23 +52,25 @@ private theorem score_computed (hf : IsFloor floor) (scale : R) (q k : Vec R d) 
 variable [Exponential R R]
 
 /-- One key is a part that a function may compute, if its score is at most `m`. -/
-private theorem run_key (hf : IsFloor floor) {m : R} {key : ComputedKey R}
+private theorem run_key (hf : IsFloor floor) (hw : 0 < p.weights.precision) {m : R}
+    {key : ComputedKey R}
     (h : key.score ≠ none → key.computed ≤ m) :
     Run (p.precision R) m ⟨[key], p.weight floor m key.score.isSome key.computed,
       p.product floor m key.score.isSome key.computed key.value, 0, 0⟩ := by
   cases hs : key.score with
   | none => exact .masked hs
   | some s =>
-    refine .key (w' := roundBits floor p.weights
+    refine .key (w' := p.weights.round floor
         (p.weight floor m key.score.isSome key.computed)) (by simp [hs]) (h (by simp [hs]))
       (rounded_acc hf _) ?_ ?_ ?_
     all_goals simp only [Mixed.product, Mixed.weight, hs, Option.isSome, if_true]
     · exact rounded_acc hf _
-    · exact roundBits_rounded hf _ _
+    · exact round_stored hf hw _
     · exact rounded_acc hf _
 
 /-- Keys with scores that are at most `m` are a part that a function may compute. -/
-private theorem run_keys (hf : IsFloor floor) {m : R} (keys : List (ComputedKey R))
+private theorem run_keys (hf : IsFloor floor) (hw : 0 < p.weights.precision) {m : R}
+    (keys : List (ComputedKey R))
     (h : ∀ key ∈ keys, key.score ≠ none → key.computed ≤ m) :
     Run (p.precision R) m ⟨keys,
       p.sum floor (keys.map fun k => p.weight floor m k.score.isSome k.computed),
@@ -81,7 +83,7 @@ private theorem run_keys (hf : IsFloor floor) {m : R} (keys : List (ComputedKey 
     (o := p.sum floor (keys.map fun k => p.product floor m k.score.isSome k.computed k.value))
     (fun part hpart => by
       obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hpart
-      exact run_key hf (h key hkey))
+      exact run_key hf hw (h key hkey))
     (fun part hpart => by
       obtain ⟨key, -, rfl⟩ := List.mem_map.mp hpart
       exact ⟨Nat.le_refl _, Nat.le_refl _⟩)
@@ -97,10 +99,12 @@ private theorem run_keys (hf : IsFloor floor) {m : R} (keys : List (ComputedKey 
       rwa [List.length_map] at this)
   rwa [Nat.zero_add, List.flatMap_map, List.flatMap_singleton'] at this
 
-/-- **mixed-within-allowance**: attention with sums and exponentials of more bits and stored weights
-of few, its result rounded to a format, is within the tolerance: of the roundings nothing is
-supposed but that the bits of the accumulator suffice for the sizes. -/
-theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R}
+/-- **mixed-within-allowance**: attention with sums and exponentials of more bits, weights stored in
+a format of few, where they may underflow, and its result rounded to another, is within the
+tolerance: of the roundings nothing is supposed but that the bits of the accumulator suffice for the
+sizes. -/
+theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precision)
+    (format : Format) {scale : R}
     {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} (unmasked : ∃ j, mask i j = true)
     (hd : 10 * (d + 4) ≤ 2 ^ p.accumulator) (hk : 2 * kv_len + 7 ≤ 2 ^ p.accumulator)
@@ -122,7 +126,7 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R
     grind
   have hp : Precise (p.precision R) :=
     ⟨Std.le_of_lt pos, Std.le_of_lt pos, Std.le_of_lt pos, small, Std.le_of_lt (two_zpow_pos _),
-      nofun⟩
+      Std.le_of_lt (two_zpow_pos _)⟩
   let s := fun j : Fin kv_len => p.score floor scale Q[i] K[j]
   cases hm : rowMax ((List.finRange kv_len).map fun j => if mask i j then some (s j) else none) with
   | none =>
@@ -152,7 +156,7 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R
       cases h : mask i j
       · simp [h] at hj
       · exact ⟨j, h, by simpa [h] using hj⟩
-    have run := run_keys (p := p) hf keys top
+    have run := run_keys (p := p) hf hw keys top
     have length : keys.length = kv_len := by simp [keys, computedKeys]
     have self := rounded_same (R := R) (Std.le_of_lt pos)
     have h₁ := numeral_mul_le (R := R) hd
@@ -182,7 +186,7 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (format : Format) {scale : R
     refine format_output_matrices hf format hp (Std.le_refl _) (Std.le_refl _) (σ₁ := 1) (σ₂ := 1)
       (σ := scale) (additions := d) ?_ ⟨_, ⟨_, ⟨_, rfl, ?_⟩, self _⟩, self _⟩ (List.Perm.refl _)
       (fun j _ => score_computed hf scale Q[i] K[j]) run rfl attained (Nat.le_refl _)
-      (by simp only [length]; omega) ?_ ?_
+      (by simp only [length]; omega) nofun ?_ ?_
       ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded_acc hf _⟩, self _⟩, self _⟩, self _⟩, self _⟩ negligible
     · rw [show operandFactor (p.precision R) inAccumulator = 1 from rfl]
       show 10 * (numeral (d + 4) * (2 : R) ^ (-(p.accumulator : Int))) + 4 * (1 - 1) ≤ 1

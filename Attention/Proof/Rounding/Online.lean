@@ -3,7 +3,7 @@ module
 public import Attention.Model.FloatingPoint
 public import Attention.Proof.Softmax.Maximum
 public import Attention.Proof.Rounding.Masked
-public import Attention.Proof.Rounding.Sum
+public import Attention.Proof.Rounding.Run
 public import Attention.Spec.Online
 
 public section
@@ -31,10 +31,6 @@ theorem computedScore_eq_none {key : ComputedKey R} :
   simp [computedScore]
 
 variable [OrderedField R]
-
-/-- What is not rounded is rounded by nothing. -/
-private theorem rounded_self {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
-  ⟨0, .zero hu, by grind⟩
 
 section
 variable [Exp R R] {p : Precision R} {m : R}
@@ -132,7 +128,7 @@ theorem Agrees.run {key : ScoredValue F.Number F.Number d} {k : ComputedKey R}
         cases hks : k.score with
         | none => exact absurd hks hc
         | some _ => simpa [computedScore, hks] using hs
-      refine Run.key hc ?_ ?_ (F.exp_rounded _) (rounded_self (Std.le_refl _) _) ?_
+      refine Run.key hc ?_ ?_ (F.exp_rounded _) (stored_refl (Std.le_refl _) _) ?_
       · exact hcs ▸ hm x rfl ▸ hle
       · rw [hcs, ← hm x rfl]
         exact Number.sub_rounded s x

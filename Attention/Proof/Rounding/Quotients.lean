@@ -74,59 +74,70 @@ private theorem le_overRemainder {W D y X e most B : R} (hX : 0 ≤ X) (hy : 0 �
       exact Std.le_trans h₁ h₃
     · exact h₂
 
-/-- A mean by stored weights of which the denominator D is the sum, and that of the sizes. -/
-theorem rounded_mean {W D M N S o O s F Φ P T a σ : R} (hW : 0 < W) (hσ : 0 ≤ σ)
-    (half : 2 * σ ≤ 1) (hs : 0 ≤ s) (hsF : s ≤ F) (hO : 0 ≤ O) (ha : 0 ≤ a) (haF : a ≤ F + O)
-    (hP : W ≤ W * P) (hD : AtMost (σ * W) (D - W)) (hM : AtMost (W * s) (M - W * o))
-    (hN : AtMost (σ * Φ) (N - D * o - (M - W * o))) (hΦ : 0 ≤ Φ) (hΦF : Φ ≤ W * F)
-    (hΦT : Φ ≤ W * T) (hS : 0 ≤ S) (hSa : S ≤ W * a) {Q : R} (hSQ : S ≤ W * Q) :
+private theorem of_mean {s e Fm Fr O : R} (hs : s ≤ Fm + Fr) (hO : 0 ≤ O) (hFm : 0 ≤ Fm)
+    (hFr : 0 ≤ Fr) (he : 0 ≤ e) (third : 3 * e ≤ 1) :
+    s + (e * Fm + Fr) ≤ (1 - e) * (s + 2 * (Fm + Fr + O)) := by
+  have i₁ := OrderedRing.mul_nonneg he (b := Fm + Fr - s) (by grind)
+  have i₂ := OrderedRing.mul_nonneg hFm (b := 1 - 3 * e) (by grind)
+  have i₃ := OrderedRing.mul_nonneg hFr (b := 1 - 3 * e) (by grind)
+  have i₄ := OrderedRing.mul_nonneg hO (b := 1 - 3 * e) (by grind)
+  have i₅ := OrderedRing.mul_nonneg he hFm
+  have i₆ := OrderedRing.mul_nonneg he hO
+  grind
+
+private theorem of_sizes {a e Fm Fr O : R} (ha : a ≤ Fm + Fr + O) (hO : 0 ≤ O) (hFm : 0 ≤ Fm)
+    (hFr : 0 ≤ Fr) (he : 0 ≤ e) (third : 3 * e ≤ 1) :
+    a + (e * Fm + Fr + e * O) ≤ (1 - e) * (a + 2 * (Fm + Fr + O)) := by
+  have i₁ := OrderedRing.mul_nonneg he (b := Fm + Fr + O - a) (by grind)
+  have i₂ := OrderedRing.mul_nonneg hFm (b := 1 - 3 * e) (by grind)
+  have i₃ := OrderedRing.mul_nonneg hFr (b := 1 - 3 * e) (by grind)
+  have i₄ := OrderedRing.mul_nonneg hO (b := 1 - 3 * e) (by grind)
+  have i₅ := OrderedRing.mul_nonneg he hFm
+  have i₆ := OrderedRing.mul_nonneg he hO
+  grind
+
+/-- A mean by stored weights of which the denominator D is the sum, and that of the sizes: `e` of
+the sum W of the weights is what storing them takes from it or adds. -/
+theorem rounded_mean {W D M N o O s Fm Fr X Q S S' a e x y : R} (hW : 0 < W) (he : 0 ≤ e)
+    (third : 3 * e ≤ 1) (hs : 0 ≤ s) (hsF : s ≤ Fm + Fr) (hFm : 0 ≤ Fm) (hFr : 0 ≤ Fr) (hO : 0 ≤ O)
+    (ha : 0 ≤ a) (haF : a ≤ Fm + Fr + O) (hD : AtMost (e * W) (D - W))
+    (hM : AtMost (W * s) (M - W * o)) (hN : AtMost x (N - D * o - (M - W * o)))
+    (hx₀ : 0 ≤ x) (hX : x ≤ W * X) (hxF : x ≤ W * (e * Fm + Fr))
+    (hS : S ≤ W * a) (hS' : S' - S ≤ y) (hy₀ : 0 ≤ y) (hQ : y ≤ W * Q)
+    (hyF : y ≤ W * (e * Fm + Fr + e * O)) :
     0 < D ∧
-      AtMost (D * (s + overRemainder (σ * T + σ * P * s) (σ * P) (2 * (F + O)))) (N - D * o) ∧
-      (1 + σ) * S ≤ D * (a + overRemainder (σ * Q + σ * P * a) (σ * P) (2 * (F + O))) := by
-  have hD₁ := hD.1
-  have hD₂ : W * (1 - σ) ≤ D := by grind
-  have hσP := OrderedRing.mul_le_mul_of_nonneg_left hP hσ
-  have hD₃ : W * (1 - σ * P) ≤ D := by grind
-  have hP₁ : 0 ≤ P := by
-    refine Classical.byContradiction fun hn => ?_
-    have := OrderedRing.mul_pos hW (b := -P) (by grind)
-    grind
+      AtMost (D * (s + overRemainder (X + e * s) e (2 * (Fm + Fr + O)))) (N - D * o) ∧
+      S' ≤ D * (a + overRemainder (Q + e * a) e (2 * (Fm + Fr + O))) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hD₁ : W * (1 - e) ≤ D := by have := hD.1; grind
   have nonneg : ∀ {x y : R}, 0 ≤ y → y ≤ W * x → 0 ≤ x := fun {x y} h₁ h₂ => by
     refine Classical.byContradiction fun hn => ?_
     have := OrderedRing.mul_pos hW (b := -x) (by grind)
     grind
-  have hT := OrderedRing.mul_nonneg hσ (nonneg hΦ hΦT)
-  have hQ := OrderedRing.mul_nonneg hσ (nonneg hS hSQ)
-  have hσP₀ := OrderedRing.mul_nonneg hσ hP₁
-  have hWσ := OrderedRing.mul_nonneg (Std.le_of_lt hW) (b := 1 - 2 * σ) (by grind)
-  have hWσ' := OrderedRing.mul_nonneg (Std.le_of_lt hW) hσ
   have hND := hN.add hM
-  have e : N - D * o - (M - W * o) + (M - W * o) = N - D * o := by grind
-  rw [e] at hND
-  refine ⟨?_, hND.mono ?_, ?_⟩
-  · have := OrderedRing.zero_lt_one (R := R)
-    have := OrderedRing.mul_pos hW (b := 1 - σ) (by grind)
+  rw [show N - D * o - (M - W * o) + (M - W * o) = N - D * o by grind] at hND
+  refine ⟨?_, hND.mono ?_, Std.le_trans (b := S + y) (by grind) ?_⟩
+  · have := OrderedRing.mul_pos hW (b := 1 - e) (by grind)
     grind
-  · exact le_overRemainder hT hs hσP₀ hD₃ (B := σ * Φ + W * s) (by
-      have := OrderedRing.mul_le_mul_of_nonneg_left hΦT hσ
-      grind) (by
-      have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₂ (c := s + 2 * (F + O)) (by grind)
-      have i₂ := OrderedRing.mul_le_mul_of_nonneg_left hΦF hσ
-      have i₃ := OrderedRing.mul_nonneg hWσ' (b := F - s) (by grind)
-      have i₄ := OrderedRing.mul_nonneg hWσ (b := F) (by grind)
-      have i₅ := OrderedRing.mul_nonneg hWσ hO
-      have i₆ := OrderedRing.mul_nonneg (Std.le_of_lt hW) hO
-      grind)
-  · exact le_overRemainder hQ ha hσP₀ hD₃ (by
-      have := OrderedRing.mul_le_mul_of_nonneg_left hSQ hσ
-      grind) (by
-      have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₂ (c := a + 2 * (F + O)) (by grind)
-      have i₂ := OrderedRing.mul_le_mul_of_nonneg_left hSa (c := 1 + σ) (by
-        have := OrderedRing.zero_lt_one (R := R)
-        grind)
-      have i₃ := OrderedRing.mul_nonneg hWσ ha
-      have i₄ := OrderedRing.mul_nonneg hWσ (b := F + O - a) (by grind)
-      have i₅ := OrderedRing.mul_nonneg (Std.le_of_lt hW) (b := F + O - a) (by grind)
-      grind)
+  · refine le_overRemainder (nonneg hx₀ hX) hs he hD₁
+      (by clear hxF hyF hQ hS hD hN hND hM; grind) ?_
+    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₁ (c := s + 2 * (Fm + Fr + O)) (by grind)
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left (of_mean hsF hO hFm hFr he third)
+      (Std.le_of_lt hW)
+    rw [Semiring.mul_assoc] at i₁
+    rw [Semiring.left_distrib] at i₂
+    refine Std.le_trans ?_ (Std.le_trans i₂ i₁)
+    clear i₁ i₂ hyF hQ hS hD hN hND hM
+    grind
+  · refine le_overRemainder (nonneg hy₀ hQ) ha he hD₁
+      (by clear hxF hyF hX hD hN hND hM; grind) ?_
+    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hD₁ (c := a + 2 * (Fm + Fr + O)) (by grind)
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left (of_sizes haF hO hFm hFr he third)
+      (Std.le_of_lt hW)
+    rw [Semiring.mul_assoc] at i₁
+    rw [Semiring.left_distrib] at i₂
+    refine Std.le_trans ?_ (Std.le_trans i₂ i₁)
+    clear i₁ i₂ hX hxF hD hN hND hM
+    grind
 
 end Attention.Proof

@@ -100,7 +100,7 @@ theorem Carries.finish_within
         have := (hfe x).masked.mp hf
         simp_all [computedKey]
       | some s' => simpa [computedKey, hf] using close x s s' hs hf)
-    hr ha hN hD ⟨_, roundedTimes_self F.unit_nonneg _ 4, finish_rounded hy j⟩ negligible
+    hr ha nofun hN hD ⟨_, roundedTimes_self F.unit_nonneg _ 4, finish_rounded hy j⟩ negligible
   simpa only [List.map_map] using this
 
 /-- With every key masked the result is exactly 0, and so is attention. -/

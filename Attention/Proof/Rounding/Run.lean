@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.Sum
 
 public section
@@ -95,50 +96,81 @@ private structure Weights (p : Precision R) (m : R) (part : Part R)
     (ws : List (ComputedKey R × R × R)) : Prop where
   keys : ws.map (·.1) = part.keys
   weighed : ∀ k ∈ ws, Weighed p m part.rescalings (k.1, k.2.1)
-  stored : ∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1)
+  stored : ∀ k ∈ ws, Stored p.stored (p.storedTiny / (1 - p.exponential) ^ part.rescalings)
+    k.2.1 k.2.2
   l : AtMost (((1 + p.unit) ^ (part.additions + part.rescalings) - 1)
     * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
     (part.l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
   o : AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
-    * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+    * sumOver (fun k => k.2.2 * absolute k.1.value) ws)
     (part.o - sumOver (fun k => k.2.2 * k.1.value) ws)
 
 omit [Exponential R R] in
-/-- What the denominator adds of a weight is not negative. -/
-theorem added_nonneg {p : Precision R} (hp : Precise p) {w w' : R} (hw : 0 ≤ w)
-    (h : AtMost (p.stored * w) (w' - w)) : 0 ≤ added p.denominator w w' := by
-  cases hd : p.denominator with
-  | unrounded => exact hw
-  | rounded =>
-    have h₁ := hp.remaining hd
-    have h₂ := OrderedRing.mul_nonneg hw (b := 1 - 2 * p.stored) (by grind)
-    have h₃ := h.1
-    show 0 ≤ w'
-    grind
+/-- A stored weight is not negative. -/
+theorem stored_nonneg {σ η w w' : R} (hw : 0 ≤ w) (h : Stored σ η w w') : 0 ≤ w' := by
+  have := h.2.1
+  rw [absolute_of_nonneg hw] at this
+  grind
 
-private theorem added_sum_nonneg {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
+omit [Exponential R R] in
+/-- What is not rounded is stored without an error. -/
+theorem stored_refl {σ η : R} (hσ : 0 ≤ σ) (w : R) : Stored σ η w w := by
+  have h := absolute_nonneg w
+  rw [Stored, show w - w = 0 by grind]
+  refine ⟨?_, .zero h⟩
+  have := OrderedRing.mul_nonneg hσ h
+  rw [OrderedField.max_def]
+  split <;> exact .zero (by grind)
+
+omit [Exponential R R] in
+/-- The error of a weight below the normal numbers may be larger than it is. -/
+theorem stored_mono {σ η η' w w' : R} (h : Stored σ η w w') (hη : η ≤ η') : Stored σ η' w w' := by
+  refine ⟨h.1.mono ?_, h.2⟩
+  rw [OrderedField.max_def, OrderedField.max_def]
+  split <;> split <;> grind
+
+omit [Exponential R R] in
+/-- A stored weight that is multiplied by a number. -/
+theorem stored_mul {σ η η' w w' α : R} (hα : 0 ≤ α) (hw : 0 ≤ w) (hη : α * η ≤ η')
+    (h : Stored σ η w w') : Stored σ η' (α * w) (α * w') := by
+  obtain ⟨h₁, h₂⟩ := h
+  rw [Stored, absolute_of_nonneg (OrderedRing.mul_nonneg hα hw)]
+  rw [absolute_of_nonneg hw] at h₁ h₂
+  have e : α * (w' - w) = α * w' - α * w := by grind
+  constructor
+  · have h₃ := atMost_mul_left hα h₁
+    rw [e] at h₃
+    refine h₃.mono ?_
+    rw [OrderedField.max_def, OrderedField.max_def]
+    split <;> split <;> grind
+  · have h₃ := atMost_mul_left hα h₂
+    rwa [e] at h₃
+
+omit [Exponential R R] in
+/-- What the denominator adds of a weight is not negative. -/
+theorem added_nonneg {d : Denominator} {σ η w w' : R} (hw : 0 ≤ w) (h : Stored σ η w w') :
+    0 ≤ added d w w' := by
+  cases d
+  · exact hw
+  · exact stored_nonneg hw h
+
+private theorem added_sum_nonneg {p : Precision R} {m : R} {part : Part R}
     {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) :
     0 ≤ sumOver (fun k => added p.denominator k.2.1 k.2.2) ws :=
-  sumOver_nonneg fun k hk => added_nonneg hp (h.weighed k hk).nonneg (h.stored k hk)
+  sumOver_nonneg fun k hk => added_nonneg (h.weighed k hk).nonneg (h.stored k hk)
 
 omit [Exponential R R] in
 /-- A stored weight times a value. -/
-theorem stored_atMost {s w w' v : R} (hw : 0 ≤ w) (h : AtMost (s * w) (w' - w)) :
-    AtMost ((1 + s) * (w * absolute v)) (w' * v) := by
-  have h₁ := (h.add (AtMost.mono (a := w) (x := w) ⟨by grind, Std.le_refl _⟩ (Std.le_refl _))).mul
-    (atMost_absolute v)
-  have e₁ : (s * w + w) * absolute v = (1 + s) * (w * absolute v) := by grind
-  have e₂ : (w' - w + w) * v = w' * v := by grind
-  rwa [e₁, e₂] at h₁
+theorem stored_atMost {w v : R} (hw : 0 ≤ w) : AtMost (w * absolute v) (w * v) :=
+  AtMost.mul ⟨by grind, Std.le_refl _⟩ (atMost_absolute v)
 
 private theorem weights_atMost {p : Precision R} {m : R} {part : Part R}
     {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) :
-    AtMost ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws)
-      (sumOver (fun k => k.2.2 * k.1.value) ws) := by
-  rw [← sumOver_mul_left]
-  exact sumOver_atMost fun k hk => stored_atMost (h.weighed k hk).nonneg (h.stored k hk)
+    AtMost (sumOver (fun k => k.2.2 * absolute k.1.value) ws)
+      (sumOver (fun k => k.2.2 * k.1.value) ws) :=
+  sumOver_atMost fun k hk => stored_atMost (stored_nonneg (h.weighed k hk).nonneg (h.stored k hk))
 
-private theorem weights_masked {p : Precision R} {m : R} {key : ComputedKey R}
+private theorem weights_masked {p : Precision R} (hp : Precise p) {m : R} {key : ComputedKey R}
     (hk : key.score = none) : Weights p m ⟨[key], 0, 0, 0, 0⟩ [(key, 0, 0)] where
   keys := rfl
   weighed k hk' := by
@@ -149,7 +181,7 @@ private theorem weights_masked {p : Precision R} {m : R} {key : ComputedKey R}
   stored k hk' := by
     rw [List.mem_singleton] at hk'
     subst hk'
-    exact ⟨by grind, by grind⟩
+    exact stored_refl hp.stored 0
   l := by
     have e : added p.denominator (0 : R) 0 = 0 := by cases p.denominator <;> rfl
     simp only [sumOver_cons, sumOver_nil, e]
@@ -161,14 +193,12 @@ private theorem weights_masked {p : Precision R} {m : R} {key : ComputedKey R}
 private theorem weights_key {p : Precision R} (hp : Precise p) {m x w w' o : R}
     {key : ComputedKey R} (hk : key.score ≠ none) (hm : key.computed ≤ m)
     (hx : Rounded p.unit (key.computed - m) x) (hw : Rounded p.exponential (exp x) w)
-    (hw' : Rounded p.stored w w') (ho : Rounded p.accumulation (w' * key.value) o) :
+    (hw' : Stored p.stored p.storedTiny w w') (ho : Rounded p.accumulation (w' * key.value) o) :
     Weights p m ⟨[key], added p.denominator w w', o, 0, 0⟩ [(key, w, w')] := by
   obtain ⟨h₁, h₂, h₃⟩ := rounded_exp hp.exponential_lt hm hx hw
-  have h₄ : AtMost (p.stored * w) (w' - w) := by
-    obtain ⟨θ, hθ, rfl⟩ := hw'
-    have := hθ.mul (AtMost.mono (a := w) (x := w) ⟨by grind, Std.le_refl _⟩ (Std.le_refl _))
-    have e : w * (1 + θ) - w = θ * w := by grind
-    rwa [e]
+  have h₄ : Stored p.stored (p.storedTiny / (1 - p.exponential) ^ 0) w w' := by
+    rw [Semiring.pow_zero, show p.storedTiny / 1 = p.storedTiny by grind]
+    exact hw'
   refine ⟨rfl, fun k hk' => ?_, fun k hk' => ?_, ?_, ?_⟩
   · rw [List.mem_singleton] at hk'
     subst hk'
@@ -180,7 +210,7 @@ private theorem weights_key {p : Precision R} (hp : Precise p) {m x w w' o : R}
     exact h₄
   · simp only [sumOver_cons, sumOver_nil, Nat.add_zero, Semiring.pow_zero]
     exact ⟨by grind, by grind⟩
-  · have h₅ := stored_atMost (v := key.value) (Std.le_of_lt h₁) h₄
+  · have h₅ := stored_atMost (v := key.value) (stored_nonneg (Std.le_of_lt h₁) h₄)
     have h₆ := rounded_error (c := 0) ho (e := w' * key.value) ⟨by grind, by grind⟩ h₅
     simp only [sumOver_cons, sumOver_nil, Nat.zero_add, Semiring.add_zero]
     rw [Semiring.pow_succ, Semiring.pow_zero, Semiring.one_mul]
@@ -199,8 +229,25 @@ private theorem scaled_error {α c b x y : R} (hα : 0 ≤ α) (h : AtMost (c * 
   have e₂ : α * (x - y) = α * x - α * y := by grind
   rwa [e₁, e₂] at h₁
 
-private theorem weights_rescale {p : Precision R} (hp : Precise p) {m m' x α l o : R}
-    {part : Part R} {ws : List (ComputedKey R × R × R)} (h : Weights p m part ws) (hm : m ≤ m')
+/-- A rescaling is no larger than an exponential that is off makes it. -/
+private theorem rescaling_le {p : Precision R} (hp : Precise p) (hu : p.unit ≤ 1) {m m' x α : R}
+    (hm : m ≤ m') (hx : Rounded p.unit (m - m') x) (hα : Rounded p.exponential (exp x) α) :
+    α * (1 - p.exponential) ≤ 1 := by
+  have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+  have h := (rounded_exp hp.exponential_lt hm hx hα).2.1
+  have e : (exp (m - m') : R) * (exp (p.unit * (m' - m)) / (1 - p.exponential))
+      = exp (m - m' + p.unit * (m' - m)) / (1 - p.exponential) := by
+    rw [exp_add, Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.mul_assoc]
+  rw [e, OrderedField.le_div_iff hq] at h
+  have i := OrderedRing.mul_nonneg (a := 1 - p.unit) (b := m' - m) (by grind) (by grind)
+  have k : m - m' + p.unit * (m' - m) ≤ 0 := by grind
+  have j : (exp (m - m' + p.unit * (m' - m)) : R) ≤ exp (0 : R) := exp_le k
+  rw [exp_zero] at j
+  grind
+
+private theorem weights_rescale {p : Precision R} (hp : Precise p) (hu : p.unit ≤ 1)
+    {m m' x α l o : R} {part : Part R} {ws : List (ComputedKey R × R × R)}
+    (h : Weights p m part ws) (hm : m ≤ m')
     (hx : Rounded p.unit (m - m') x) (hα : Rounded p.exponential (exp x) α)
     (hl : Rounded p.unit (α * part.l) l) (ho : Rounded p.accumulation (α * part.o) o) :
     Weights p m' { part with l := l, o := o, rescalings := part.rescalings + 1 }
@@ -213,10 +260,23 @@ private theorem weights_rescale {p : Precision R} (hp : Precise p) {m m' x α l 
   · obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
     exact (h.weighed k' hk').rescale hp hm hx hα
   · obtain ⟨k', hk', rfl⟩ := List.mem_map.mp hk
-    exact scaled_error h₀ (h.stored k' hk')
+    refine stored_mul h₀ (h.weighed k' hk').nonneg ?_ (h.stored k' hk')
+    have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+    have i₁ := OrderedField.pow_pos hq part.rescalings
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_left (rescaling_le hp hu hm hx hα) hp.storedTiny
+    rw [OrderedField.le_div_iff (OrderedField.pow_pos hq _), Semiring.pow_succ]
+    have e : (1 - p.exponential) ^ part.rescalings * (1 - p.exponential)
+        * (α * (p.storedTiny / (1 - p.exponential) ^ part.rescalings))
+        = p.storedTiny * (α * (1 - p.exponential)) := by
+      generalize (1 - p.exponential) ^ part.rescalings = y at *
+      generalize 1 - p.exponential = z at *
+      clear i₂ hm hx hα hl ho h
+      grind
+    rw [e]
+    grind
   · simp only [sumOver_map, added_mul, sumOver_mul_left]
     have h₁ := scaled_error h₀ h.l
-    have h₂ := added_sum_nonneg hp h
+    have h₂ := added_sum_nonneg h
     have h₃ := rounded_error hl h₁ (hα₀.mul ⟨by grind, Std.le_refl _⟩)
     have e₁ : (1 + ((1 + p.unit) ^ (part.additions + part.rescalings) - 1)) * (1 + p.unit) - 1
         = (1 + p.unit) ^ (part.additions + part.rescalings + 1) - 1 := by
@@ -231,8 +291,7 @@ private theorem weights_rescale {p : Precision R} (hp : Precise p) {m m' x α l 
         = (1 + p.accumulation) ^ (part.additions + (part.rescalings + 1) + 1) - 1 := by
       rw [← Nat.add_assoc, Semiring.pow_succ _ (part.additions + part.rescalings + 1)]
       grind
-    have e₂ : ∀ x : R, α * ((1 + p.stored) * x) = (1 + p.stored) * (α * x) := fun x => by grind
-    rwa [e₁, e₂] at h₃
+    rwa [e₁] at h₃
 
 omit [OrderedField R] [Exponential R R] in
 private theorem flatMap_keys {parts : List (Part R)}
@@ -256,7 +315,10 @@ private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
   · obtain ⟨part, hpart, hw⟩ := List.mem_flatMap.mp hw
     exact ((h part hpart).weighed w hw).mono hp (hr part hpart).2
   · obtain ⟨part, hpart, hw⟩ := List.mem_flatMap.mp hw
-    exact (h part hpart).stored w hw
+    refine stored_mono ((h part hpart).stored w hw) ?_
+    have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+    exact OrderedField.div_le_div_left hp.storedTiny (OrderedField.pow_pos hq _)
+      (OrderedField.pow_le_pow_of_le_one hq (by have := hp.exponential; grind) (hr part hpart).2)
   · have h₁ := roundedSum_map_error (c := (1 + p.unit) ^ (a + r) - 1)
       (e := fun part => sumOver (fun k => added p.denominator k.2.1 k.2.2) (f part))
       (b := fun part => sumOver (fun k => added p.denominator k.2.1 k.2.2) (f part)) hp.unit hl
@@ -269,13 +331,13 @@ private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
       rwa [e₁, ← sumOver_flatMap] at h₁
     · have h₁ := OrderedField.pow_le_pow (x := 1 + p.unit) (by have := hp.unit; grind)
         (Nat.add_le_add (hr part hpart).1 (hr part hpart).2)
-      exact OrderedRing.mul_le_mul_of_nonneg_right (by grind) (added_sum_nonneg hp (h part hpart))
-    · have h₁ := added_sum_nonneg hp (h part hpart)
+      exact OrderedRing.mul_le_mul_of_nonneg_right (by grind) (added_sum_nonneg (h part hpart))
+    · have h₁ := added_sum_nonneg (h part hpart)
       exact ⟨by grind, Std.le_refl _⟩
   · have h₁ := roundedSum_map_error
       (c := (1 + p.accumulation) ^ (a + r + 1) - 1)
       (e := fun part => sumOver (fun k => k.2.2 * k.1.value) (f part))
-      (b := fun part => (1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) (f part))
+      (b := fun part => sumOver (fun k => k.2.2 * absolute k.1.value) (f part))
       hp.accumulation ho (fun part hpart => (h part hpart).o.mono ?_)
       (fun part hpart => weights_atMost (h part hpart))
     · have e₁ : (1 + ((1 + p.accumulation) ^ (a + r + 1) - 1)) * (1 + p.accumulation) ^ k - 1
@@ -283,7 +345,7 @@ private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
         have e₂ : a + k + r + 1 = a + r + 1 + k := by omega
         rw [e₂, Semiring.pow_add _ (a + r + 1)]
         grind
-      rwa [e₁, sumOver_mul_left, ← sumOver_flatMap, ← sumOver_flatMap] at h₁
+      rwa [e₁, ← sumOver_flatMap, ← sumOver_flatMap] at h₁
     · have h₁ := OrderedField.pow_le_pow (x := 1 + p.accumulation)
         (by have := hp.accumulation; grind)
         (Nat.succ_le_succ (Nat.add_le_add (hr part hpart).1 (hr part hpart).2))
@@ -291,28 +353,33 @@ private theorem weights_join {p : Precision R} (hp : Precise p) {m l o : R}
         (weights_atMost (h part hpart)).nonneg
 
 private theorem exists_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
-    (run : Run p m part) : ∃ ws, Weights p m part ws := by
+    (run : Run p m part) (hu : part.rescalings ≠ 0 → p.unit ≤ 1) :
+    ∃ ws, Weights p m part ws := by
   induction run with
-  | masked hk => exact ⟨_, weights_masked hk⟩
+  | masked hk => exact ⟨_, weights_masked hp hk⟩
   | key hk hm hx hw hw' ho => exact ⟨_, weights_key hp hk hm hx hw hw' ho⟩
   | @join m l o parts a k r _ hr hl ho ih =>
     have : ∀ part, ∃ ws, part ∈ parts → Weights p m part ws := fun part => by
       by_cases h : part ∈ parts
-      · obtain ⟨ws, hws⟩ := ih part h
+      · obtain ⟨ws, hws⟩ := ih part h fun hn => hu (by
+          have h₁ := (hr part h).2
+          show r ≠ 0
+          omega)
         exact ⟨ws, fun _ => hws⟩
       · exact ⟨[], fun h' => absurd h' h⟩
     obtain ⟨f, hf⟩ := Classical.skolem.mp this
     exact ⟨_, weights_join hp hf hr hl ho⟩
   | rescale _ hm hx hα hl ho ih =>
-    obtain ⟨ws, h⟩ := ih
-    exact ⟨_, weights_rescale hp h hm hx hα hl ho⟩
+    obtain ⟨ws, h⟩ := ih fun _ => hu (Nat.succ_ne_zero _)
+    exact ⟨_, weights_rescale hp (hu (Nat.succ_ne_zero _)) h hm hx hα hl ho⟩
 
 /-- **Each part has weights**: one for each of its keys, 0 if the key is masked, and otherwise off
 by one exponential, the rescalings and their arguments; and a stored weight, off by the error of
-storing it. The denominator is the sum of those that it adds, the numerator that of the stored ones
-times values, up to the roundings of additions, products and rescalings. -/
+storing it, which rescalings enlarge by the errors of their exponentials at most. The denominator is
+the sum of those that it adds, the numerator that of the stored ones times values, up to the
+roundings of additions, products and rescalings. -/
 theorem run_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
-    (run : Run p m part) :
+    (run : Run p m part) (hu : part.rescalings ≠ 0 → p.unit ≤ 1) :
     ∃ ws : List (ComputedKey R × R × R),
       ws.map (·.1) = part.keys ∧
       (∀ k ∈ ws, k.1.score = none → k.2.1 = 0) ∧
@@ -321,14 +388,15 @@ theorem run_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
           / (1 - p.exponential) ^ (part.rescalings + 1)) ∧
         exp (k.1.computed - m) ≤ k.2.1 * (exp (p.unit * (m - k.1.computed))
           / (1 - p.exponential) ^ (part.rescalings + 1))) ∧
-      (∀ k ∈ ws, AtMost (p.stored * k.2.1) (k.2.2 - k.2.1)) ∧
+      (∀ k ∈ ws, Stored p.stored (p.storedTiny / (1 - p.exponential) ^ part.rescalings)
+        k.2.1 k.2.2) ∧
       AtMost (((1 + p.unit) ^ (part.additions + part.rescalings) - 1)
           * sumOver (fun k => added p.denominator k.2.1 k.2.2) ws)
         (part.l - sumOver (fun k => added p.denominator k.2.1 k.2.2) ws) ∧
       AtMost (((1 + p.accumulation) ^ (part.additions + part.rescalings + 1) - 1)
-          * ((1 + p.stored) * sumOver (fun k => k.2.1 * absolute k.1.value) ws))
+          * sumOver (fun k => k.2.2 * absolute k.1.value) ws)
         (part.o - sumOver (fun k => k.2.2 * k.1.value) ws) := by
-  obtain ⟨ws, h⟩ := exists_weights hp run
+  obtain ⟨ws, h⟩ := exists_weights hp run hu
   exact ⟨ws, h.keys, fun k hk => (h.weighed k hk).masked,
     fun k hk hs => ⟨(h.weighed k hk).le hs, (h.weighed k hk).pos hs, (h.weighed k hk).upper hs,
       (h.weighed k hk).lower hs⟩, h.stored, h.l, h.o⟩
@@ -343,14 +411,12 @@ private def exactWeight (m : R) (key : ComputedKey R) : R :=
 
 omit [Exponential R R] in
 /-- To round nothing is a precision. -/
-theorem precise_zero (d : Denominator) : Precise (⟨0, 0, 0, 0, d⟩ : Precision R) :=
-  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, fun _ => by
-    have := OrderedRing.zero_lt_one (R := R)
-    show (2 : R) * 0 ≤ 1
-    grind⟩
+theorem precise_zero (d : Denominator) : Precise (⟨0, 0, 0, 0, 0, d⟩ : Precision R) :=
+  ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
+    Std.le_refl _⟩
 
 private theorem weighed_zero {d : Denominator} {m : R} {r : Nat} {k : ComputedKey R × R}
-    (h : Weighed ⟨0, 0, 0, 0, d⟩ m r k) : k.2 = exactWeight m k.1 := by
+    (h : Weighed ⟨0, 0, 0, 0, 0, d⟩ m r k) : k.2 = exactWeight m k.1 := by
   unfold exactWeight
   split
   next hk => exact h.masked hk
@@ -367,19 +433,24 @@ private theorem weighed_zero {d : Denominator} {m : R} {r : Nat} {k : ComputedKe
 
 /-- Where nothing is rounded, denominator and numerator are exactly those of the computed scores,
 whatever the parts and their order: the relation admits no algorithm that computes another thing. -/
-theorem run_exact {d : Denominator} {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0, d⟩ m part) :
+theorem run_exact {d : Denominator} {m : R} {part : Part R} (run : Run ⟨0, 0, 0, 0, 0, d⟩ m part) :
     part.l = sumOver (fun key => match key.score with
         | none => 0
         | some _ => exp (key.computed - m)) part.keys ∧
       part.o = sumOver (fun key => (match key.score with
         | none => 0
         | some _ => exp (key.computed - m) : R) * key.value) part.keys := by
-  obtain ⟨ws, hw⟩ := exists_weights (precise_zero d) run
+  obtain ⟨ws, hw⟩ := exists_weights (precise_zero d) run fun _ =>
+    Std.le_of_lt OrderedRing.zero_lt_one
   have h₀ : ∀ k ∈ ws, k.2.1 = exactWeight m k.1 := fun k hk => weighed_zero (hw.weighed k hk)
   have h₀' : ∀ k ∈ ws, k.2.2 = exactWeight m k.1 := fun k hk => by
-    obtain ⟨h₁, h₂⟩ := hw.stored k hk
+    have h := (hw.stored k hk).1
+    have e₁ : (1 : R) - 0 = 1 := by grind
+    have e₂ : (0 : R) / 1 = 0 := by grind
+    simp only [Semiring.zero_mul, e₁, e₂, Semiring.one_pow] at h
+    rw [OrderedField.max_def, ite_self] at h
+    obtain ⟨h₁, h₂⟩ := h
     rw [← h₀ k hk]
-    simp only at h₁ h₂
     grind
   have h₀'' : ∀ k ∈ ws, added d k.2.1 k.2.2 = exactWeight m k.1 := fun k hk => by
     cases d

@@ -38,6 +38,8 @@ theorem format_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (for
     (attained : ∃ j, mask i j ∧ computed j = m)
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
+      (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (storedTolerance p ((2 : R) ^ (-(format.precision : Int))) roundings rescalings
@@ -45,7 +47,8 @@ theorem format_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (for
         + (2 : R) ^ (format.least - 1))
       (format.round floor o - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   obtain ⟨θ, δ, hθ, hδ, -, -, e⟩ := round_error (f := format) hfloor o
-  have := (rounded_output_matrices hp hu hf hd hσ hcols scores run keys attained hr ha hN hD result
+  have := (rounded_output_matrices hp hu hf hd hσ hcols scores run keys attained hr ha third hN hD
+    result
     (o' := o * (1 + θ)) ⟨θ, hθ, rfl⟩ negligible).add hδ
   rw [e]
   generalize (attention scale mask.toScoreMod Q K V)[i][t] = exact at *

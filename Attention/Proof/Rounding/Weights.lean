@@ -238,6 +238,196 @@ theorem offByFactors_of_stored {p : Precision R} (hp : Precise p) {r rescalings 
       exact bounds k' hk')
   rwa [List.map_map] at this
 
+omit [Exponential R R] in
+/-- The largest weight is not below the errors of its exponential and rescalings. -/
+private theorem one_div_le_of_weight {q w W : R} (hq : 0 < q) (hq₁ : q ≤ 1) {r n : Nat} (hr : r ≤ n)
+    (hw : 1 ≤ w * (1 / q ^ (r + 1))) (hW : w ≤ W) : 1 / q ^ r ≤ W * (1 / q ^ (2 * n + 1)) := by
+  have h₁ := OrderedField.pow_pos hq r
+  have h₂ := OrderedField.pow_pos hq (r + 1)
+  have h₃ := OrderedField.pow_pos hq (2 * n + 1)
+  have h₄ := OrderedField.pow_le_pow_of_le_one hq hq₁ (show r + (r + 1) ≤ 2 * n + 1 by omega)
+  rw [Semiring.pow_add q r (r + 1)] at h₄
+  rw [show w * (1 / q ^ (r + 1)) = w / q ^ (r + 1) by
+      rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.one_mul],
+    OrderedField.le_div_iff h₂, Semiring.mul_one] at hw
+  rw [show W * (1 / q ^ (2 * n + 1)) = W / q ^ (2 * n + 1) by
+      rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.one_mul],
+    OrderedField.le_div_iff h₃]
+  have h₅ := OrderedRing.mul_le_mul_of_nonneg_right h₄
+    (OrderedField.div_nonneg (Std.le_of_lt OrderedRing.zero_lt_one) h₁)
+  have h₆ := OrderedField.mul_div_cancel (b := q ^ r) (by grind) 1
+  generalize q ^ (2 * n + 1) = x at *
+  generalize 1 / q ^ r = y at *
+  generalize q ^ (r + 1) = z at *
+  generalize q ^ r = t at *
+  rw [show t * z * y = z * (t * y) by grind, h₆, Semiring.mul_one] at h₅
+  exact Std.le_trans h₅ (Std.le_trans hw hW)
+
+/-- Its bound is no smaller than 1, in the function's own terms. -/
+private theorem one_div_le_bound {p : Precision R} (hp : Precise p) {r rescalings : Nat}
+    (hr : r ≤ rescalings) {M Δ m c s : R} {key : BoundedKey R} (hs : key.score = some s)
+    (hsM : s ≤ M) (hδ : 0 ≤ key.error) (hΔ : 0 ≤ Δ) (hm : m ≤ s + c + key.error) :
+    let b := boundedWeight p rescalings (some M) Δ key
+    1 / (1 - p.exponential) ^ r ≤ exp (M + c - m) * (b.weight * b.factor) := by
+  intro b
+  have hb : b = ⟨exp (s - M), exp (key.error + p.unit * (M - s + key.error + Δ))
+      / power (1 - p.exponential) (rescalings + 1), key.value⟩ := by
+    simp only [b, boundedWeight, hs]
+  have h₀ := hp.exponential
+  have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+  have h₁ := OrderedField.pow_pos hq r
+  have h₂ := OrderedField.pow_pos hq (rescalings + 1)
+  have h₃ := OrderedField.pow_le_pow_of_le_one hq (by grind) (show r ≤ rescalings + 1 by omega)
+  have h₄ := OrderedRing.mul_nonneg hp.unit (b := M - s + key.error + Δ) (by grind)
+  have h₅ : (exp (0 : R) : R) ≤ exp (M + c - m) * exp (s - M)
+      * exp (key.error + p.unit * (M - s + key.error + Δ)) := by
+    rw [← exp_add, ← exp_add]
+    exact exp_le (by grind)
+  rw [exp_zero] at h₅
+  rw [hb, power_eq]
+  simp only
+  generalize (exp (key.error + p.unit * (M - s + key.error + Δ)) : R) = E at *
+  generalize (exp (M + c - m) : R) = κ at *
+  generalize (exp (s - M) : R) = w at *
+  have e : κ * (w * (E / (1 - p.exponential) ^ (rescalings + 1)))
+      = κ * w * E / (1 - p.exponential) ^ (rescalings + 1) := by
+    rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.mul_assoc, Semiring.mul_assoc]
+  have h₆ := OrderedField.div_le_div_left (a := 1) (Std.le_of_lt OrderedRing.zero_lt_one) h₂ h₃
+  rw [e]
+  refine Std.le_trans h₆ ?_
+  rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv (κ * w * E)]
+  exact OrderedRing.mul_le_mul_of_nonneg_right h₅
+    (Std.le_of_lt (Field.IsOrdered.inv_pos_iff.mpr h₂))
+
+omit [Exponential R R] in
+private theorem le_reach (keys : List (BoundedWeight R)) {b : BoundedWeight R} (h : b ∈ keys) :
+    b.weight * b.factor ≤ keys.foldl (fun x k => max x (k.weight * k.factor)) 0 := by
+  have := (le_foldl_max (fun k : BoundedWeight R => k.weight * k.factor) (fun _ => False) 0
+    keys).2 b h id
+  simpa only [if_false] using this
+
+omit [Exponential R R] in
+private theorem reach_nonneg (keys : List (BoundedWeight R)) :
+    0 ≤ keys.foldl (fun x k => max x (k.weight * k.factor)) 0 := by
+  have := (le_foldl_max (fun k : BoundedWeight R => k.weight * k.factor) (fun _ => False) 0
+    keys).1
+  simpa only [if_false] using this
+
+omit [Exponential R R] in
+/-- The error of storing a weight below the normal numbers is not negative. -/
+theorem tinyShare_nonneg {p : Precision R} (hp : Precise p) (rescalings : Nat)
+    {keys : List (BoundedWeight R)} (hlow : 0 < lowTotal keys) :
+    0 ≤ tinyShare p rescalings keys := by
+  have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+  refine OrderedRing.mul_nonneg hp.storedTiny ?_
+  rw [smaller, power_eq]
+  split
+  · exact OrderedField.div_nonneg (Std.le_of_lt OrderedRing.zero_lt_one) (OrderedField.pow_pos hq _)
+  · exact OrderedField.div_nonneg (reach_nonneg keys) hlow
+
+omit [Exponential R R] in
+/-- What storing takes from the sum of the weights or adds, in a bound that knows no weights. -/
+theorem storingErrors_le {p : Precision R} (hp : Precise p) (rescalings : Nat)
+    (keys : List (BoundedWeight R)) : storingErrors p rescalings keys ≤ p.stored
+      + numeral keys.length * (p.storedTiny / (1 - p.exponential) ^ (2 * rescalings + 1)) := by
+  have right : ∀ x y : R, smaller x y ≤ y := fun x y => by
+    rw [smaller]
+    split
+    · assumption
+    · exact Std.le_refl _
+  have left : ∀ x y : R, smaller x y ≤ x := fun x y => by
+    rw [smaller]
+    split
+    · exact Std.le_refl _
+    · grind
+  have h : tinyShare p rescalings keys
+      ≤ p.storedTiny / (1 - p.exponential) ^ (2 * rescalings + 1) := by
+    rw [tinyShare, power_eq, Field.div_eq_mul_inv p.storedTiny]
+    refine OrderedRing.mul_le_mul_of_nonneg_left (Std.le_trans (left _ _) ?_) hp.storedTiny
+    rw [Field.div_eq_mul_inv, Semiring.one_mul]
+    exact Std.le_refl _
+  rw [storingErrors]
+  refine Std.le_trans (right _ _) ?_
+  have := sumOver_le_sumOver (xs := keys) fun k _ =>
+    Std.le_trans (right (mostShare (lowTotal keys) k) (tinyShare p rescalings keys)) h
+  rw [sumOver_const, ← numeral_eq] at this
+  simp only
+  generalize numeral keys.length * (p.storedTiny / (1 - p.exponential) ^ (2 * rescalings + 1)) = x
+    at *
+  grind
+
+/-- What a weight below the normal numbers may be off by after rescalings, against the sum of the
+weights. -/
+theorem tiny_le {p : Precision R} (hp : Precise p) {r rescalings : Nat} (hr : r ≤ rescalings)
+    {M Δ m c : R} {ws : List (ComputedKey R × R × R)}
+    (hoff : OffByFactors (exp (M + c - m))
+      (ws.map fun k => (boundedWeight p rescalings (some M) Δ k.1.toBoundedKey, k.2.1)))
+    (hM : ∀ k ∈ ws, ∀ s, k.1.score = some s → s ≤ M)
+    (error : ∀ k ∈ ws, k.1.score ≠ none → 0 ≤ k.1.error ∧ k.1.error ≤ Δ)
+    (close : ∀ k ∈ ws, ∀ s, k.1.score = some s → AtMost k.1.error (k.1.computed - (s + c)))
+    (lower : ∀ k ∈ ws, k.1.score ≠ none → exp (k.1.computed - m) ≤ k.2.1
+      * (exp (p.unit * (m - k.1.computed)) / (1 - p.exponential) ^ (r + 1)))
+    (nonneg : ∀ k ∈ ws, 0 ≤ k.2.1)
+    (attained : 0 < p.storedTiny → ∃ k ∈ ws, k.1.score ≠ none ∧ k.1.computed = m) :
+    p.storedTiny / (1 - p.exponential) ^ r ≤ sumOver (fun k => k.2.1) ws
+      * tinyShare p rescalings (ws.map fun k =>
+          boundedWeight p rescalings (some M) Δ k.1.toBoundedKey) := by
+  have h₀ := hp.exponential
+  have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+  have hη := hp.storedTiny
+  have hlow := hoff.lowTotal_pos
+  have htotal := hoff.lowTotal_le
+  simp only [List.map_map, Function.comp_def, sumOver_map] at hlow htotal
+  by_cases hpos : 0 < p.storedTiny
+  case neg =>
+    have e : p.storedTiny = 0 := by grind
+    have e₁ : (0 : R) / (1 - p.exponential) ^ r = 0 := by
+      rw [Field.div_eq_mul_inv, Semiring.zero_mul]
+    rw [tinyShare, e, e₁, Semiring.zero_mul, Semiring.mul_zero]
+    exact Std.le_refl _
+  obtain ⟨top, htop, hscore, rfl⟩ := attained hpos
+  obtain ⟨s, hs⟩ := Option.ne_none_iff_exists'.mp hscore
+  obtain ⟨i₁, i₂⟩ := error top htop hscore
+  have hc := (close top htop s hs).2
+  have hw := lower top htop hscore
+  have e₀ : ∀ x : R, x - x = 0 := fun x => by grind
+  rw [e₀, Semiring.mul_zero, exp_zero] at hw
+  have hle := le_sumOver (f := fun k : ComputedKey R × R × R => k.2.1) nonneg htop
+  have j₁ := one_div_le_of_weight hq (by grind) hr hw hle
+  have j₂ := one_div_le_bound hp hr (key := top.1.toBoundedKey) hs (hM top htop s hs) i₁
+    (Std.le_trans i₁ i₂) (c := c) (m := top.1.computed) (by grind)
+  have j₃ := le_reach (ws.map fun k => boundedWeight p rescalings (some M) Δ k.1.toBoundedKey)
+    (List.mem_map_of_mem (f := fun k : ComputedKey R × R × R =>
+      boundedWeight p rescalings (some M) Δ k.1.toBoundedKey) htop)
+  have hκ := hoff.positive
+  rw [tinyShare, power_eq]
+  generalize (ws.map fun k => boundedWeight p rescalings (some M) Δ k.1.toBoundedKey) = keys at *
+  generalize keys.foldl (fun x k => max x (k.weight * k.factor)) 0 = B at *
+  have j₄ : 1 / (1 - p.exponential) ^ r ≤ sumOver (fun k => k.2.1) ws * (B / lowTotal keys) := by
+    have k₁ := Std.le_trans j₂ (OrderedRing.mul_le_mul_of_nonneg_left j₃ (Std.le_of_lt hκ))
+    have k₂ := OrderedField.mul_div_cancel (b := lowTotal keys) (by grind) B
+    have k₃ := OrderedRing.mul_le_mul_of_nonneg_right htotal (c := B / lowTotal keys) (by
+      refine OrderedField.div_nonneg ?_ hlow
+      have := OrderedField.div_pos OrderedRing.zero_lt_one (OrderedField.pow_pos hq r)
+      refine Classical.byContradiction fun hn => ?_
+      have := OrderedRing.mul_pos hκ (b := -B) (by grind)
+      grind)
+    rw [Semiring.mul_assoc, k₂] at k₃
+    exact Std.le_trans k₁ k₃
+  have hsmall : 1 / (1 - p.exponential) ^ r ≤ sumOver (fun k => k.2.1) ws
+      * smaller (1 / (1 - p.exponential) ^ (2 * rescalings + 1)) (B / lowTotal keys) := by
+    rw [smaller]
+    split
+    · exact j₁
+    · exact j₄
+  have h := OrderedRing.mul_le_mul_of_nonneg_left hsmall hη
+  rw [show p.storedTiny / (1 - p.exponential) ^ r
+    = p.storedTiny * (1 / (1 - p.exponential) ^ r) by
+      rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.one_mul]]
+  generalize smaller (1 / (1 - p.exponential) ^ (2 * rescalings + 1)) (B / lowTotal keys) = y at *
+  rw [show ∀ W : R, W * (p.storedTiny * y) = p.storedTiny * (W * y) from fun W => by grind]
+  exact h
+
 /-! ## The exact output -/
 
 /-- The exact weights make attention, whatever they are taken against. -/

@@ -20,7 +20,8 @@ from bridge.conformance.mutants.hypotheses.call import Call, Hypothesis, Parts
 from bridge.conformance.mutants.hypotheses.layout import Layout, layout_of
 from bridge.conformance.mutants.planting import mutated_module
 from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance, lse_tolerance
+from bridge.conformance.tolerances.row_weights import ScoreChanges
+from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.decode import DecodeVector
 from bridge.vectors.model.operations import (

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from bridge.conformance.rounding_model import FORMATS, Format, RoundingModel
-from bridge.conformance.tolerances.tolerance import ScoreChanges, attention_tolerance
+from bridge.conformance.tolerances.row_weights import ScoreChanges
+from bridge.conformance.tolerances.tolerance import attention_tolerance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, Transformer
 from pyimpl.modules.decoder import Decoder
 from pyimpl.modules.encoder import Encoder

@@ -25,6 +25,7 @@ from tolerance_by_spec import (
 
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.row_weights import ScoreChanges, bound_weights
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
 
@@ -58,7 +59,7 @@ def wrong_changes(
     rounding = endless(rounding)
     p, formats = precision(rounding), score_formats(rounding)
     changes = code.ScoreChanges(softcap=cap, added=added, sink=1.5)
-    rows = code._rows(
+    rows = code.bound_weights(
         inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, changes, absolute=False
     )
     d = inputs.q.shape[1]
@@ -128,7 +129,7 @@ def test_masked_by_a_number() -> None:
     masked[:, 2] = -math.inf
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, RoundingModel.float32()
     with_it, without = (
-        tolerance._rows(*arguments, tolerance.ScoreChanges(added=x), absolute=False).score_errors
+        bound_weights(*arguments, ScoreChanges(added=x), absolute=False).score_errors
         for x in (masked, added)
     )
     assert (with_it[:, 2] == 0).all()

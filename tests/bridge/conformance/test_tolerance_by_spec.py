@@ -1,7 +1,8 @@
 """The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
 
-The code has terms besides, for numbers below the normal ones. So it is compared term by term for
-formats without a smallest number, and from below for those that there are.
+The code has terms besides, for numbers below the normal ones that are not stored weights. So it is
+compared term by term for formats without a smallest number, but for that of the weights, and from
+below for those that there are.
 """
 
 from __future__ import annotations
@@ -46,12 +47,24 @@ ROUNDING_MODELS = {
     "float16, rounded": RoundingModel.flash("float16", denominator="rounded", truncating=True),
     "coarse, rounded": replace(
         RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
-        weights=replace(FORMATS["bfloat16"], unit=0.5),
+        weights=replace(FORMATS["bfloat16"], unit=0.9),
         scores=FORMATS["bfloat16"],
     ),
+    "few numbers": RoundingModel.flash("float16", block_n=3, denominator="unrounded"),
+    "few numbers, rounded": RoundingModel.flash("float16", block_n=3, denominator="rounded"),
     "sdpa-flash": RoundingModel.sdpa_flash("float16"),
     "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),
 }
+# Of a format for weights whose smallest numbers are not small.
+for _name in ("few numbers", "few numbers, rounded"):
+    _few = replace(FORMATS["float16"], smallest_normal=2.0**-4, smallest_subnormal=2.0**-8)
+    ROUNDING_MODELS[_name] = replace(ROUNDING_MODELS[_name], weights=_few, exp_error=2.0**14)
+# Of one in which storing takes more than there is.
+ROUNDING_MODELS["hardly a number"] = replace(
+    ROUNDING_MODELS["few numbers"],
+    weights=replace(FORMATS["float16"], unit=0.9, smallest_normal=0.5, smallest_subnormal=0.25),
+    scores=FORMATS["bfloat16"],
+)
 # What the definition is below.
 WIDER = {
     **ROUNDING_MODELS,
@@ -223,8 +236,8 @@ def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
 # A line of the code, and what a mistake would make of it.
 MUTANTS = {
     "no roundings of denominators": (
-        "denominator = _gamma(additions, acc.unit)",
-        "denominator = _gamma(0.0 * additions, acc.unit)",
+        "denominator = gamma(additions, acc.unit)",
+        "denominator = gamma(0.0 * additions, acc.unit)",
     ),
     "one rounding less of numerators": ("_OUTPUT_ROUNDINGS = 6", "_OUTPUT_ROUNDINGS = 5"),
     "no roundings of rescalings": (
@@ -273,15 +286,15 @@ MUTANTS = {
         "pass",
     ),
     "stored weights' errors of the exact average": (
-        "moved = average.spread(error) + error.sum(-1, keepdims=True) * shared",
-        "moved = average.spread(error)",
+        "moved = average.spread(error.each) + error.together * shared",
+        "moved = average.spread(error.each)",
     ),
     "a sum that loses nothing by storing": (
-        "left = np.maximum(1.0 - error.sum(-1, keepdims=True), 0.0)",
+        "left = np.maximum(1.0 - error.together, 0.0)",
         "left = 1.0",
     ),
     "an average of sizes that grows as that of the values": (
-        "of_sizes = (error @ size + error.sum(-1, keepdims=True) * mean_size) / left",
+        "of_sizes = (error.each @ size + error.together * mean_size) / left",
         "of_sizes = of_weights",
     ),
     "stored weights beyond all values": (
@@ -289,14 +302,47 @@ MUTANTS = {
         "stored = stored + of_weights",
     ),
     "a result that is stored exactly": (
-        "result = rounding.output.unit * (np.abs(output) + error)",
-        "result = 0.0 * (np.abs(output) + error)",
+        "result = rounding.output.unit * (np.abs(output) + off)",
+        "result = 0.0 * (np.abs(output) + off)",
     ),
     "a stored result that is exact": (
-        "result = rounding.output.unit * (np.abs(output) + error)",
+        "result = rounding.output.unit * (np.abs(output) + off)",
         "result = rounding.output.unit * np.abs(output)",
     ),
     "shares above 1": ("np.fmin(high / low_total, 1.0)", "(high / low_total)"),
+    "weights that do not underflow": (
+        "return np.asarray(tiny * rows.unit_share, dtype=np.float64)",
+        "return np.zeros_like(rows.unit_share)",
+    ),
+    "a weight below the normal numbers as if the weights' sum were 1": (
+        "return np.asarray(tiny * rows.unit_share, dtype=np.float64)",
+        "return np.full_like(rows.unit_share, tiny)",
+    ),
+    "a largest weight that only its own sum bounds": (
+        "np.minimum(np.exp(np.minimum(above, 700.0)) / low_total, own)",
+        "np.exp(np.minimum(above, 700.0)) / low_total",
+    ),
+    "rescalings that enlarge nothing": ("(1.0 + 2.0 * blocks)", "(1.0 + blocks)"),
+    "weights off by more than they are": (
+        "each = np.minimum(rows.share, np.maximum(unit * rows.share, tiny)) * rows.mask",
+        "each = np.maximum(unit * rows.share, tiny) * rows.mask",
+    ),
+    "a normal weight and one below in one": (
+        "each = np.minimum(rows.share, np.maximum(unit * rows.share, tiny)) * rows.mask",
+        "each = np.minimum(rows.share, unit * rows.share + tiny) * rows.mask",
+    ),
+    "each weight by itself": (
+        "together = np.minimum(each.sum(-1, keepdims=True), once)",
+        "together = each.sum(-1, keepdims=True)",
+    ),
+    "a numerator of each weight by itself": (
+        "np.minimum(np.minimum(error.each @ size, of_parts), mean_size)",
+        "np.minimum(error.each @ size, mean_size)",
+    ),
+    "a numerator that loses more than there is": (
+        "np.minimum(np.minimum(error.each @ size, of_parts), mean_size)",
+        "np.minimum(error.each @ size, of_parts)",
+    ),
 }
 
 
@@ -337,16 +383,20 @@ LSE_MUTANTS = {
         "below_max = gap",
     ),
     "no roundings of the sum": (
-        "relative = _gamma(rows.num_keys + 2 * rows.blocks + 1, unit)",
-        "relative = _gamma(0.0 * rows.num_keys, unit)",
+        "relative = gamma(rows.num_keys + 2 * rows.blocks + 1, unit)",
+        "relative = gamma(0.0 * rows.num_keys, unit)",
     ),
     "errors of the weights left out": (
         "error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))",
         "error = -np.log1p(-np.minimum(relative, 1.0))",
     ),
     "stored weights added exactly": (
-        "relative = relative + np.minimum(each.sum(-1, keepdims=True), together)",
+        "relative = relative + storing_errors(rows, rounding).together",
         "pass",
+    ),
+    "stored weights that do not underflow": (
+        "once = unit + below_normal.sum(-1, keepdims=True)",
+        "once = np.full_like(rows.unit_share, unit)",
     ),
     "an exact logarithm": ("error = error + four *", "error = error + 0.0 *"),
     "one rounding less of the logarithm": ("_LSE_ROUNDINGS = 4.0", "_LSE_ROUNDINGS = 3.0"),

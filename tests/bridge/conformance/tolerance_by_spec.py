@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
-from bridge.conformance.tolerances import row_average, tolerance
+from bridge.conformance.tolerances import row_average, row_weights, tolerance
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.spec.core import Arithmetic
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
@@ -82,12 +82,15 @@ class Inputs:
 
 def endless(rounding: RoundingModel) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
-    tolerance has for numbers below the normal ones is 0 then."""
+    tolerance has for numbers below the normal ones is 0 then. Only weights are stored as they are,
+    unless they are divided by their sum first, of which the Spec knows nothing."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
-    names = ("accumulator", "operands", "scores", "weights", "output")
+    names = ["accumulator", "operands", "scores", "output"]
+    if rounding.weights_normalized:
+        names += ["weights"]
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
@@ -95,12 +98,14 @@ def precision(rounding: RoundingModel) -> Precision:
     """What the rounding model rounds, as the Spec says it. A denominator that may be of either
     weights is none of the Spec's, and counts as one of unrounded ones here."""
     unit = Decimal(rounding.accumulator.unit)
+    weights = rounding.weights
     rounded = rounding.denominator == "rounded"
     return Precision(
         unit=unit,
         accumulation=Decimal(rounding.accumulation_unit),
         exponential=Decimal(rounding.exp_error) * unit,
-        stored=Decimal(0 if rounding.weights is None else rounding.weights.unit),
+        stored=Decimal(0 if weights is None else weights.unit),
+        stored_tiny=Decimal(0 if weights is None else weights.underflow(rounding.flush_to_zero)),
         denominator=Denominator.ROUNDED if rounded else Denominator.UNROUNDED,
     )
 
@@ -172,8 +177,8 @@ def disagreements(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
-    rounding model whose numbers are never too small. The terms of `found` may be larger by what
-    float64 loses of |v − o|, for which they allow, and smaller by nothing."""
+    rounding model whose numbers are never too small, but for stored weights. The terms of `found`
+    may be larger by what float64 loses of |v − o|, for which they allow, and smaller by nothing."""
     rounding = endless(rounding)
     found = inputs.explain_by(rounding, explain)
     for i, c in inputs.elements():
@@ -221,14 +226,15 @@ def wrong_lse(
     inputs: Inputs, rounding: RoundingModel, code: ModuleType = tolerance
 ) -> Iterator[str]:
     """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
-    number; of the same scores and bounds δ, and which of these are below those of the Spec."""
+    number, but for stored weights; of the same scores and bounds δ, and which of these are below
+    those of the Spec."""
     rounding = endless(rounding)
     p, formats = precision(rounding), score_formats(rounding)
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_tolerance(inputs.q, inputs.k, **options)
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES
     with np.errstate(all="ignore"):
-        rows = code._rows(*arguments, absolute=True)
+        rows = code.bound_weights(*arguments, absolute=True)
     d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
     rescalings = math.ceil(kv_len / (rounding.block_n or 1))
     for i, _ in inputs.elements():
@@ -261,8 +267,9 @@ def wrong_lse(
 
 
 def change_code(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The code of the tolerances with one place changed, in the module or in the one below it."""
-    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in (row_average, tolerance)}
+    """The code of the tolerances with one place changed, in the module or in those below it."""
+    modules = (row_average, row_weights, tolerance)
+    texts = {one: Path(str(one.__file__)).read_text("utf-8") for one in modules}
     assert sum(text.count(old) for text in texts.values()) == 1
     for one, text in texts.items():
         spec = importlib.util.spec_from_loader(one.__name__, loader=None)

@@ -67,7 +67,8 @@ theorem enclosure_sound {R : Type u} [OrderedField R] [NaturalExp R] {p q_len kv
 rounded (`Run`), is within the tolerance of exact attention: `part` is what it has computed of all
 keys, against the reference point `m`, which has to be the computed score of a key that is not
 masked. A key's score may be off by its `error`, and by a number `c` that all keys share; the
-quotient is rounded up to five times. -/
+quotient is rounded up to five times. A denominator may add the weights as they are stored for the
+values if that takes a third of their sum at most. -/
 theorem rounded_attention {R : Type u} [OrderedField R] [Exponential R R] {p : Precision R}
     (hp : Precise p) {m : R} {part : Part R} (run : Run p m part) {d : Nat}
     {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
@@ -77,11 +78,13 @@ theorem rounded_attention {R : Type u} [OrderedField R] [Exponential R R] {p : P
       AtMost key.error (key.computed - (s + c)))
     {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) :=
-  Proof.rounded_attention hp run hj same attained close hr ha hN hD result negligible
+  Proof.rounded_attention hp run hj same attained close hr ha third hN hD result negligible
 
 /-- The tile loop, run over numbers that round in every operation, is within the tolerance of exact
 attention of the same matrices, under any Boolean mask: `unit` bounds the relative error of an

@@ -14,6 +14,20 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from bridge.spec.gradient_tolerance import (
+    GradientCounts,
+    GradientKey,
+    GradientPrecision,
+    GradientTerm,
+    gradient_error,
+    gradient_key,
+    recomputed_error,
+    score_gradient_error,
+    score_gradient_term,
+    softcap_slope_error,
+    total_error,
+    weight_term,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -30,20 +44,6 @@ from tolerance_by_spec import (
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
-from bridge.spec.gradient_tolerance import (
-    GradientCounts,
-    GradientKey,
-    GradientPrecision,
-    GradientTerm,
-    gradient_error,
-    gradient_key,
-    recomputed_error,
-    score_gradient_error,
-    score_gradient_term,
-    softcap_slope_error,
-    total_error,
-    weight_term,
-)
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import (
     ScoreChange,

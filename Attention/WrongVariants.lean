@@ -46,6 +46,7 @@ public import Attention.WrongVariants.RoundedDropout
 public import Attention.WrongVariants.RoundedLogSumExp
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedScores
+public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.Rounding
 public import Attention.WrongVariants.RoundingCounts
 public import Attention.WrongVariants.RoundingRules

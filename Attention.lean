@@ -287,8 +287,8 @@ public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
 public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.Rows
-public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.Run
+public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.States

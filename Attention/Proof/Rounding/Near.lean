@@ -147,7 +147,7 @@ end Near
 
 /-! ## Sums that are rescaled -/
 
-private theorem one_le_power {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) (k r : Nat) :
+private theorem near_one_le_power {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) (k r : Nat) :
     1 ≤ (1 + a) ^ k * (1 + e) ^ r := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedField.one_le_pow (x := 1 + a) (by grind) k
@@ -155,14 +155,14 @@ private theorem one_le_power {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) (k r : Nat)
   have := OrderedField.mul_le_mul (a := 1) (Std.le_of_lt h₀) h₁ (c := 1) (Std.le_of_lt h₀) h₂
   grind
 
-private theorem absolutes_nonneg (xs : List R) : 0 ≤ sumOver absolute xs :=
+private theorem near_nonneg (xs : List R) : 0 ≤ sumOver absolute xs :=
   sumOver_nonneg fun x _ => absolute_nonneg x
 
-private theorem absolute_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
+private theorem near_absolute_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
   Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
     (absolute_mul_le x y)
 
-private theorem id_atMost (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
+private theorem near_id_atMost (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
   sumOver_atMost fun x _ => atMost_absolute x
 
 private theorem near_scaled {T Φ c t z : R} {xs : List R}
@@ -173,7 +173,7 @@ private theorem near_scaled {T Φ c t z : R} {xs : List R}
   have h₁ := ((Near.refl (atMost_absolute c)).mul h).factor ht
   have e₁ : sumOver absolute (xs.map (c * ·)) = absolute c * sumOver absolute xs := by
     rw [sumOver_map, ← sumOver_mul_left]
-    exact sumOver_congr fun x _ => absolute_mul c x
+    exact sumOver_congr fun x _ => near_absolute_mul c x
   have e₂ : sumOver id (xs.map (c * ·)) = c * sumOver id xs := by
     rw [sumOver_map, ← sumOver_mul_left]
     rfl
@@ -188,14 +188,14 @@ theorem rescaledSum_near {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs
       (sumOver id xs) z := by
   have grown : ∀ (k r : Nat) (xs : List R), sumOver absolute xs
       ≤ (1 + a) ^ k * (1 + e) ^ r * sumOver absolute xs := fun k r xs => by
-    have := OrderedRing.mul_le_mul_of_nonneg_right (one_le_power ha he k r) (absolutes_nonneg xs)
+    have := OrderedRing.mul_le_mul_of_nonneg_right (near_one_le_power ha he k r) (near_nonneg xs)
     rwa [Semiring.one_mul] at this
   induction h with
-  | @nil k r => exact (Near.refl (id_atMost [])).mono (grown k r [])
+  | @nil k r => exact (Near.refl (near_id_atMost [])).mono (grown k r [])
   | @one k r x =>
     have e₁ : sumOver id [x] = x := by
       rw [sumOver_cons, sumOver_nil, id, Semiring.add_zero]
-    have h := (Near.refl (id_atMost [x])).mono (grown k r [x])
+    have h := (Near.refl (near_id_atMost [x])).mono (grown k r [x])
     rw [e₁] at h ⊢
     exact h
   | @zero k r xs z _ ih =>
@@ -260,7 +260,7 @@ theorem Near.rescaled {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) {k r : Nat} {xs : 
   refine (Near.sum h).trans (h₁.error.mono ?_)
   have h₂ : sumOver (fun j => absolute (x j)) xs ≤ sumOver M xs :=
     sumOver_le_sumOver fun j hj => absolute_le (h j hj).most
-  have h₃ := one_le_power ha he k r
+  have h₃ := near_one_le_power ha he k r
   generalize (1 + a) ^ k * (1 + e) ^ r = T at *
   have := OrderedRing.mul_le_mul_of_nonneg_left h₂ (c := T - 1) (by grind)
   generalize sumOver (fun j => absolute (x j)) xs = s at *

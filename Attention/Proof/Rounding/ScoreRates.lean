@@ -22,7 +22,7 @@ private theorem rates_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 private theorem operandFactor_pow : operandFactor p f
     = ((1 + p.unit) * (1 + f.operands)) ^ f.roundings := power_eq _ _
 
-private theorem stored_le (hp : Precise p) (hf : 0 ≤ f.operands) :
+private theorem rates_stored_le (hp : Precise p) (hf : 0 ≤ f.operands) :
     1 ≤ (1 + p.unit) * (1 + f.operands) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (rates_one_le hp.unit) (c := 1)
@@ -30,7 +30,7 @@ private theorem stored_le (hp : Precise p) (hf : 0 ≤ f.operands) :
   grind
 
 /-- One product of the numbers of two operands. -/
-private theorem product_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R} {q k : Vec R d}
+private theorem rates_product (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R} {q k : Vec R d}
     {x : Fin d → R} (h : ComputedProducts p f σ₁ σ₂ q k x) (i : Fin d) :
     Near ((1 + p.accumulation) * operandFactor p f
         * (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i])))
@@ -50,45 +50,45 @@ private theorem product_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ�
   rw [operandFactor_pow, Semiring.mul_assoc]
   refine OrderedRing.mul_le_mul_of_nonneg_left ?_ ?_
   · exact OrderedRing.mul_le_mul_of_nonneg_right
-      (OrderedField.pow_le_pow (stored_le hp hf) hab) hS
+      (OrderedField.pow_le_pow (rates_stored_le hp hf) hab) hS
   · have := rates_one_le hp.accumulation
     have h₀ := OrderedRing.zero_lt_one (R := R)
     grind
 
-private theorem sum_products (c : R) (q k : Vec R d) :
+private theorem rates_dots (c : R) (q k : Vec R d) :
     sumOver (fun i : Fin d => c * (q[i] * k[i])) (List.finRange d) = c * Vec.dot q k := by
   rw [sumOver_mul_left]
   rfl
 
-private theorem sum_sizes (c : R) (q k : Vec R d) :
+private theorem rates_sizes (c : R) (q k : Vec R d) :
     sumOver (fun i : Fin d => c * (absolute q[i] * absolute k[i])) (List.finRange d)
       = c * magnitude q k := by
   rw [sumOver_mul_left, magnitude, Vec.dot]
   simp only [Fin.getElem_fin, Vec.getElem_map]
 
-private theorem sum_grown (F c : R) (q k : Vec R d) :
+private theorem rates_grown (F c : R) (q k : Vec R d) :
     sumOver (fun i : Fin d => F * (c * (absolute q[i] * absolute k[i]))) (List.finRange d)
       = F * (c * magnitude q k) := by
-  rw [sumOver_mul_left, sum_sizes]
+  rw [sumOver_mul_left, rates_sizes]
 
 /-- One inner product. -/
-private theorem one_dot_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R} {q k : Vec R d}
+private theorem rates_dot (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R} {q k : Vec R d}
     {x : Fin d → R} (h : ComputedProducts p f σ₁ σ₂ q k x) {n : Nat} {z : R}
     (hz : RoundedSum p.accumulation n ((List.finRange d).map x) z) :
     Near ((1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f
         * (absolute (σ₁ * σ₂) * magnitude q k)))
       (absolute (σ₁ * σ₂) * magnitude q k) (σ₁ * σ₂ * Vec.dot q k) z := by
-  have h₁ := Near.roundedSum hp.accumulation (fun i _ => product_near hp hf h i) hz
-  rwa [sum_grown, sum_sizes, sum_products] at h₁
+  have h₁ := Near.roundedSum hp.accumulation (fun i _ => rates_product hp hf h i) hz
+  rwa [rates_grown, rates_sizes, rates_dots] at h₁
 
-private theorem sum_elim (f g : Fin d → R) :
+private theorem rates_elim (f g : Fin d → R) :
     sumOver (Sum.elim f g) ((List.finRange d).map Sum.inl ++ (List.finRange d).map Sum.inr)
       = sumOver f (List.finRange d) + sumOver g (List.finRange d) := by
   rw [sumOver_append, sumOver_map, sumOver_map]
   rfl
 
 /-- Both inner products in one sum. -/
-private theorem together_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R}
+private theorem rates_together_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ₂ : R}
     {q dq k dk : Vec R d} {x y : Fin d → R} (hx : ComputedProducts p f σ₁ σ₂ dq k x)
     (hy : ComputedProducts p f σ₁ σ₂ q dk y) {n : Nat} {z : R} (hz : RoundedSum p.accumulation n
       ((List.finRange d).map x ++ (List.finRange d).map y) z) :
@@ -110,11 +110,11 @@ private theorem together_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ
         (fun i : Fin d => absolute (σ₁ * σ₂) * (absolute q[i] * absolute dk[i])) i)
       (Sum.elim (fun i : Fin d => σ₁ * σ₂ * (dq[i] * k[i]))
         (fun i : Fin d => σ₁ * σ₂ * (q[i] * dk[i])) i) (Sum.elim x y i)
-    | .inl i => product_near hp hf hx i
-    | .inr i => product_near hp hf hy i
+    | .inl i => rates_product hp hf hx i
+    | .inr i => rates_product hp hf hy i
   have h₁ := Near.roundedSum hp.accumulation (fun i _ => h i) hz
-  rw [sum_elim, sum_elim, sum_elim, sum_products, sum_products, sum_sizes, sum_sizes,
-    sum_grown, sum_grown] at h₁
+  rw [rates_elim, rates_elim, rates_elim, rates_dots, rates_dots, rates_sizes, rates_sizes,
+    rates_grown, rates_grown] at h₁
   generalize magnitude dq k = a at *
   generalize magnitude q dk = b at *
   generalize (1 + p.accumulation) * operandFactor p f = F at *
@@ -123,13 +123,13 @@ private theorem together_near (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ
     show absolute (σ₁ * σ₂) * (a + b) = absolute (σ₁ * σ₂) * a + absolute (σ₁ * σ₂) * b by grind,
     Semiring.left_distrib (σ₁ * σ₂)]
 
-private theorem dots_apart (A B o s u c m m' : R) :
+private theorem rates_dots_apart (A B o s u c m m' : R) :
     (1 + u) * ((1 + s) * ((1 + o) * (A * (B * (c * m))))
         + (1 + s) * ((1 + o) * (A * (B * (c * m')))))
       = A * B * (1 + o) * (1 + u) * (1 + s) * (c * (m + m')) := by
   grind
 
-private theorem at_least {A B o s u m : R} (ho : 0 ≤ o) (hs : 0 ≤ s) (hu : 0 ≤ u)
+private theorem rates_at_least {A B o s u m : R} (ho : 0 ≤ o) (hs : 0 ≤ s) (hu : 0 ≤ u)
     (hm : 0 ≤ A * (B * m)) : A * (B * m) ≤ A * B * (1 + o) * (1 + u) * (1 + s) * m := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_right (rates_one_le ho) hm
@@ -143,7 +143,7 @@ private theorem at_least {A B o s u m : R} (ho : 0 ≤ o) (hs : 0 ≤ s) (hu : 0
   exact Std.le_trans h₁ (Std.le_trans h₂ h₃)
 
 /-- What a function has before what is left of the scale. -/
-private theorem dots_near (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0 ≤ f.scores) {σ₁ σ₂ : R}
+private theorem rates_both (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0 ≤ f.scores) {σ₁ σ₂ : R}
     {q dq k dk : Vec R d} {n : Nat} {z : R} (h : ComputedDots p f n σ₁ σ₂ q dq k dk z) :
     Near ((1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f)
         * (1 + f.operands) * (1 + p.unit) * (1 + f.scores)
@@ -152,22 +152,22 @@ private theorem dots_near (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0 ≤ f
       (σ₁ * σ₂ * (Vec.dot dq k + Vec.dot q dk)) z := by
   cases h with
   | together hx hy hz =>
-    have h₁ := together_near hp hf hx hy hz
-    exact h₁.mono (at_least hf hs hp.unit h₁.nonneg)
+    have h₁ := rates_together_near hp hf hx hy hz
+    exact h₁.mono (rates_at_least hf hs hp.unit h₁.nonneg)
   | apart hx hy ha hb ha' ha'' hb' hb'' hz =>
-    have h₁ := ((one_dot_near hp hf hx ha).rounded ha').rounded ha''
-    have h₂ := ((one_dot_near hp hf hy hb).rounded hb').rounded hb''
+    have h₁ := ((rates_dot hp hf hx ha).rounded ha').rounded ha''
+    have h₂ := ((rates_dot hp hf hy hb).rounded hb').rounded hb''
     have h₃ := (h₁.add h₂).rounded hz
-    rw [dots_apart] at h₃
+    rw [rates_dots_apart] at h₃
     rwa [Semiring.left_distrib (absolute (σ₁ * σ₂)), Semiring.left_distrib (σ₁ * σ₂)] at *
 
-private theorem one_le_product {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y := by
+private theorem rates_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) hx (c := 1) (Std.le_of_lt h₀) hy
   grind
 
 /-- A product with the scale, whose error is in proportion to the size. -/
-private theorem scaled_near {scale t c σ S D M G F z : R} (hS : 0 ≤ S) (hG : 1 ≤ G)
+private theorem rates_scaled_near {scale t c σ S D M G F z : R} (hS : 0 ≤ S) (hG : 1 ≤ G)
     (hD : AtMost S D) (hσ : c * σ = scale * t) (ht : AtMost (F - 1) (t - 1))
     (hM : M = G * (absolute σ * (absolute c * S)))
     (h : Near M (absolute σ * (absolute c * S)) (σ * (c * D)) z) :
@@ -216,7 +216,7 @@ private theorem score_rate_near (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0
       AtMost (boundedScoreRate p f n scale q dq k dk).error
         (y - (boundedScoreRate p f n scale q dq k dk).rate) := by
   obtain ⟨t, ht, ht'⟩ := roundedTimes_factor hσ
-  have h₁ := (dots_near hp hf hs h).rounded hz
+  have h₁ := (rates_both hp hf hs h).rounded hz
   have h₂ := (((Near.refl (atMost_absolute σ)).mul h₁).rounded hx).rounded hy
   have hD := (dot_atMost_magnitude dq k).add (dot_atMost_magnitude q dk)
   have hG : 1 ≤ (1 + f.scores) * (1 + p.unit) * ((1 + f.scores) * ((1 + p.accumulation) ^ n
@@ -228,11 +228,11 @@ private theorem score_rate_near (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0
     have i₄ := rates_one_le hp.accumulation
     have i₅ : 1 ≤ operandFactor p f := by
       rw [operandFactor_pow]
-      exact OrderedField.one_le_pow (stored_le hp hf) _
-    exact one_le_product (one_le_product i₁ i₂) (one_le_product i₁ (one_le_product (one_le_product
-      (one_le_product (one_le_product (OrderedField.one_le_pow i₄ n) (one_le_product i₄ i₅)) i₃) i₂)
+      exact OrderedField.one_le_pow (rates_stored_le hp hf) _
+    exact rates_mul (rates_mul i₁ i₂) (rates_mul i₁ (rates_mul (rates_mul
+      (rates_mul (rates_mul (OrderedField.one_le_pow i₄ n) (rates_mul i₄ i₅)) i₃) i₂)
       i₁))
-  have h₃ := scaled_near hD.nonneg hG hD ht ht' (by
+  have h₃ := rates_scaled_near hD.nonneg hG hD ht ht' (by
     generalize magnitude dq k + magnitude q dk = S
     generalize (1 + p.accumulation) ^ n = A
     generalize operandFactor p f = B

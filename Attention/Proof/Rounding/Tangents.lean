@@ -22,10 +22,10 @@ variable {R : Type u} [OrderedField R] {α : Type v}
 /-! ## Weights and the sums of what they multiply -/
 
 /-- How large the weight of a key is at most, with what it and its product are stored in. -/
-private abbrev grown (k : BoundedRate R) : R :=
+private abbrev grownWeight (k : BoundedRate R) : R :=
   (1 + k.stored) * (1 + k.stored) * (k.weight + k.weight * k.weightError)
 
-private theorem le_of_equal {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
+private theorem tangent_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
 
 private theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
@@ -35,7 +35,7 @@ variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 private abbrev NotNegative (cols : List α) (key : α → BoundedRate R) : Prop :=
   ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored
 
-private theorem weight_near (nonneg : NotNegative cols key) {w : α → R}
+private theorem tangent_weight_near (nonneg : NotNegative cols key) {w : α → R}
     (h : StoredWeights cols key w) : ∀ j ∈ cols,
       Near ((1 + (key j).stored) * ((key j).weight + (key j).weight * (key j).weightError))
         (key j).weight (key j).weight (w j) := fun j hj => by
@@ -44,7 +44,7 @@ private theorem weight_near (nonneg : NotNegative cols key) {w : α → R}
   exact (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).rounded hw
 
 private theorem grown_nonneg (nonneg : NotNegative cols key) {w : α → R}
-    (h : StoredWeights cols key w) : ∀ j ∈ cols, 0 ≤ grown (key j) := fun j hj => by
+    (h : StoredWeights cols key w) : ∀ j ∈ cols, 0 ≤ grownWeight (key j) := fun j hj => by
   obtain ⟨x, hx, -⟩ := h j hj
   have h₁ := hx.nonneg
   obtain ⟨h₂, h₃⟩ := nonneg j hj
@@ -55,14 +55,14 @@ private theorem grown_nonneg (nonneg : NotNegative cols key) {w : α → R}
 /-- A weight that is not multiplied is stored once. -/
 private theorem weight_near_grown (nonneg : NotNegative cols key)
     {w : α → R} (h : StoredWeights cols key w) : ∀ j ∈ cols,
-      Near (grown (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
-  have h₁ := weight_near nonneg h j hj
+      Near (grownWeight (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
+  have h₁ := tangent_weight_near nonneg h j hj
   refine h₁.mono ?_
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (tangent_one_le (nonneg j hj).2) h₁.nonneg
-  simp only [grown]
+  simp only [grownWeight]
   rwa [Semiring.one_mul, ← Semiring.mul_assoc] at h₂
 
-private theorem rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {s : α → R}
+private theorem tangent_rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {s : α → R}
     (h : ComputedRates cols key s) : ∀ j ∈ cols,
       Near ((key j).size + (key j).rateError) (key j).size (key j).rate (s j) := fun j hj =>
   .of_error (sizes j hj) (h j hj)
@@ -71,11 +71,12 @@ private theorem rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).r
 private theorem storedProduct_near (nonneg : NotNegative cols key)
     {w : α → R} (hw : StoredWeights cols key w) {j : α} (hj : j ∈ cols) {M S e x y : R}
     (h : Near M S e x) (hy : StoredProduct p (key j) (w j * x) y) :
-    Near ((1 + p.unit) * (grown (key j) * M)) ((key j).weight * S) ((key j).weight * e) y := by
+    Near ((1 + p.unit) * (grownWeight (key j) * M)) ((key j).weight * S)
+      ((key j).weight * e) y := by
   obtain ⟨z, hz, hy⟩ := hy
-  have h₁ := (((weight_near nonneg hw j hj).mul h).rounded hz).rounded hy
-  refine h₁.mono (le_of_equal ?_)
-  simp only [grown]
+  have h₁ := (((tangent_weight_near nonneg hw j hj).mul h).rounded hz).rounded hy
+  refine h₁.mono (tangent_le ?_)
+  simp only [grownWeight]
   generalize (key j).weight + (key j).weight * (key j).weightError = g
   clear h₁ hz hy h
   grind
@@ -88,31 +89,31 @@ private theorem sum_factor (T F : R) (f : α → R) :
   grind
 
 private theorem weighed_near (hp : Precise p) {F : R} {B b y v x : α → R} {k r : Nat} {z : R}
-    (hx : ∀ j ∈ cols, Near (F * (grown (key j) * B j)) ((key j).weight * b j)
+    (hx : ∀ j ∈ cols, Near (F * (grownWeight (key j) * B j)) ((key j).weight * b j)
       ((key j).weight * y j) (x j)) (hz : WeighedSum p k r cols x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * F
-        * sumOver (fun j => grown (key j) * B j * absolute (v j)) cols)
+        * sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z := by
   obtain ⟨products, h₁, h₂⟩ := hz
   have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
     ((hx j hj).mul (Near.refl (atMost_absolute (v j)))).rounded (h₁ j hj)) h₂
-  refine h.mono (le_of_equal ?_)
-  have e : (fun j => (1 + p.accumulation) * (F * (grown (key j) * B j) * absolute (v j)))
-      = fun j => (1 + p.accumulation) * F * (grown (key j) * B j * absolute (v j)) := by
+  refine h.mono (tangent_le ?_)
+  have e : (fun j => (1 + p.accumulation) * (F * (grownWeight (key j) * B j) * absolute (v j)))
+      = fun j => (1 + p.accumulation) * F * (grownWeight (key j) * B j * absolute (v j)) := by
     funext j
-    generalize grown (key j) = g
+    generalize grownWeight (key j) = g
     generalize absolute (v j) = c
     grind
   rw [e, sum_factor, Semiring.pow_succ]
-  generalize sumOver (fun j => grown (key j) * B j * absolute (v j)) cols = s
+  generalize sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols = s
   generalize (1 + p.accumulation) ^ k = A
   generalize (1 + p.exponential) ^ r = E
   grind
 
 /-! ## Factors -/
 
-private theorem three_le {a b c a' b' c' : R} (ha : 1 ≤ a) (hb : 1 ≤ b) (hc : 1 ≤ c)
+private theorem tangent_three_le {a b c a' b' c' : R} (ha : 1 ≤ a) (hb : 1 ≤ b) (hc : 1 ≤ c)
     (h₁ : a ≤ a') (h₂ : b ≤ b') (h₃ : c ≤ c') : a * b * c ≤ a' * b' * c' := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have i₁ := OrderedField.mul_le_mul (a := a) (by grind) h₁ (c := b) (by grind) h₂
@@ -128,7 +129,7 @@ private theorem rateFactor_le (hp : Precise p) {i k r roundings rescalings : Nat
   have h₃ := tangent_one_le hp.accumulation
   have h₄ := tangent_one_le hp.exponential
   rw [rateFactor, power_eq, power_eq, power_eq]
-  exact three_le (OrderedField.one_le_pow h₁ i) (OrderedField.one_le_pow h₃ k)
+  exact tangent_three_le (OrderedField.one_le_pow h₁ i) (OrderedField.one_le_pow h₃ k)
     (OrderedField.one_le_pow h₄ r) (OrderedField.pow_le_pow h₁ hi) (OrderedField.pow_le_pow h₃ hk)
     (OrderedField.pow_le_pow h₄ hr)
 
@@ -136,13 +137,13 @@ private theorem rateFactor_le (hp : Precise p) {i k r roundings rescalings : Nat
 
 private theorem weighedError_eq (factor : R) (size error other : BoundedRate R → R) :
     weighedError factor size error other (cols.map key)
-      = factor * sumOver (fun j => grown (key j) * (size (key j) + error (key j))
+      = factor * sumOver (fun j => grownWeight (key j) * (size (key j) + error (key j))
           * other (key j)) cols
         - sumOver (fun j => (key j).weight * size (key j) * other (key j)) cols := by
   rw [weighedError, sumOver_map, ← sumOver_mul_left, ← sumOver_sub]
   refine sumOver_congr fun j _ => ?_
   rw [power_eq, Semiring.pow_two]
-  simp only [grown]
+  simp only [grownWeight]
   generalize size (key j) = s
   generalize error (key j) = d
   generalize other (key j) = y
@@ -153,19 +154,19 @@ private theorem mean_near (hp : Precise p) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMean p k r cols key μ) :
     Near (rateFactor p roundings rescalings
-        * sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)) cols)
+        * sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols)
       (sumOver (fun j => (key j).weight * (key j).size) cols)
       (sumOver (fun j => (key j).weight * (key j).rate) cols) μ := by
   obtain ⟨w, s, x, hw, hs, hx, hμ⟩ := h
   have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
-    storedProduct_near nonneg hw hj (rate_near sizes hs j hj) (hx j hj)) hμ
-  have hn : 0 ≤ sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)) cols :=
+    storedProduct_near nonneg hw hj (tangent_rate_near sizes hs j hj) (hx j hj)) hμ
+  have hn : 0 ≤ sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols :=
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj)
-      (rate_near sizes hs j hj).nonneg
+      (tangent_rate_near sizes hs j hj).nonneg
   refine h.mono ?_
   rw [sum_factor]
   refine OrderedRing.mul_le_mul_of_nonneg_right ?_ hn
-  refine Std.le_trans (le_of_equal ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
+  refine Std.le_trans (tangent_le ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
   rw [Semiring.pow_one]
   generalize (1 + p.accumulation) ^ k = A
   generalize (1 + p.exponential) ^ r = E
@@ -183,7 +184,7 @@ private theorem rounded_mean (hp : Precise p) (nonneg : NotNegative cols key)
 
 /-! ## The parts of the rate of the output -/
 
-private theorem two_near {u M S e z M' S' e' z' y : R} (hu : 0 ≤ u) (h : Near M S e z)
+private theorem tangent_two_near {u M S e z M' S' e' z' y : R} (hu : 0 ≤ u) (h : Near M S e z)
     (h' : Near M' S' e' z') (hy : RoundedSum u 3 [z, z'] y) :
     Near ((1 + u) ^ 3 * (M + M')) (S + S') (e + e') y := by
   have h₁ := roundedSum_error hu hy
@@ -197,7 +198,7 @@ private theorem two_near {u M S e z M' S' e' z' y : R} (hu : 0 ≤ u) (h : Near 
   have := OrderedField.one_le_pow (tangent_one_le hu) 3
   grind
 
-private theorem three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0 ≤ u)
+private theorem tangent_three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0 ≤ u)
     (h : Near M S e z) (h' : Near M' S' e' z') (h'' : Near M'' S'' e'' z'')
     (hy : RoundedSum u 3 [z, z', z''] y) :
     Near ((1 + u) ^ 3 * (M + M' + M'')) (S + S' + S'') (e + e' + e'') y := by
@@ -214,23 +215,23 @@ private theorem three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0
   grind
 
 /-- Σ p x v of products that are stored, where x is near to an exact number. -/
-private theorem products_near (hp : Precise p) (nonneg : NotNegative cols key)
+private theorem tangent_products (hp : Precise p) (nonneg : NotNegative cols key)
     {w t x v B b y : α → R} (hw : StoredWeights cols key w)
     (ht : ∀ j ∈ cols, Near (B j) (b j) (y j) (t j))
     (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * (1 + p.unit) * sumOver (fun j => grown (key j) * B j * absolute (v j)) cols)
+        * (1 + p.unit) * sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z :=
   weighed_near hp (fun j hj => storedProduct_near nonneg hw hj (ht j hj) (hx j hj)) hz
 
 /-- Σ p v. -/
-private theorem values_near (hp : Precise p) (nonneg : NotNegative cols key)
+private theorem tangent_values_near (hp : Precise p) (nonneg : NotNegative cols key)
     {w v : α → R} (hw : StoredWeights cols key w) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols w v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * sumOver (fun j => grown (key j) * absolute (v j)) cols)
+        * sumOver (fun j => grownWeight (key j) * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * v j) cols) z := by
   have h := weighed_near (key := key) hp (F := 1) (B := fun _ => 1) (b := fun _ => 1)
@@ -240,33 +241,33 @@ private theorem values_near (hp : Precise p) (nonneg : NotNegative cols key)
   simp only [Semiring.mul_one] at h
   exact h
 
-private theorem scaled_le {a x f K A : R} (h : a * f ≤ K) (hx : 0 ≤ x) (hA : 0 ≤ A) :
+private theorem tangent_scaled_le {a x f K A : R} (h : a * f ≤ K) (hx : 0 ≤ x) (hA : 0 ≤ A) :
     a * (x * (f * A)) ≤ K * x * A := by
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_right h (OrderedRing.mul_nonneg hx hA)
   rwa [show a * f * (x * A) = a * (x * (f * A)) by grind,
     show K * (x * A) = K * x * A by grind] at h₁
 
-private theorem inside_le {a x f f' K A B C M X : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+private theorem tangent_inside_le {a x f f' K A B C M X : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
     (hX : K * x * B ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hB : 0 ≤ B) (hC : 0 ≤ C) (hM : 0 ≤ M) :
     a * (x * (f * (A + M * B)) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
-  have h₁ := scaled_le h hx hA
-  have h₂ := scaled_le h hx (OrderedRing.mul_nonneg hM hB)
-  have h₃ := scaled_le h' hx hC
+  have h₁ := tangent_scaled_le h hx hA
+  have h₂ := tangent_scaled_le h hx (OrderedRing.mul_nonneg hM hB)
+  have h₃ := tangent_scaled_le h' hx hC
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
   clear h h' hX
   grind
 
-private theorem outside_le {a x f f' K A C M X Y : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+private theorem tangent_outside_le {a x f f' K A C M X Y : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
     (hX : a * x * Y ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hC : 0 ≤ C) (hM : 0 ≤ M) :
     a * (x * (f * A) + x * (M * Y) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
-  have h₁ := scaled_le h hx hA
-  have h₃ := scaled_le h' hx hC
+  have h₁ := tangent_scaled_le h hx hA
+  have h₃ := tangent_scaled_le h' hx hC
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
   clear h h' hX hx hA hC hM
   grind
 
 /-- Roundings after a number is stored, against the same before. -/
-private theorem stored_factor {y m S e o out : R} (hy : 1 ≤ y) (hm : y * m ≤ S + e) (ho : o ≤ S)
+private theorem tangent_stored {y m S e o out : R} (hy : 1 ≤ y) (hm : y * m ≤ S + e) (ho : o ≤ S)
     (hout : 0 ≤ out) : y * (m + out * (o + (m - S))) ≤ S + (e + out * (o + e)) := by
   have h₁ := OrderedRing.mul_nonneg (a := y - 1) (b := S - o) (by grind) (by grind)
   have h₂ : y * (o + (m - S)) ≤ o + e := by grind
@@ -295,8 +296,8 @@ private theorem factors_counted (hp : Precise p) {k r roundings rescalings : Nat
   generalize rateFactor p roundings rescalings = K at *
   generalize 1 + p.unit = x at *
   clear hp hk hr
-  refine ⟨Std.le_trans (le_of_equal ?_) h₁, Std.le_trans (le_of_equal ?_) h₂,
-    Std.le_trans (le_of_equal ?_) h₂, Std.le_trans (le_of_equal ?_) h₄⟩ <;> grind
+  refine ⟨Std.le_trans (tangent_le ?_) h₁, Std.le_trans (tangent_le ?_) h₂,
+    Std.le_trans (tangent_le ?_) h₂, Std.le_trans (tangent_le ?_) h₄⟩ <;> grind
 
 /-- Σ (p x) (s + m) v, in two sums. -/
 private theorem inside_sum (g s v : α → R) (m : R) :
@@ -344,32 +345,32 @@ private theorem outside_equal (a x f A u M Y f' C : R) :
 private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
 
 /-- How far o may be off before it meets μ, as it is stored. -/
-private abbrev unstored (p : Precision R) (apart : R) (roundings rescalings : Nat)
+private abbrev tangentUnstored (p : Precision R) (apart : R) (roundings rescalings : Nat)
     (key : α → BoundedRate R) (cols : List α) : R :=
   rateFactor p roundings rescalings * (1 + apart)
-      * sumOver (fun j => grown (key j) * absolute (key j).value) cols
+      * sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols
     - sumOver (fun j => (key j).weight * absolute (key j).value) cols
 
-private abbrev outputError (p : Precision R) (output apart : R) (roundings rescalings : Nat)
+private abbrev tangentOutputError (p : Precision R) (output apart : R) (roundings rescalings : Nat)
     (key : α → BoundedRate R) (cols : List α) : R :=
-  unstored p apart roundings rescalings key cols
+  tangentUnstored p apart roundings rescalings key cols
     + output * (absolute (sumOver (fun j => (key j).weight * (key j).value) cols)
-      + unstored p apart roundings rescalings key cols)
+      + tangentUnstored p apart roundings rescalings key cols)
 
-private theorem before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e) :
+private theorem tangent_before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e) :
     S + e ≤ S + (e + out * (o + e)) := by
   have := OrderedRing.mul_nonneg ho hn
   grind
 
-private theorem remainder (M S : R) : M = S + (M - S) := by grind
+private theorem tangent_remainder (M S : R) : M = S + (M - S) := by grind
 
 private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apart)
     (nonneg : NotNegative cols key) {w : α → R} (hw : StoredWeights cols key w)
     (roundings rescalings : Nat) (o : R) :
-    0 ≤ absolute o + unstored p apart roundings rescalings key cols := by
+    0 ≤ absolute o + tangentUnstored p apart roundings rescalings key cols := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ : sumOver (fun j => (key j).weight * absolute (key j).value) cols
-      ≤ sumOver (fun j => grown (key j) * absolute (key j).value) cols :=
+      ≤ sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols :=
     sumOver_le_sumOver fun j hj => by
       exact OrderedRing.mul_le_mul_of_nonneg_right (weight_near_grown nonneg hw j hj).le
         (absolute_nonneg _)
@@ -378,15 +379,15 @@ private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apa
   have h₃ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
     (one_le_rateFactor hp roundings rescalings) (c := 1) (Std.le_of_lt h₀) ha
   have h₄ := absolute_nonneg o
-  rw [unstored]
+  rw [tangentUnstored]
   generalize sumOver (fun j => (key j).weight * absolute (key j).value) cols = S at *
-  generalize sumOver (fun j => grown (key j) * absolute (key j).value) cols = B at *
+  generalize sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols = B at *
   generalize rateFactor p roundings rescalings * (1 + apart) = K at *
   have h₅ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1) (b := K) (c := B) (by grind) (by grind)
   clear hw nonneg
   grind
 
-private theorem three_ones {a x u : R} (ha : 1 ≤ a) (hx : 1 ≤ x) (hu : 1 ≤ u) :
+private theorem tangent_ones {a x u : R} (ha : 1 ≤ a) (hx : 1 ≤ x) (hu : 1 ≤ u) :
     1 ≤ a * x * u := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) ha (c := 1)
@@ -395,9 +396,10 @@ private theorem three_ones {a x u : R} (ha : 1 ≤ a) (hx : 1 ≤ x) (hu : 1 ≤
     (Std.le_of_lt h₀) hu
   grind
 
-private theorem regrouped (a x u g B : R) : a * x * u * (g * B) = a * (u * g) * x * B := by grind
+private theorem tangent_regrouped (a x u g B : R) :
+    a * x * u * (g * B) = a * (u * g) * x * B := by grind
 
-private theorem difference (a b c : R) : a + -b + c = a - b + c := by grind
+private theorem tangent_difference (a b c : R) : a + -b + c = a - b + c := by grind
 
 /-- A computed ȯ is near to the exact one. -/
 private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ output)
@@ -405,14 +407,14 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}
     (h : ComputedTangent p output apart k r cols key y) :
-    Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j => grown (key j)
+    Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j => grownWeight (key j)
           * ((key j).size + (key j).rateError) * absolute (key j).value) cols
         + rateFactor p roundings rescalings
-            * sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)) cols
+            * sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols
           * (sumOver (fun j => (key j).weight * absolute (key j).value) cols
-            + outputError p output apart roundings rescalings key cols)
+            + tangentOutputError p output apart roundings rescalings key cols)
         + rateFactor p roundings rescalings * (1 + apart)
-          * sumOver (fun j => grown (key j) * absolute (key j).valueRate) cols)
+          * sumOver (fun j => grownWeight (key j) * absolute (key j).valueRate) cols)
       (sumOver (fun j => (key j).weight * (key j).size * absolute (key j).value) cols
         + sumOver (fun j => (key j).weight * (key j).size) cols
           * sumOver (fun j => (key j).weight * absolute (key j).value) cols
@@ -426,52 +428,54 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
   have one := tangent_one_le ha
   have ha' : 0 ≤ 1 + apart := Std.le_trans (Std.le_of_lt h₀) one
   have products : ∀ {w : α → R}, StoredWeights cols key w → ∀ f : α → R,
-      (∀ j ∈ cols, 0 ≤ f j) → 0 ≤ sumOver (fun j => grown (key j) * f j) cols := fun hw f hf =>
+      (∀ j ∈ cols, 0 ≤ f j) →
+      0 ≤ sumOver (fun j => grownWeight (key j) * f j) cols := fun hw f hf =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj) (hf j hj)
   have rates : ∀ {w s : α → R}, StoredWeights cols key w → ComputedRates cols key s →
-      0 ≤ sumOver (fun j => grown (key j) * ((key j).size + (key j).rateError)
+      0 ≤ sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)
         * absolute (key j).value) cols := fun hw hs =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
-      (grown_nonneg nonneg hw j hj) (rate_near sizes hs j hj).nonneg) (absolute_nonneg _)
+      (grown_nonneg nonneg hw j hj) (tangent_rate_near sizes hs j hj).nonneg) (absolute_nonneg _)
   cases h with
   | @inside μ a a' c c' _ w s t x hμ hw hs ht hx hA hC hA' hC' hy =>
     have hm := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hμ
-    have hrate := rate_near sizes hs
+    have hrate := tangent_rate_near sizes hs
     obtain ⟨w', hw', hC⟩ := hC
-    have i₁ := products_near hp nonneg hw (fun j hj => ((hrate j hj).sub hm).rounded (ht j hj)) hx
+    have i₁ := tangent_products hp nonneg hw
+      (fun j hj => ((hrate j hj).sub hm).rounded (ht j hj)) hx
       hA
-    have i₂ := values_near hp nonneg hw' hC
+    have i₂ := tangent_values_near hp nonneg hw' hC
     rw [inside_factor, inside_sum, inside_sum, inside_difference, ← Semiring.mul_assoc] at i₁
-    have i₃ := two_near hp.unit (i₁.rounded hA') (i₂.rounded hC') hy
+    have i₃ := tangent_two_near hp.unit (i₁.rounded hA') (i₂.rounded hC') hy
     have hX : rateFactor p roundings rescalings * (1 + apart)
-        * sumOver (fun j => grown (key j) * absolute (key j).value) cols
+        * sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols
         ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols
-          + outputError p output apart roundings rescalings key cols := by
-      refine Std.le_trans (le_of_equal ?_) (before_stored ho
+          + tangentOutputError p output apart roundings rescalings key cols := by
+      refine Std.le_trans (tangent_le ?_) (tangent_before_stored ho
         (unstored_nonneg hp one nonneg hw roundings rescalings _))
-      exact remainder ..
-    exact i₃.mono (inside_le f₁ f₄ hX ha' (rates hw hs)
+      exact tangent_remainder ..
+    exact i₃.mono (tangent_inside_le f₁ f₄ hX ha' (rates hw hs)
       (products hw _ fun j _ => absolute_nonneg _) (products hw _ fun j _ => absolute_nonneg _)
       hm.nonneg)
   | @outside μ a a' o o' b b' c c' _ w s x w' hμ hw hs hx hA hw' hO hO' hB hC hA' hB' hC' hy =>
     have hm := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hμ
-    have hrate := rate_near sizes hs
+    have hrate := tangent_rate_near sizes hs
     obtain ⟨w'', hw'', hC⟩ := hC
-    have i₁ := products_near hp nonneg hw hrate hx hA
-    have i₂ := values_near hp nonneg hw'' hC
-    have i₃ := values_near hp nonneg hw' hO
+    have i₁ := tangent_products hp nonneg hw hrate hx hA
+    have i₂ := tangent_values_near hp nonneg hw'' hC
+    have i₃ := tangent_values_near hp nonneg hw' hO
     have i₄ := ((hm.mul (i₃.stored hO')).rounded hB).rounded hB'
-    have i₅ := three_near hp.unit (i₁.rounded hA') i₄.neg (i₂.rounded hC') hy
-    rw [difference] at i₅
-    refine i₅.mono (Std.le_trans (le_of_equal (outside_equal ..)) (outside_le f₂ f₄ ?_ ha'
+    have i₅ := tangent_three_near hp.unit (i₁.rounded hA') i₄.neg (i₂.rounded hC') hy
+    rw [tangent_difference] at i₅
+    refine i₅.mono (Std.le_trans (tangent_le (outside_equal ..)) (tangent_outside_le f₂ f₄ ?_ ha'
       (rates hw hs) (products hw _ fun j _ => absolute_nonneg _) hm.nonneg))
     rw [stored_equal]
-    refine stored_factor (three_ones (OrderedField.one_le_pow (tangent_one_le hp.unit) 3) one
+    refine tangent_stored (tangent_ones (OrderedField.one_le_pow (tangent_one_le hp.unit) 3) one
       (tangent_one_le hp.unit)) ?_ (absolute_le i₃.exact) ho
-    rw [regrouped]
+    rw [tangent_regrouped]
     have := OrderedRing.mul_le_mul_of_nonneg_right (OrderedRing.mul_le_mul_of_nonneg_right f₃ ha')
       (products hw' _ fun j _ => absolute_nonneg (key j).value)
-    exact Std.le_trans this (le_of_equal (remainder ..))
+    exact Std.le_trans this (tangent_le (tangent_remainder ..))
 
 private theorem rounded_rate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
     (nonneg : NotNegative cols key)
@@ -483,7 +487,7 @@ private theorem rounded_rate (hp : Precise p) {output apart : R} (ho : 0 ≤ out
   have h := (tangent_near hp ho ha nonneg sizes hk hr h).error
   simp only [tangentTolerance, meanRateTolerance, outputRate, meanRate, weighedError_eq,
     sumOver_map, Semiring.mul_one, Semiring.add_zero]
-  refine h.mono (le_of_equal ?_)
+  refine h.mono (tangent_le ?_)
   grind
 
 /-! ## The exact rates are those of the Spec -/
@@ -531,7 +535,7 @@ theorem outputRate_eq_attend : outputRate (cols.map fun j => boundedRate (cols.m
   generalize meanTangent (cols.map fun j => (x j).score) = μ
   grind
 
-private theorem weight_not_negative (s : Option R) : (0 : R) ≤ weight s := by
+private theorem tangent_weight_not_negative (s : Option R) : (0 : R) ≤ weight s := by
   cases s with
   | none => exact Std.le_refl _
   | some s => exact Std.le_of_lt (exp_pos s)
@@ -539,9 +543,9 @@ private theorem weight_not_negative (s : Option R) : (0 : R) ≤ weight s := by
 private theorem boundedRate_nonneg (row : List (ScoredValue (Dual R) (Dual R) d))
     (ε τ S δ : R) (y : ScoredValue (Dual R) (Dual R) d) :
     0 ≤ (boundedRate row c ε τ S δ y).weight := by
-  have h₁ := weight_not_negative (y.score.map (·.val))
+  have h₁ := tangent_weight_not_negative (y.score.map (·.val))
   have h₂ : (0 : R) ≤ denominator (row.map fun y => y.score.map (·.val)) :=
-    sumOver_nonneg fun s _ => weight_not_negative s
+    sumOver_nonneg fun s _ => tangent_weight_not_negative s
   show 0 ≤ weight (y.score.map (·.val)) / denominator (row.map fun y => y.score.map (·.val))
   generalize (weight (y.score.map (·.val)) : R) = a at *
   generalize (denominator (row.map fun y => y.score.map (·.val)) : R) = b at *

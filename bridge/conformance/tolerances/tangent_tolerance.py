@@ -64,7 +64,7 @@ def tangent_bounds(
         # One more key, whose value is 0, and whose weight is not stored.
         rate = rates.sinks.double().view(1, -1, 1, 1)
         size = row.sink * rate.abs()
-        error = _grown(row.sink_error, factor) * size
+        error = _growth(row.sink_error, factor) * size
         error = error + rounding.accumulator.smallest_normal * rate.abs()
         mean = mean + Bounded(row.sink * rate, error, size)
     # (P ∘ S′) V − μ O + P V′, with O as it is stored. What stores its weights in few bits may store
@@ -95,7 +95,7 @@ def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
     return once + (row.keys + 2 * row.blocks + 8) * math.log1p(rounding.accumulation_unit)
 
 
-def _grown(error: Tensor, factor: Tensor) -> Tensor:
+def _growth(error: Tensor, factor: Tensor) -> Tensor:
     """(1 + error)·e^factor − 1."""
     return torch.expm1(torch.clamp(torch.log1p(error) + factor, max=_LARGEST_EXPONENT))
 
@@ -109,7 +109,7 @@ def _weigh(row: Softmax, factor: Tensor, x: Bounded, y: Tensor, rounding: Roundi
         # The weight, and its product.
         factor = factor + 2 * math.log1p(rounding.weights.unit)
         tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
-    error = row.p * (_grown(row.error, factor) * most + x.error)
+    error = row.p * (_growth(row.error, factor) * most + x.error)
     error = error + tiny * row.visible * most
     return Bounded((row.p * x.exact) @ y, error @ y.abs(), (row.p * x.size) @ y.abs())
 

@@ -208,10 +208,10 @@ MUTANTS = {
     ),
     "tiles that are not counted": ("(row.keys + 2 * row.blocks + 8)", "(row.keys + 8)"),
     "weights that are exact": (
-        "_grown(row.error, factor) * most",
-        "_grown(0 * row.error, factor) * most",
+        "_growth(row.error, factor) * most",
+        "_growth(0 * row.error, factor) * most",
     ),
-    "a sink that is exact": ("_grown(row.sink_error, factor) * size", "0 * size"),
+    "a sink that is exact": ("_growth(row.sink_error, factor) * size", "0 * size"),
     "a mean rate that is exact": (
         "mean.error * (output.size + output.error) + mean.size",
         "mean.size",

@@ -20,6 +20,8 @@ open Spec Lean.Grind
 
 universe u v
 
+attribute [local instance] Ring.intCast
+
 variable {R : Type u} [OrderedField R] {ι : Type v} {m n d d_v q_len kv_len : Nat}
 
 /-! ## Paths at time 0 -/
@@ -217,6 +219,56 @@ theorem vjpDropout_isDerivative (Z : WeightFactor R q_len kv_len) {L : ι → R 
   exact ha
 
 end
+
+/-! ## Softcap, slopes, a bias and a mask -/
+
+/-- **gradient-is-derivative-slopes**: so does it where scores are softcapped first, then get linear
+biases whose slope is on a path, an additive bias that is on a path, and a mask. -/
+theorem slopes_isDerivative {scale cap : R} (hcap : 0 < cap) (alignment : Alignment)
+    {slope : ι → R → R} {slope' : ι → Dual R} (hslope : IsTangent slope slope')
+    {B : ι → R → Matrix (Option R) q_len kv_len} {δB : ι → Matrix R q_len kv_len}
+    (hB : ∀ (i : Fin q_len) (j : Fin kv_len),
+      ScoreTangent (fun x t => (B x t)[i][j]) fun x => (biasDual (B x 0) (δB x))[i][j])
+    (mask : Mask q_len kv_len)
+    {Q : ι → R → Matrix R q_len d} {Q' : ι → Matrix (Dual R) q_len d}
+    {K : ι → R → Matrix R kv_len d} {K' : ι → Matrix (Dual R) kv_len d}
+    {V : ι → R → Matrix R kv_len d_v} {V' : ι → Matrix (Dual R) kv_len d_v}
+    (hQ : MatrixTangent Q Q') (hK : MatrixTangent K K') (hV : MatrixTangent V V')
+    (dO : Matrix R q_len d_v) (dLse : Vec R q_len) {L : ι → R → Fin q_len → Option R} :
+    let modify : ι → R → ScoreMod R q_len kv_len := fun x t =>
+      (((ScoreMod.softcap cap).andThen (.alibi alignment (slope x t))).andThen
+        (.bias (B x t))).andThen mask.toScoreMod
+    (∀ x t (i : Fin q_len), dLse[i] = 0 ∨ IsLogSumExp R (L x t i)
+      ((List.finRange kv_len).map (score scale (modify x t) (Q x t) (K x t) i))) →
+    let loss := fun x t => Matrix.inner dO (attention scale (modify x t) (Q x t) (K x t) (V x t))
+      + sumOver (fun i : Fin q_len => dLse[i] * (L x t i).getD 0) (List.finRange q_len)
+    let g := fun x => vjp scale (modify x 0) (ScoreSlope.softcap cap) (Q x 0) (K x 0) (V x 0)
+      (fun y => y) dO dLse
+    IsTangent loss fun x => ⟨loss x 0, Matrix.rate (g x).dQ (Q' x) + Matrix.rate (g x).dK (K' x)
+      + Matrix.rate (g x).dV (V' x) + (slopeGradient alignment (g x).dBias * (slope' x).der
+        + Matrix.inner (g x).dBias (δB x))⟩ := by
+  intro modify hL loss g
+  have hmod : ModTangent modify fun x => (((ScoreMod.softcap (Dual.const cap)).andThen
+      (.alibi alignment (slope' x))).andThen (.bias (biasDual (B x 0) (δB x)))).andThen
+        mask.toScoreMod :=
+    andThen_tangent (andThen_tangent (andThen_tangent
+      (softcap_tangent (.const cap) hcap fun _ => Std.le_refl _) (alibi_tangent alignment hslope))
+      (bias_tangent hB)) (mask_tangent mask)
+  have h := vjp_isDerivative (scale := scale) hmod (slope := fun _ => ScoreSlope.softcap cap)
+    (δB := fun x => Vec.ofFn fun i : Fin q_len =>
+      Vec.add (alibiRates alignment (slope' x).der : Matrix R q_len kv_len)[i] (δB x)[i])
+    (fun x => ?_) hQ hK hV dO dLse hL
+  · simp only [inner_addRows, inner_alibiRates] at h
+    exact h
+  · refine IsLift.andThen_mask (IsLift.andThen_bias ?_ (B x 0) (δB x)) mask
+    have e : slope' x = ⟨slope x 0, (slope' x).der⟩ := Dual.ext (hslope.val_eq x).symm rfl
+    rw [e]
+    intro i j s
+    rw [IsLift.andThen (isLift_softcap (by grind)) (isLift_alibi alignment (slope x 0)
+      (slope' x).der) i j s]
+    cases hm : (ScoreMod.softcap cap : ScoreMod R q_len kv_len) i j s.val with
+    | none => simp only [ScoreMod.andThen, hm]; rfl
+    | some t => simp only [ScoreSlope.andThen, hm, ScoreSlope.one, Semiring.one_mul]
 
 /-! ## Heads and sinks -/
 

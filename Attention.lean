@@ -386,6 +386,7 @@ public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
 public import Attention.Vectors.Cascade
+public import Attention.Vectors.CascadeSound
 public import Attention.Vectors.Case
 public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Combine

@@ -36,7 +36,7 @@ structure CascadeCase where
 namespace CascadeCase
 
 /-- Runs the Spec over the exact model. -/
-def run (c : CascadeCase) : Except String (List RowResult) := do
+@[expose] def run (c : CascadeCase) : Except String (List RowResult) := do
   checkExact ((rats (c.q ++ c.prefix_k ++ c.suffixes.flatMap (·.1))).flatten
     ++ (c.prefix_v ++ c.suffixes.flatMap (·.2)).flatten)
   unless c.suffixes.length = c.q.length do throw "not one suffix for each query"
@@ -45,6 +45,7 @@ def run (c : CascadeCase) : Except String (List RowResult) := do
   let V ← toMatrix c.prefix_k.length c.value_dim c.prefix_v
   let suffixes ← c.suffixes.mapM fun (k, v) => toKeyValues c.head_dim c.value_dim k v
   let suffix (i : Fin c.q.length) := suffixes.getD i.val []
+  unless 0 < c.block_n do throw "a tile holds nothing"
   let outputs := cascade c.scale (fun _ _ s => some s) Q K V suffix c.block_n
   unless outputs.length = c.q.length do throw "not one output for each query"
   return ((List.finRange c.q.length).zip outputs).map fun (i, output) =>

@@ -1,10 +1,12 @@
 module
 
+public import Attention.Vectors.CascadeSound
 public import Attention.Vectors.PagedSound
 
 public section
 
-/-! # Programs of packed sequences, and of pages, of which the theorems on them do not hold -/
+/-! # Programs of packed sequences, pages and prefixes, with what their theorems do not let through
+-/
 
 namespace Attention.WrongVariants
 
@@ -93,5 +95,53 @@ theorem runWholePages_refuted : ¬ SoundPaged runWholePages := fun h => by
     have first := congrArg (·[0]?) ho
     simp [attendRows, scoredRows, attend, Vec.sumOver] at first
     exact absurd first (by decide +kernel)
+
+/-- What `cascade-vectors-sound` says of the outputs, of any program. -/
+abbrev SoundCascade (run : CascadeCase → Except String (List RowResult)) : Prop :=
+  ∀ (c : CascadeCase) (results : List RowResult), run c = .ok results →
+    ∀ (i : Nat) (r : RowResult), results[i]? = some r →
+      ∃ (q : Vec Int c.head_dim) (kvs : List (KeyValue Int Rat c.head_dim c.value_dim))
+        (suffix : List (List Int) × List (List Rat)), c.suffixes[i]? = some suffix ∧
+        kvs.map (·.1.toList) = c.prefix_k ++ suffix.1 ∧
+        kvs.map (·.2.toList) = c.prefix_v ++ suffix.2 ∧
+        r.output = (attendRows c.scale (fun _ s => some s) q kvs).toList
+
+/-- Positive control. -/
+theorem run_soundCascade : SoundCascade CascadeCase.run := fun _ _ h i r hr =>
+  let ⟨q, kvs, suffix, _, hs, hk, hv, ho, _⟩ := (CascadeCase.run_sound h).2 i r hr
+  ⟨q, kvs, suffix, hs, hk, hv, ho⟩
+
+/-- The program that reads no suffix of its own, but the prefix twice. -/
+@[expose] def runPrefixTwice (c : CascadeCase) : Except String (List RowResult) :=
+  CascadeCase.run { c with suffixes := c.suffixes.map fun _ => (c.prefix_k, c.prefix_v) }
+
+/-- One query, with a key of value 1 in the prefix and one of value 3 in its suffix. -/
+@[expose] def oneAndThree : CascadeCase :=
+  { reason := "", head_dim := 0, value_dim := 1, block_n := 1, q := [[]], prefix_k := [[]]
+    prefix_v := [[1]], suffixes := [([[]], [[3]])] }
+
+theorem runPrefixTwice_refuted : ¬ SoundCascade runPrefixTwice := fun h => by
+  have hf : (runPrefixTwice oneAndThree).toOption.map (·.map (·.output)) = some [[1]] := by
+    decide +kernel
+  cases hr : runPrefixTwice oneAndThree with
+  | error e => rw [hr] at hf; cases hf
+  | ok results =>
+    rw [hr] at hf
+    simp only [Except.toOption, Option.map_some, Option.some.injEq,
+      List.map_eq_singleton_iff] at hf
+    obtain ⟨r, rfl, ho⟩ := hf
+    obtain ⟨q, kvs, suffix, hs, -, hv, ho'⟩ := h _ _ hr 0 r rfl
+    obtain rfl := Option.some.inj hs
+    obtain rfl : q = #v[] := Vector.ext fun i hi => absurd hi (Nat.not_lt_zero i)
+    obtain ⟨a, rest, rfl, ha, hv⟩ := List.map_eq_cons_iff.mp
+      (show kvs.map (·.2.toList) = [1] :: [[3]] from hv)
+    obtain ⟨b, rest, rfl, hb, hv⟩ := List.map_eq_cons_iff.mp hv
+    obtain rfl := List.map_eq_nil_iff.mp hv
+    have empty : ∀ x : Vec Int 0, x = #v[] :=
+      fun x => Vector.ext fun i hi => absurd hi (Nat.not_lt_zero i)
+    obtain rfl : a = (#v[], #v[1]) := Prod.ext (empty _) (Vector.toList_inj.mp ha)
+    obtain rfl : b = (#v[], #v[3]) := Prod.ext (empty _) (Vector.toList_inj.mp hb)
+    rw [ho'] at ho
+    exact absurd ho (by decide +kernel)
 
 end Attention.WrongVariants

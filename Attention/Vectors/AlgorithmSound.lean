@@ -235,10 +235,4 @@ theorem Algorithm.run_sound {algorithm : Algorithm} (fits : algorithm.Fits q_len
     rw [← h]
     exact flashSink_eq_attentionSink scale _ 0 Q K V fits.1 fits.2
 
-/-- Maximum and denominator of a row, which the vectors have beside it, are what they should be,
-with the operations that are run. -/
-theorem ofBlock_invariant_exact {d : Nat} (row : List (ScoredValue Int Rat d)) :
-    OnlineInvariant (ofBlock row) row :=
-  ofBlock_invariant row
-
 end Attention.Vectors

@@ -32,6 +32,7 @@ structure RowResult.Describes (r : RowResult) (row : List (ScoredValue Int Rat d
 
 /-! ## What the parts of the program give -/
 
+/-- Behind a step that may fail: it has not. -/
 theorem bind_ok {α β : Type} {x : Except String α} {f : α → Except String β} {y : β}
     (h : (x >>= f) = .ok y) : ∃ a, x = .ok a ∧ f a = .ok y := by
   cases x with

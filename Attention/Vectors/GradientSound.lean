@@ -164,6 +164,7 @@ namespace GradientCase
   | none => fun _ _ => 1
   | some (p, seed) => .dropout p (keepMask (keepThreshold p.num.toNat p.den) seed head)
 
+/-- The factors that the program finds are these. -/
 theorem factors_ok {c : GradientCase}
     {Z : Nat → WeightFactor Rat c.forward.q_len c.forward.kv_len} (h : c.factors = .ok Z) :
     Z = c.factor := by

@@ -278,6 +278,9 @@ def _compose(one: _Number, *others: _Number | float) -> _Number:
     return one
 
 
+@implements("Attention.Spec.scoreGradientTerm")
+@implements("Attention.Spec.weightTerm")
+@implements("Attention.Spec.gradientError")
 def gradient_bounds(
     query: Tensor,
     key: Tensor,

@@ -66,7 +66,7 @@ it divides by the sum of weights at the end, these are its weights over that num
     RescaledSum p.accumulation p.exponential k r (cols.map products) z
 
 /-- `μ` is the mean rate of the scores that a function may compute. -/
-@[expose] def ComputedMean (p : Precision R) (k r : Nat) (cols : List α)
+@[expose] def ComputedMeanRate (p : Precision R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) (μ : R) : Prop :=
   ∃ w s x, StoredWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
@@ -82,7 +82,7 @@ unit roundoff `apart`, then added in a tree of depth three at most. -/
 inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) : R → Prop
   /-- As Σ p (ṡ − μ) v + Σ p v̇. -/
-  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMean p k r cols key μ →
+  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p k r cols key μ →
       StoredWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, Rounded p.unit (s j - μ) (t j)) →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) →
@@ -90,7 +90,7 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
       Rounded apart a a' → Rounded apart c c' → RoundedSum p.unit 3 [a', c'] y →
       ComputedTangent p output apart k r cols key y
   /-- As Σ p ṡ v − μ o + Σ p v̇, with o as it is stored. -/
-  | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} : ComputedMean p k r cols key μ →
+  | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} : ComputedMeanRate p k r cols key μ →
       StoredWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) →
       WeighedSum p k r cols x (fun j => (key j).value) a → StoredWeights cols key w' →

@@ -152,7 +152,7 @@ private theorem weighedError_eq (factor : R) (size error other : BoundedRate R �
 /-- A computed μ is near to the exact one. -/
 private theorem mean_near (hp : Precise p) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMean p k r cols key μ) :
+    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMeanRate p k r cols key μ) :
     Near (rateFactor p roundings rescalings
         * sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols)
       (sumOver (fun j => (key j).weight * (key j).size) cols)
@@ -174,7 +174,7 @@ private theorem mean_near (hp : Precise p) (nonneg : NotNegative cols key)
 
 private theorem rounded_mean (hp : Precise p) (nonneg : NotNegative cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMean p k r cols key μ) :
+    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMeanRate p k r cols key μ) :
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
       (μ - meanRate (cols.map key)) := by
   have h := (mean_near hp nonneg sizes hk hr h).error
@@ -603,7 +603,7 @@ theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {cols : List α}
     {k r roundings rescalings : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
     {key : α → BoundedRate R}
     (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (S j) (δ j) (x j)) {y : R}
-    (computed : ComputedMean p k r cols key y) :
+    (computed : ComputedMeanRate p k r cols key y) :
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
       (y - lseTangent (cols.map fun j => (x j).score)) := by
   subst hkey

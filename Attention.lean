@@ -294,6 +294,7 @@ public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.Sum
+public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Weights

@@ -60,7 +60,7 @@ private def farRest (negligible : R) (keys : List (BoundedWeight R)) : R :=
 private def sharedError (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (excess keys / lowTotal keys) (farMax negligible keys + farRest negligible keys)
 
-private def meanSize (negligible : R) (keys : List (BoundedWeight R)) : R :=
+private def meanOfSizes (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (sumOver (fun k => share keys k * absolute k.value) keys)
     (farMax negligible keys + farRest negligible keys + absolute (exactMean keys))
 
@@ -72,7 +72,7 @@ private def mostMoved (negligible : R) (keys : List (BoundedWeight R)) : R :=
 
 private def storedError (p : Precision R) (negligible : R) (keys : List (BoundedWeight R)) : R :=
   match p.denominator with
-  | .unrounded => p.stored * meanSize negligible keys
+  | .unrounded => p.stored * meanOfSizes negligible keys
   | .rounded => overRemainder (p.stored * sumOver (fun k => share keys k * far keys k) keys
       + storingError p keys * sharedError negligible keys) (storingError p keys)
       (mostMoved negligible keys)
@@ -81,7 +81,7 @@ private def sizeGrowth (p : Precision R) (negligible : R) (keys : List (BoundedW
   match p.denominator with
   | .unrounded => storedError p negligible keys
   | .rounded => overRemainder (p.stored * sumOver (fun k => share keys k * absolute k.value) keys
-      + storingError p keys * meanSize negligible keys) (storingError p keys)
+      + storingError p keys * meanOfSizes negligible keys) (storingError p keys)
       (mostMoved negligible keys)
 
 private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings : Nat)
@@ -90,7 +90,7 @@ private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings :
     tolerance p roundings rescalings negligible row
       = sharedError negligible keys + storedError p negligible keys
         + (gamma (roundings + 6) p.accumulation
-              * (meanSize negligible keys + sizeGrowth p negligible keys)
+              * (meanOfSizes negligible keys + sizeGrowth p negligible keys)
             + gamma roundings p.unit * (absolute (exactMean keys) + sharedError negligible keys
               + storedError p negligible keys)) / (1 - gamma roundings p.unit) := by
   subst h
@@ -217,8 +217,8 @@ private theorem sum_far_le (negligible : R) :
 /-- Σ ŵ |v| ≤ W · `size`. -/
 private theorem sum_size_le (negligible : R) :
     sumOver (fun x => x.2 * absolute x.1.value) xs
-      ≤ sumOver (fun x => x.2) xs * meanSize negligible (xs.map (·.1)) := by
-  rw [meanSize]
+      ≤ sumOver (fun x => x.2) xs * meanOfSizes negligible (xs.map (·.1)) := by
+  rw [meanOfSizes]
   generalize hW : sumOver (fun x => x.2) xs = W
   have hW₀ : 0 ≤ W := hW ▸ Std.le_of_lt hx.weights_pos
   rw [smaller]
@@ -342,7 +342,7 @@ private theorem stored_mean {p : Precision R} (hp : Precise p) {κ : R}
           - sumOver (fun z => added p.denominator z.2.1 z.2.2) zs * exactMean (zs.map (·.1))) ∧
       (1 + p.stored) * sumOver (fun z => z.2.1 * absolute z.1.value) zs
         ≤ sumOver (fun z => added p.denominator z.2.1 z.2.2) zs
-          * (meanSize negligible (zs.map (·.1)) + sizeGrowth p negligible (zs.map (·.1))) := by
+          * (meanOfSizes negligible (zs.map (·.1)) + sizeGrowth p negligible (zs.map (·.1))) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have hW := hx.weights_pos
   have h₁ := hx.sum_sub negligible
@@ -364,9 +364,9 @@ private theorem stored_mean {p : Precision R} (hp : Precise p) {κ : R}
     have := OrderedRing.mul_pos hW (b := -sharedError negligible (zs.map (·.1))) (by grind)
     have := h₁.nonneg
     grind
-  have ha : 0 ≤ meanSize negligible (zs.map (·.1)) := by
+  have ha : 0 ≤ meanOfSizes negligible (zs.map (·.1)) := by
     refine Classical.byContradiction fun hn => ?_
-    have := OrderedRing.mul_pos hW (b := -meanSize negligible (zs.map (·.1))) (by grind)
+    have := OrderedRing.mul_pos hW (b := -meanOfSizes negligible (zs.map (·.1))) (by grind)
     grind
   cases hd : p.denominator with
   | unrounded =>
@@ -395,7 +395,7 @@ private theorem stored_mean {p : Precision R} (hp : Precise p) {κ : R}
       + farRest negligible (zs.map (·.1))) (by
         rw [sharedError, smaller]
         split <;> grind) (absolute_nonneg (exactMean (zs.map (·.1)))) ha (by
-        rw [meanSize, smaller]
+        rw [meanOfSizes, smaller]
         split <;> grind) b₃ a₃ h₁ a₂ hΦ h₃ b₁ hS h₂ b₂
     simp only [added, storedError, sizeGrowth, hd, storingError, mostMoved, sumOver_map, two]
     exact this
@@ -443,7 +443,7 @@ theorem OffByFactors.quotient [Exp R R] {p : Precision R} (hp : Precise p) {resc
   generalize sharedError negligible (zs.map (·.1)) = s at *
   generalize storedError p negligible (zs.map (·.1)) = σ at *
   generalize sizeGrowth p negligible (zs.map (·.1)) = b at *
-  generalize meanSize negligible (zs.map (·.1)) = a at *
+  generalize meanOfSizes negligible (zs.map (·.1)) = a at *
   generalize gamma roundings p.unit = g at *
   generalize gamma (roundings + 6) p.accumulation = γ at *
   generalize (1 + p.unit) ^ k = B at *

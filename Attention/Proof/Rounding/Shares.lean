@@ -57,7 +57,7 @@ private def farRest (negligible : R) (keys : List (BoundedWeight R)) : R :=
 private def sharedError (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (excess keys / lowTotal keys) (farMax negligible keys + farRest negligible keys)
 
-private def meanSize (negligible : R) (keys : List (BoundedWeight R)) : R :=
+private def meanOfSizes (negligible : R) (keys : List (BoundedWeight R)) : R :=
   smaller (sumOver (fun k => share keys k * absolute k.value) keys)
     (farMax negligible keys + farRest negligible keys + absolute (exactMean keys))
 
@@ -72,9 +72,9 @@ private def storedError (p : Precision R) (rescalings : Nat) (negligible : R)
     (keys : List (BoundedWeight R)) : R :=
   match p.denominator with
   | .unrounded => smaller (smaller (sumOver (fun k => error p rescalings keys k * absolute k.value)
-        keys) (p.stored * meanSize negligible keys + sumOver
+        keys) (p.stored * meanOfSizes negligible keys + sumOver
           (fun k => smaller (share keys k) (tinyShare p rescalings keys) * absolute k.value) keys))
-      (meanSize negligible keys)
+      (meanOfSizes negligible keys)
   | .rounded => overRemainder (sumOver (fun k => error p rescalings keys k * far keys k) keys
       + storingErrors p rescalings keys * sharedError negligible keys)
       (storingErrors p rescalings keys) (mostMoved negligible keys)
@@ -84,7 +84,7 @@ private def sizeGrowth (p : Precision R) (rescalings : Nat) (negligible : R)
   match p.denominator with
   | .unrounded => storedError p rescalings negligible keys
   | .rounded => overRemainder (sumOver (fun k => error p rescalings keys k * absolute k.value) keys
-      + storingErrors p rescalings keys * meanSize negligible keys)
+      + storingErrors p rescalings keys * meanOfSizes negligible keys)
       (storingErrors p rescalings keys) (mostMoved negligible keys)
 
 private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings : Nat)
@@ -93,7 +93,7 @@ private theorem tolerance_eq [Exp R R] (p : Precision R) (roundings rescalings :
     tolerance p roundings rescalings negligible row
       = sharedError negligible keys + storedError p rescalings negligible keys
         + (gamma (roundings + 6) p.accumulation
-              * (meanSize negligible keys + sizeGrowth p rescalings negligible keys)
+              * (meanOfSizes negligible keys + sizeGrowth p rescalings negligible keys)
             + gamma roundings p.unit * (absolute (exactMean keys) + sharedError negligible keys
               + storedError p rescalings negligible keys)) / (1 - gamma roundings p.unit) := by
   subst h
@@ -222,8 +222,8 @@ private theorem sum_far_le (negligible : R) :
 /-- Σ ŵ |v| ≤ W · `size`. -/
 private theorem sum_size_le (negligible : R) :
     sumOver (fun x => x.2 * absolute x.1.value) xs
-      ≤ sumOver (fun x => x.2) xs * meanSize negligible (xs.map (·.1)) := by
-  rw [meanSize]
+      ≤ sumOver (fun x => x.2) xs * meanOfSizes negligible (xs.map (·.1)) := by
+  rw [meanOfSizes]
   generalize hW : sumOver (fun x => x.2) xs = W
   have hW₀ : 0 ≤ W := hW ▸ Std.le_of_lt hx.weights_pos
   rw [smaller]
@@ -606,7 +606,7 @@ private theorem quotient_mean (hp : Precise p) (h : StoredWeights p rescalings �
           - sumOver (fun z => added p.denominator z.2.1 z.2.2) zs * exactMean (zs.map (·.1))) ∧
       sumOver (fun z => z.2.2 * absolute z.1.value) zs
         ≤ sumOver (fun z => added p.denominator z.2.1 z.2.2) zs
-          * (meanSize negligible (zs.map (·.1))
+          * (meanOfSizes negligible (zs.map (·.1))
             + sizeGrowth p rescalings negligible (zs.map (·.1))) := by
   have hW := h.sum_pos
   have h₁ := h.off.sum_sub negligible
@@ -650,7 +650,7 @@ private theorem quotient_mean (hp : Precise p) (h : StoredWeights p rescalings �
         rw [sharedError, smaller]
         split <;> grind) (farMax_nonneg negligible _) hFr (absolute_nonneg (exactMean _))
       (nonneg_of_le_mul hW ha h₂) (by
-        rw [meanSize, smaller]
+        rw [meanOfSizes, smaller]
         split <;> grind) hD h₁ (stored_far zs) hx₀ (h.errors_le_error hp (far_nonneg _))
       (h.errors_far hp negligible) h₂ hgrow hy₀ (h.errors_le_error hp hv)
       (h.errors_size hp negligible)
@@ -700,7 +700,7 @@ theorem StoredWeights.quotient [Exp R R] {p : Precision R} (hp : Precise p) {res
   generalize sharedError negligible (zs.map (·.1)) = s at *
   generalize storedError p rescalings negligible (zs.map (·.1)) = σ at *
   generalize sizeGrowth p rescalings negligible (zs.map (·.1)) = b at *
-  generalize meanSize negligible (zs.map (·.1)) = a at *
+  generalize meanOfSizes negligible (zs.map (·.1)) = a at *
   generalize gamma roundings p.unit = g at *
   generalize gamma (roundings + 6) p.accumulation = γ at *
   generalize (1 + p.unit) ^ k = B at *

@@ -173,7 +173,7 @@ private theorem mean_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
   grind
 
 /-- A mean rate, in whatever order, is within its tolerance. -/
-theorem rounded_mean (hp : Precise p) (nonneg : NotNegativeRates cols key)
+theorem rounded_meanRate (hp : Precise p) (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMeanRate p k r cols key μ) :
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
@@ -479,7 +479,7 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
     exact Std.le_trans this (tangent_le (tangent_remainder ..))
 
 /-- So is a rate of a component of the output, not yet stored. -/
-theorem rounded_rate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
+theorem rounded_outputRate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
     (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
     (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}

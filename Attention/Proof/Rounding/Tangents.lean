@@ -114,7 +114,7 @@ theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart : R} (
     AtMost (storedTangentTolerance p u output apart roundings rescalings (cols.map key))
       (z - ((attend (cols.map x))[c]).der) := by
   subst hkey
-  have h := rounded_rate hp ho ha (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr
+  have h := rounded_outputRate hp ho ha (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr
     computed
   rw [storedTangentTolerance, outputRate_eq_attend] at *
   generalize tangentTolerance p output apart roundings rescalings _ = E at *
@@ -135,7 +135,7 @@ theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {cols : List α}
     AtMost (meanRateTolerance p roundings rescalings (cols.map key))
       (y - lseTangent (cols.map fun j => (x j).score)) := by
   subst hkey
-  have h := rounded_mean hp (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr computed
+  have h := rounded_meanRate hp (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr computed
   rwa [meanRate_eq_lseTangent] at h
 
 end Attention.Proof

@@ -276,7 +276,9 @@ public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.GradientMatrices
-public import Attention.Proof.Rounding.Gradients
+public import Attention.Proof.Rounding.GradientRows
+public import Attention.Proof.Rounding.GradientSums
+public import Attention.Proof.Rounding.InnerGradients
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked

@@ -8,8 +8,8 @@ public section
 
 The backward pass of one query row computes the weights P again from the log-sum-exp, dP = dO Vᵀ, a
 mean D of dP, G = dP − D + dL and dS = P ∘ G, and sums products of dS and P: over the keys of a row
-for dQ, over the queries for dK and dV. `Proof/Rounding/Gradients.lean` proves that no function of
-`Model/RoundedGradients.lean` exceeds these bounds.
+for dQ, over the queries for dK and dV. `Proof/Rounding/GradientRows.lean` and `GradientSums.lean`
+prove that no function of `Model/RoundedGradients.lean` exceeds these bounds.
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.Spec

@@ -2,7 +2,8 @@ module
 
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Dropout.Basic
-public import Attention.Proof.Rounding.Gradients
+public import Attention.Proof.Rounding.GradientRows
+public import Attention.Proof.Rounding.GradientSums
 public import Attention.Spec.LogSumExp
 
 public section

@@ -18,6 +18,27 @@ universe u v
 
 variable {R : Type u} [OrderedField R]
 
+/-! ## Factors -/
+
+/-- A number that is not negative bounds itself. -/
+theorem atMost_self {x : R} (h : 0 ≤ x) : AtMost x x := ⟨by grind, Std.le_refl _⟩
+
+/-- k roundings in a row are a factor of at most 1 + γ. -/
+theorem pow_le_gamma {u : R} (hu : 0 ≤ u) {j k : Nat} (hj : j ≤ k)
+    (hk : numeral k * u < 1) : (1 + u) ^ j ≤ 1 + gamma k u := by
+  have := pow_sub_one_le_gamma hu hj hk
+  grind
+
+/-- The factor of an error is at least 1. -/
+theorem one_le_one_plus {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
+
+/-- Such a factor is not negative. -/
+theorem nonneg_of_one_le {x : R} (h : 1 ≤ x) : 0 ≤ x := by
+  have := OrderedRing.zero_lt_one (R := R)
+  grind
+
+/-! ## Pairs of bounds -/
+
 /-- `y` was computed for `x`: |x| ≤ b and |y − x| ≤ a − b. -/
 structure Majorised (a b y x : R) : Prop where
   /-- How far off it is. -/

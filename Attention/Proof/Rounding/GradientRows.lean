@@ -1,0 +1,217 @@
+module
+
+public import Attention.Proof.Rounding.InnerGradients
+
+public section
+
+/-! # dS and the terms of sums, within their tolerance
+
+The slope of softcap, the gradient by a score of a query row, and what it and a weight are off by
+where they meet keys, queries and dO.
+Source: docs/tolerances.md, "Gradients". -/
+
+namespace Attention.Proof
+
+open Spec Model Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R] {n d_v : Nat}
+
+/-! ## The slope of softcap -/
+
+/-- **rounded-softcap-slope**: the slope 1 − t² of softcap, from a t that is off and at most 1, the
+square and the difference rounded, is within its bound. -/
+theorem rounded_softcapSlope {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
+    (ht' : AtMost 1 t') (he : AtMost e (t' - t)) (hy : Rounded u (t' * t') y)
+    (hz : Rounded u (1 - y) z) : AtMost (softcapSlopeError u t e) (z - (1 - t * t)) := by
+  obtain ⟨θ, hθ, rfl⟩ := hy
+  obtain ⟨τ, hτ, rfl⟩ := hz
+  have h₁ : AtMost 1 (t' * t') := by
+    have := ht'.mul ht'
+    rwa [Semiring.mul_one] at this
+  have h₂ := ht.mul ht
+  rw [Semiring.mul_one] at h₂
+  have n₁ := mul_self_nonneg t
+  have n₂ := mul_self_nonneg t'
+  have h₃ : AtMost ((numeral 2 * absolute t + e) * e) (t' * t' - t * t) := by
+    have i₁ := (atMost_absolute t).add ((atMost_absolute t).add he)
+    have i₂ := i₁.mul he
+    have e₁ : (t + (t + (t' - t))) * (t' - t) = t' * t' - t * t := by grind
+    have e₂ : numeral 2 * absolute t + e = absolute t + (absolute t + e) := by
+      rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+      generalize absolute t = a
+      grind
+    rwa [e₁, ← e₂] at i₂
+  have h₄ := h₁.mul hθ
+  rw [Semiring.one_mul] at h₄
+  have h₅ : AtMost 1 (1 - t' * t' * (1 + θ)) := by
+    have i₁ := OrderedRing.mul_nonneg n₂ (b := 1 + θ) (by have := hθ.1; grind)
+    have i₂ : t' * t' * θ ≤ u := h₄.2
+    have i₃ := h₁.2
+    generalize t' * t' = a at *
+    clear h₂ n₁ h₃ h₄
+    exact ⟨by grind, by grind⟩
+  have h₆ := h₅.mul hτ
+  rw [Semiring.one_mul] at h₆
+  have e₂ : (numeral 2 : R) = 2 := by
+    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    grind
+  rw [softcapSlopeError, smaller, e₂]
+  rw [e₂] at h₃
+  generalize absolute t = a at *
+  generalize (2 * a + e) * e = b at *
+  have l₁ : (1 - t' * t' * (1 + θ)) * (1 + τ) - (1 - t * t)
+      = (1 - t' * t' * (1 + θ)) * τ - t' * t' * θ - (t' * t' - t * t) := by
+    clear h₁ h₂ h₃ h₄ h₅ h₆ n₁ n₂ ht ht' he hθ hτ
+    grind
+  rw [l₁]
+  clear l₁ h₅ ht ht' he hθ hτ
+  generalize (1 - t' * t' * (1 + θ)) * τ = v at *
+  generalize t' * t' * θ = w at *
+  generalize t' * t' = x at *
+  generalize t * t = x' at *
+  obtain ⟨i₁, i₂⟩ := h₃
+  obtain ⟨i₃, i₄⟩ := h₄
+  obtain ⟨i₅, i₆⟩ := h₆
+  obtain ⟨i₇, i₈⟩ := h₁
+  obtain ⟨i₉, i₀⟩ := h₂
+  split
+  · exact ⟨by grind, by grind⟩
+  · exact ⟨by grind, by grind⟩
+
+/-! ## dS -/
+
+private theorem majorised_of_error {e x y : R} (h : AtMost e (y - x)) :
+    Majorised (absolute x + e) (absolute x) y x :=
+  ⟨by rwa [show absolute x + e - absolute x = e by grind], atMost_absolute x⟩
+
+/-- dS, with roundings that come to a factor `t`. -/
+private theorem scoreGradient_close {p : GradientPrecision R} {c : GradientCounts} {dL : R}
+    {keys : List (GradientKey R)} {k : GradientKey R} (hw : 0 ≤ k.weight) {G w t : R}
+    (hG : AtMost (innerError p c dL keys k) (G - innerGradient dL keys k))
+    (hs : StoredWeight p.weights k.weight k.error w) (ht : AtMost (gamma 2 p.unit) (t - 1)) :
+    AtMost (scoreGradientError p c dL keys k) (w * G * t - k.weight * innerGradient dL keys k) := by
+  have h := (((storedWeight_majorised hw hs).mul (majorised_of_error hG)).mul_factor ht).error
+  rw [scoreGradientError]
+  clear hG hs ht hw
+  generalize innerError p c dL keys k = e at *
+  generalize innerGradient dL keys k = I at *
+  generalize absolute I = A at *
+  generalize gamma 2 p.unit = g at *
+  generalize k.weight = P at *
+  generalize 1 + p.weights = u at *
+  generalize 1 + k.error = v at *
+  rwa [show P * (v * u) * (A + e) * (1 + g) - P * A = P * ((v * u * (1 + g) - 1) * (A + e) + e) by
+    clear h; grind] at h
+
+/-- |G| ≤ A + W + |dL|. -/
+private theorem inner_size {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
+    AtMost (innerSize r.dL r.keys (r.key j)) (innerGradient r.dL r.keys (r.key j)) := by
+  have one : ∀ i, AtMost (r.key i).size (r.key i).product := fun i =>
+    (atMost_self (hr.factor i)).mul (dot_atMost_magnitude r.dO (r.value i))
+  have mean : AtMost (meanSize r.keys) (meanProduct r.keys) := by
+    refine sumOver_atMost fun k hk => ?_
+    obtain ⟨i, -, rfl⟩ := List.mem_map.mp hk
+    exact (atMost_self (hr.weight i)).mul (one i)
+  exact ((one j).sub mean).add (atMost_absolute r.dL)
+
+/-- **rounded-score-gradients**: dS of a query row, with every operation rounded, and the weights
+computed again with relative errors, is within its bound, however D was come by. -/
+theorem rounded_scoreGradient {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
+    {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
+    (j : Fin n) :
+    AtMost (scoreGradientError p c r.dL r.keys (r.key j)) (S j - r.scoreGradient j) := by
+  obtain ⟨D, hD, hj⟩ := h
+  obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, -, -, -⟩ := hj j
+  have h₁ := rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG
+  obtain ⟨t, hS', ht⟩ := roundedTimes_factor hS
+  have h2 : numeral 2 * p.unit < 1 := by
+    have := hp.unit
+    rw [numeral_succ] at hu
+    grind
+  have h₂ := pow_sub_one_le_gamma hp.unit (show a ≤ 2 by omega) h2
+  rw [hS']
+  exact scoreGradient_close (hr.weight j) h₁ hw (ht.mono h₂)
+
+/-! ## Terms -/
+
+/-- What dS times the slope is off by where it meets keys and queries, and its size. -/
+theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
+    {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
+    (j : Fin n) (other : R) :
+    AtMost (scoreGradientTerm p c r.dL r.keys (r.key j) other).error
+        (X j - r.scoreGradient j * r.slope j) ∧
+      AtMost (scoreGradientTerm p c r.dL r.keys (r.key j) other).size
+        (r.scoreGradient j * r.slope j) := by
+  obtain ⟨D, hD, hj⟩ := h
+  obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, hslope, hy, hX⟩ := hj j
+  have h₁ := rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG
+  obtain ⟨t, hS', ht⟩ := roundedTimes_factor hS
+  obtain ⟨t', hy', ht'⟩ := roundedTimes_factor hy
+  have h2 : numeral 2 * p.unit < 1 := by
+    have := hp.unit
+    rw [numeral_succ] at hu
+    grind
+  have h₂ := factor_mul ht ht'
+  rw [← Semiring.pow_add] at h₂
+  have h₃ := scoreGradient_close (hr.weight j) h₁ hw
+    (h₂.mono (pow_sub_one_le_gamma hp.unit hab h2))
+  have h₄ := ((majorised_of_error h₃).mul (majorised_of_error hslope)).rounded
+    (u := p.stored) (y := X j) (by
+      rw [hy', hS'] at hX
+      rwa [show w * G * (t * t') * slope = w * G * t * slope * t' by
+        clear h₁ h₂ h₃ hX hS' hy' hS hy ht ht' hG; grind])
+  have h₅ := h₄.error
+  have n₁ := h₃.nonneg
+  have n₂ := hslope.nonneg
+  refine ⟨?_, ?_⟩
+  · rw [scoreGradientTerm]
+    show AtMost _ (X j - (r.key j).weight * innerGradient r.dL r.keys (r.key j) * r.slope j)
+    clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hG hD hx hw hslope
+    show AtMost (scoreGradientError p c r.dL r.keys (r.key j) * (absolute (r.slope j)
+      + r.slopeError j) + absolute ((r.key j).weight * innerGradient r.dL r.keys (r.key j))
+        * r.slopeError j + p.stored * (absolute ((r.key j).weight
+          * innerGradient r.dL r.keys (r.key j)) * absolute (r.slope j)
+          + (scoreGradientError p c r.dL r.keys (r.key j) * (absolute (r.slope j)
+            + r.slopeError j) + absolute ((r.key j).weight
+              * innerGradient r.dL r.keys (r.key j)) * r.slopeError j))) _
+    generalize scoreGradientError p c r.dL r.keys (r.key j) = e at *
+    generalize (r.key j).weight * innerGradient r.dL r.keys (r.key j) = s at *
+    generalize absolute s = A at *
+    generalize absolute (r.slope j) = B at *
+    generalize r.slopeError j = f at *
+    rwa [show (A + e) * (B + f) * (1 + p.stored) - A * B
+      = e * (B + f) + A * f + p.stored * (A * B + (e * (B + f) + A * f)) by
+        clear h₅; grind] at h₅
+  · have h₆ := ((atMost_self (hr.weight j)).mul (inner_size hr j)).mul
+      ((atMost_absolute (r.slope j)).mono (b := absolute (r.slope j) + r.slopeError j) (by
+        clear h₁ h₂ h₃ h₄ h₅; grind))
+    exact h₆
+
+/-- What a weight is off by where it meets dO, and its size. -/
+theorem rounded_weightTerm {p : GradientPrecision R} {r : BackwardRow R n d_v} (hr : r.Valid)
+    {j : Fin n} {w : R} (h : r.ComputedWeight p j w) (other : R) :
+    AtMost (weightTerm p (r.key j) other).error (w - r.factor j * r.weight j) ∧
+      AtMost (weightTerm p (r.key j) other).size (r.factor j * r.weight j) := by
+  obtain ⟨x, t, hx, ht, hw⟩ := h
+  have hf := atMost_self (hr.factor j)
+  refine ⟨?_, hf.mul (atMost_self (hr.weight j))⟩
+  have h₁ := ((((Majorised.exact hf).mul (storedWeight_majorised (hr.weight j) hx)).mul_factor
+    ht).rounded hw).error
+  show AtMost (r.factor j * r.weight j
+    * ((1 + r.error j) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)) _
+  generalize 1 + r.error j = a at *
+  generalize 1 + p.weights = b at *
+  generalize 1 + p.factors = e at *
+  generalize 1 + p.stored = f at *
+  generalize r.factor j = z at *
+  generalize r.weight j = y at *
+  rwa [show z * (y * (a * b)) * e * f - z * y = z * y * (a * b * e * f - 1) by
+    clear h₁; grind] at h₁
+
+end Attention.Proof

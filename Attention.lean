@@ -295,6 +295,7 @@ public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
+public import Attention.Proof.Rounding.StoredShares
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.Tangents

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.Rounding.StoredShares
 public import Attention.Proof.Rounding.Weights
 
 public section
@@ -10,7 +11,7 @@ public section
 and with every operation rounded, is within `Spec.tolerance` of the exact attention. Of the row it
 takes two things from elsewhere, how far off the scores are and how often a key's part is rounded
 and rescaled; `Proof/Rounding/Run.lean` and `Weights.lean` say what that makes of the weights and of
-the sums, `Shares.lean` what it makes of their quotient.
+the sums, `Shares.lean` and `StoredShares.lean` what it makes of their quotient.
 Source: docs/tolerances.md, sections 1 to 4. -/
 
 namespace Attention.Proof

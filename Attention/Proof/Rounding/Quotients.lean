@@ -7,7 +7,7 @@ public section
 /-! # Quotients of numbers that are off
 
 A quotient N / L whose numerator is near L · o is near o; and so is one whose denominator adds
-weights as they are stored. Of numbers alone: `Proof/Rounding/Shares.lean` says which weights.
+weights as they are stored. Of numbers alone: `Proof/Rounding/StoredShares.lean` says which weights.
 Source: docs/tolerances.md, sections 3 and 4. -/
 
 namespace Attention.Proof

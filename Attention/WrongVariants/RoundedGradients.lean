@@ -132,11 +132,13 @@ private theorem small (n : Nat) : numeral n * (0 : R) < 1 := by
 /-! ## Backward passes -/
 
 /-- dS = P (dP + dL), nothing rounded: D is left out. -/
-@[expose] def withoutMean (_ : GradientPrecision R) (_ : GradientCounts) (r : BackwardRow R 1 1)
+@[expose] def gradientWithoutMean (_ : GradientPrecision R) (_ : GradientCounts)
+    (r : BackwardRow R 1 1)
     (S _ : Fin 1 → R) : Prop :=
   ∀ j, S j = r.weight j * ((r.key j).product + r.dL)
 
-theorem withoutMean_refuted : ¬ ScoreGradientsStay (R := R) withoutMean := fun claim => by
+theorem gradientWithoutMean_refuted :
+    ¬ ScoreGradientsStay (R := R) gradientWithoutMean := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly 0) (weightsOnly_precise (Std.le_refl _)) counts (small _) (small _)
     (small _) oneKey oneKey_valid (fun _ => 1) (fun _ => 1) (fun j => by
@@ -148,11 +150,11 @@ theorem withoutMean_refuted : ¬ ScoreGradientsStay (R := R) withoutMean := fun 
   grind
 
 /-- scale · scale · Σ x y, nothing rounded. -/
-@[expose] def scaleTwice (_ : GradientPrecision R) (_ _ : Nat) (scale : R) (x y : Fin 1 → R)
+@[expose] def gradientScaleTwice (_ : GradientPrecision R) (_ _ : Nat) (scale : R) (x y : Fin 1 → R)
     (z : R) : Prop :=
   z = scale * scale * sumOver (fun j => x j * y j) (List.finRange 1)
 
-theorem scaleTwice_refuted : ¬ GradientsStay (R := R) scaleTwice := fun claim => by
+theorem gradientScaleTwice_refuted : ¬ GradientsStay (R := R) gradientScaleTwice := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly 0) (weightsOnly_precise (Std.le_refl _)) 0 0 (small _) (small _) 2 4
     (fun _ => 1) (fun _ => 1) (fun _ => 1) (fun _ => ⟨1, 0, 1⟩) (fun _ => by
@@ -219,16 +221,16 @@ private theorem oneKey_computed :
     exact same (by grind)
 
 /-- A bound that does not count the format of weights in D. -/
-@[expose] def storedNotCounted (p : GradientPrecision R) (c : GradientCounts) (dL : R)
+@[expose] def gradientStoredNotCounted (p : GradientPrecision R) (c : GradientCounts) (dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) : R :=
   scoreGradientError { p with stored := 0 } c dL keys k
 
-theorem storedNotCounted_refuted :
-    ¬ ScoreGradientsStay (R := R) (bound := storedNotCounted) := fun claim => by
+theorem gradientStoredNotCounted_refuted :
+    ¬ ScoreGradientsStay (R := R) (bound := gradientStoredNotCounted) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly (1 / 2)) (weightsOnly_precise (by grind)) counts (small _) (small _)
     (small _) oneKey oneKey_valid _ _ oneKey_computed 0
-  rw [oneKey_gradient, storedNotCounted, oneKey_bound _ rfl rfl rfl rfl rfl rfl rfl] at h
+  rw [oneKey_gradient, gradientStoredNotCounted, oneKey_bound _ rfl rfl rfl rfl rfl rfl rfl] at h
   have h₁ : (-0 : R) ≤ -(1 / 2) - 0 := h.1
   grind
 

@@ -117,8 +117,7 @@ private theorem one_key_allowed :
     split <;> grind
   rw [tolerance, toleranceTerms, boundedWeights_one]
   simp only [ho, sumOver_cons, sumOver_nil, List.foldl_cons, List.foldl_nil, e₂, lowTotal,
-    mostShare,
-    e₃, gamma_zero, e₅, e₆, e₇, if_false, storedOnly, storingErrors, storingError,
+    mostShare, e₃, gamma_zero, e₅, e₆, e₇, if_false, storedOnly, storingErrors, storingError,
     tinyShare, Semiring.zero_mul, e₈, e₉, e₁₀, e₁₁]
   refine both _ _ _ (Std.le_refl _) ?_ ?_
   · rw [overRemainder, if_neg (by grind)]

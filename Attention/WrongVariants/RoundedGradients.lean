@@ -133,8 +133,7 @@ private theorem small (n : Nat) : numeral n * (0 : R) < 1 := by
 
 /-- dS = P (dP + dL), nothing rounded: D is left out. -/
 @[expose] def gradientWithoutMean (_ : GradientPrecision R) (_ : GradientCounts)
-    (r : BackwardRow R 1 1)
-    (S _ : Fin 1 → R) : Prop :=
+    (r : BackwardRow R 1 1) (S _ : Fin 1 → R) : Prop :=
   ∀ j, S j = r.weight j * ((r.key j).product + r.dL)
 
 theorem gradientWithoutMean_refuted :

@@ -3,8 +3,8 @@
 The one bound of tangents. It is computed per element from the inputs, their rates and what an
 implementation rounds (`rounding_model.RoundingModel`, the same as of the forward pass). Without
 underflow it is that of the Spec, of which it is proved that no function exceeds it, given how far
-weights and softcap's slope may be off: these are those of `gradient_tolerance`, derived and not yet
-proved. `docs/tolerances.md` has every term.
+weights and softcap's slope may be off: these are those of `gradient_tolerance`.
+`docs/tolerances.md` has every term.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import torch
 from dtensor_jobs import Case, by_mesh, by_one
 from hypothesis import strategies as st
 from process_pool import shared_pool
-from shard_cases import TENSORS, argument
+from shard_cases import FOLDED, TENSORS, argument
 
 MESHES = [(4,), (2, 2)]
 
@@ -69,7 +69,7 @@ CASES = [
     Case((4,), ("rows",), numbers={"is_causal": True, "causal_alignment": "bottom-right"}),
     Case((4,), ("heads",), heads=(3, 3), tensors=("sinks", "masking bias"), numbers=ALL),
     Case((2, 2), ("batch", "heads"), tensors=("slopes", "sinks", "bias"), numbers=ALL),
-    Case((2, 2), ("heads", "heads"), heads=(6, 2), tensors=("temperature", "floating mask"),
+    Case((2, 2), ("heads", "heads"), heads=(6, 2), tensors=(*FOLDED, "floating mask"),
          bnhd=True),
     Case((2, 2), ("rows", "heads"), tensors=("mask", "bias of queries"), plain=True,
          whole_keys=True, numbers=ALL),

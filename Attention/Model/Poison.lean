@@ -104,8 +104,8 @@ instance {S : Type v} [LE S] [DecidableLE S] [OfNat S 0] [Exp S R] :
 /-- `Poisoned` is such numbers, with any bound. -/
 theorem cleanUpTo {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [DecidableEq R]
     [Exponential S R] (bound : S) :
-    letI : Exp (Poisoned S) (Poisoned R) := expUpTo bound
-    Clean bound (ok : S → Poisoned S) (ok : R → Poisoned R) :=
+    (letI : Exp (Poisoned S) (Poisoned R) := expUpTo bound
+    Clean bound (ok : S → Poisoned S) (ok : R → Poisoned R)) :=
   letI : Exp (Poisoned S) (Poisoned R) := expUpTo bound
   { score_zero := rfl
     score_add := fun _ _ => rfl

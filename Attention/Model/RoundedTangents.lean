@@ -47,7 +47,7 @@ inductive RescaledSum (a e : R) : Nat → Nat → List R → R → Prop
 
 /-- Weights that the function computed, as they are stored where they meet values and rates. Where
 it divides by the sum of weights at the end, these are its weights over that number. -/
-@[expose] def StoredWeights (cols : List α) (key : α → BoundedRate R) (w : α → R) : Prop :=
+@[expose] def ComputedWeights (cols : List α) (key : α → BoundedRate R) (w : α → R) : Prop :=
   ∀ j ∈ cols, ∃ x, AtMost ((key j).weight * (key j).weightError) (x - (key j).weight) ∧
     Rounded (key j).stored x (w j)
 
@@ -68,14 +68,14 @@ it divides by the sum of weights at the end, these are its weights over that num
 /-- `μ` is the mean rate of the scores that a function may compute. -/
 @[expose] def ComputedMeanRate (p : Precision R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) (μ : R) : Prop :=
-  ∃ w s x, StoredWeights cols key w ∧ ComputedRates cols key s ∧
+  ∃ w s x, ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
     RescaledSum p.accumulation p.exponential k r (cols.map x) μ
 
 /-- `y` is the rate Σ p v̇ that a function may compute for the values. -/
 @[expose] def ComputedByValues (p : Precision R) (k r : Nat) (cols : List α)
     (key : α → BoundedRate R) (y : R) : Prop :=
-  ∃ w, StoredWeights cols key w ∧ WeighedSum p k r cols w (fun j => (key j).valueRate) y
+  ∃ w, ComputedWeights cols key w ∧ WeighedSum p k r cols w (fun j => (key j).valueRate) y
 
 /-- `y` is the rate of a component of the output that a function may compute: its parts stored with
 unit roundoff `apart`, then added in a tree of depth three at most. -/
@@ -83,7 +83,7 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
     (key : α → BoundedRate R) : R → Prop
   /-- As Σ p (ṡ − μ) v + Σ p v̇. -/
   | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p k r cols key μ →
-      StoredWeights cols key w → ComputedRates cols key s →
+      ComputedWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, Rounded p.unit (s j - μ) (t j)) →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) →
       WeighedSum p k r cols x (fun j => (key j).value) a → ComputedByValues p k r cols key c →
@@ -91,9 +91,9 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
       ComputedTangent p output apart k r cols key y
   /-- As Σ p ṡ v − μ o + Σ p v̇, with o as it is stored. -/
   | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} : ComputedMeanRate p k r cols key μ →
-      StoredWeights cols key w → ComputedRates cols key s →
+      ComputedWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) →
-      WeighedSum p k r cols x (fun j => (key j).value) a → StoredWeights cols key w' →
+      WeighedSum p k r cols x (fun j => (key j).value) a → ComputedWeights cols key w' →
       WeighedSum p k r cols w' (fun j => (key j).value) o → Rounded output o o' →
       Rounded p.unit (μ * o') b → ComputedByValues p k r cols key c → Rounded apart a a' →
       Rounded apart b b' → Rounded apart c c' → RoundedSum p.unit 3 [a', -b', c'] y →

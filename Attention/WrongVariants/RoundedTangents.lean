@@ -97,14 +97,14 @@ private theorem of_one_key
 /-- The rate Σ p ṡ v + Σ p v̇, without μ o. -/
 @[expose] def withoutMean (p : Precision R) (_ apart : R) (k r : Nat) (cols : List Unit)
     (key : Unit → BoundedRate R) (y : R) : Prop :=
-  ∃ w s x a a' c c', StoredWeights cols key w ∧ ComputedRates cols key s ∧
+  ∃ w s x a a' c c', ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
     WeighedSum p k r cols x (fun j => (key j).value) a ∧ ComputedByValues p k r cols key c ∧
     Rounded apart a a' ∧ Rounded apart c c' ∧ RoundedSum p.unit 3 [a', c'] y
 
 omit [Exponential R R] in
 private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
-    StoredWeights [()] (fun _ => ⟨1, 0, σ, s, S, δ, v, w⟩) fun _ => 1 + θ :=
+    ComputedWeights [()] (fun _ => ⟨1, 0, σ, s, S, δ, v, w⟩) fun _ => 1 + θ :=
   fun _ _ => ⟨1, by
     show AtMost (1 * 0) ((1 : R) - 1)
     exact ⟨by grind, by grind⟩, θ, hθ, by grind⟩

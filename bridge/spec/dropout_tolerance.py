@@ -21,6 +21,7 @@ def more_roundings(p: Precision, roundings: int, more: Value, *, num: Arithmetic
         / numeral(roundings, num=num),
         exponential=p.exponential,
         stored=p.stored,
+        stored_tiny=p.stored_tiny,
         denominator=p.denominator,
     )
 

@@ -9,16 +9,20 @@ from bridge.spec.core import Arithmetic, Value
 from bridge.spec.sum import sum_over
 from bridge.spec.tolerance import (
     BoundedKey,
+    BoundedWeight,
     Denominator,
     Precision,
     absolute,
     bounded_weights,
     gamma,
     numeral,
+    storing_errors,
 )
 
 
-def denominator_error(p: Precision, roundings: int, *, num: Arithmetic) -> Value:
+def denominator_error(
+    p: Precision, roundings: int, rescalings: int, keys: list[BoundedWeight], *, num: Arithmetic
+) -> Value:
     """How far the denominator of a function that rounds may be off, as a share of the sum of the
     weights that it computed.
 
@@ -26,7 +30,7 @@ def denominator_error(p: Precision, roundings: int, *, num: Arithmetic) -> Value
     """
     if p.denominator is Denominator.UNROUNDED:
         return gamma(roundings + 1, p.unit, num=num)
-    return gamma(roundings + 1, p.unit, num=num) + p.stored
+    return gamma(roundings + 1, p.unit, num=num) + storing_errors(p, rescalings, keys, num=num)
 
 
 def log_sum_exp_factor(
@@ -34,7 +38,7 @@ def log_sum_exp_factor(
 ) -> Value:
     """The sum of the exponentials, exp m · l, as computed is off by this factor at most, up or
     down: Σ p exp ε / (1 − γ(roundings + 1)), where p are the exact shares of the weights. Where
-    the denominator adds stored weights, their error counts with γ. Its logarithm is E.
+    the denominator adds stored weights, their errors count with γ. Its logarithm is E.
 
     Lean: `Attention.Spec.logSumExpFactor`.
     """
@@ -42,7 +46,7 @@ def log_sum_exp_factor(
     return (
         sum_over(lambda k: k.weight * k.factor, keys, zero=num.value(0))
         / sum_over(lambda k: k.weight, keys, zero=num.value(0))
-        / (num.value(1) - denominator_error(p, roundings, num=num))
+        / (num.value(1) - denominator_error(p, roundings, rescalings, keys, num=num))
     )
 
 

@@ -27,7 +27,7 @@ class Denominator(Enum):
 
 @dataclass(frozen=True)
 class Precision:
-    """What a function rounds, and how coarsely: bounds of relative errors.
+    """What a function rounds, and how coarsely: bounds of errors, all relative but `storedTiny`.
 
     unit: of an operation on scores, weights and denominators: the unit roundoff of the
     accumulator.
@@ -39,6 +39,9 @@ class Precision:
 
     stored: of a weight's format where it meets its value; 0 if it is not stored anew.
 
+    storedTiny: of storing a weight below the normal numbers of that format, where the largest
+    weight is 1: an absolute error, η; 0 if no weight is too small.
+
     denominator: which weights the denominator adds.
 
     Lean: `Attention.Spec.Precision`.
@@ -48,6 +51,7 @@ class Precision:
     accumulation: Value
     exponential: Value
     stored: Value
+    stored_tiny: Value
     denominator: Denominator
 
 
@@ -215,6 +219,69 @@ def exact_output(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
     )
 
 
+def low_total(keys: list[BoundedWeight], *, num: Arithmetic) -> Value:
+    """Σ w / e^ε: the sum of the weights is no smaller, but for the factor that all share.
+
+    Lean: `Attention.Spec.lowTotal`.
+    """
+    return sum_over(lambda k: k.weight / k.factor, keys, zero=num.value(0))
+
+
+def most_share(low: Value, k: BoundedWeight, *, num: Arithmetic) -> Value:
+    """P: at most this share of the sum of the weights has a key, where that sum may be as small as
+    `low`.
+
+    Lean: `Attention.Spec.mostShare`.
+    """
+    return smaller(k.weight * k.factor / low, num.value(1))
+
+
+def tiny_share(
+    p: Precision, rescalings: int, keys: list[BoundedWeight], *, num: Arithmetic
+) -> Value:
+    """η h: the error of storing a weight below the normal numbers, as a share of the sum of the
+    weights. In a function's own terms its largest weight is 1 but for the errors of
+    exponentials and rescalings, and so is the sum of the weights at least; and that is at least
+    `lowTotal`.
+
+    Lean: `Attention.Spec.tinyShare`.
+    """
+    return p.stored_tiny * smaller(
+        num.value(1) / power(num.value(1) - p.exponential, 2 * rescalings + 1, num=num),
+        reduce(lambda x, k: max(x, k.weight * k.factor), keys, num.value(0))
+        / low_total(keys, num=num),
+    )
+
+
+def storing_error(p: Precision, tiny: Value, share: Value) -> Value:
+    """e: the error of storing a weight that has at most this share of the sum of the weights, as a
+    share of that sum: in proportion to a normal number, at most `tiny` below these, and never
+    more than the weight.
+
+    Lean: `Attention.Spec.storingError`.
+    """
+    return smaller(share, max(p.stored * share, tiny))
+
+
+def storing_errors(
+    p: Precision, rescalings: int, keys: list[BoundedWeight], *, num: Arithmetic
+) -> Value:
+    """The errors of storing all weights of a row together, as a share of their sum: Σ e, or the
+    error of a weight that has all of it and those of weights below the normal numbers.
+
+    Lean: `Attention.Spec.storingErrors`.
+    """
+    low = low_total(keys, num=num)
+    tiny = tiny_share(p, rescalings, keys, num=num)
+    return smaller(
+        sum_over(
+            lambda k: storing_error(p, tiny, most_share(low, k, num=num)), keys, zero=num.value(0)
+        ),
+        p.stored
+        + sum_over(lambda k: smaller(most_share(low, k, num=num), tiny), keys, zero=num.value(0)),
+    )
+
+
 def over_remainder(x: Value, e: Value, most: Value, *, num: Arithmetic) -> Value:
     """What an error `x` becomes where a sum is divided by that is too small by up to the share `e`
     of itself, and at most `most`.
@@ -239,7 +306,7 @@ def tolerance_terms(
     the value, and the division. Keys with a share of the sum of weights up to `negligible` are
     not counted among the values that the average may reach; the bound holds whatever that
     number is. Weights that are stored where they meet their values move the mean of the values
-    by `stored`, and that of their sizes by `growth`: in proportion to `size` if the denominator
+    by `stored`, and that of their sizes by `growth`: in proportion to sizes if the denominator
     adds them as they were, and otherwise in proportion to distances from the mean, over the sum
     of weights that storing leaves.
 
@@ -251,10 +318,10 @@ def tolerance_terms(
     def far(k: BoundedWeight) -> Any:
         return absolute(k.value - output, num=num)
 
-    low_total = sum_over(lambda k: k.weight / k.factor, keys, zero=num.value(0))
+    low = low_total(keys, num=num)
 
     def share(k: BoundedWeight) -> Any:
-        return smaller(k.weight * k.factor / low_total, num.value(1))
+        return most_share(low, k, num=num)
 
     excess = sum_over(
         lambda k: k.weight * (k.factor - num.value(1)) * far(k), keys, zero=num.value(0)
@@ -266,18 +333,33 @@ def tolerance_terms(
         keys,
         zero=num.value(0),
     )
-    shared = smaller(excess / low_total, farthest)
+    shared = smaller(excess / low, farthest)
     largest = farthest + absolute(output, num=num)
     size = smaller(
         sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0)), largest
     )
-    errors = p.stored * sum_over(share, keys, zero=num.value(0))
+    tiny = tiny_share(p, rescalings, keys, num=num)
+
+    def error(k: BoundedWeight) -> Any:
+        return storing_error(p, tiny, share(k))
+
+    errors = storing_errors(p, rescalings, keys, num=num)
     if p.denominator is Denominator.UNROUNDED:
-        stored = p.stored * size
+        stored = smaller(
+            smaller(
+                sum_over(lambda k: error(k) * absolute(k.value, num=num), keys, zero=num.value(0)),
+                p.stored * size
+                + sum_over(
+                    lambda k: smaller(share(k), tiny) * absolute(k.value, num=num),
+                    keys,
+                    zero=num.value(0),
+                ),
+            ),
+            size,
+        )
     else:
         stored = over_remainder(
-            p.stored * sum_over(lambda k: share(k) * far(k), keys, zero=num.value(0))
-            + errors * shared,
+            sum_over(lambda k: error(k) * far(k), keys, zero=num.value(0)) + errors * shared,
             errors,
             numeral(2, num=num) * largest,
             num=num,
@@ -286,8 +368,7 @@ def tolerance_terms(
         growth = stored
     else:
         growth = over_remainder(
-            p.stored
-            * sum_over(lambda k: share(k) * absolute(k.value, num=num), keys, zero=num.value(0))
+            sum_over(lambda k: error(k) * absolute(k.value, num=num), keys, zero=num.value(0))
             + errors * size,
             errors,
             numeral(2, num=num) * largest,

@@ -44,9 +44,9 @@ def padded(suffixes: tuple[Matrix, ...], dtype: torch.dtype, columns: int) -> Te
 @vectors("cascade", 11)
 @dtypes
 def test_cascade(vector_id: str, dtype: torch.dtype) -> None:
-    """A prefix that several queries share, computed for all of them in one pass of tiles and merged
-    with each query's own suffix, gives each query its attention over the prefix followed by its
-    suffix.
+    """A prefix that several queries share, computed for all of them in one pass of tiles of at
+    least one key and merged with each query's own suffix, gives each query its attention over the
+    prefix followed by its suffix.
 
     Theorem cascade, `Spec.cascade`. Queries of several requests with a shared prefix of keys,
     computed once, and a suffix for each: the two states of a query are merged, each with its own

@@ -35,9 +35,9 @@ def check(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient(vector_id: str, dtype: torch.dtype) -> None:
     """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
-    the backward pass is the adjoint of the rates that dual numbers give for both, wherever the row
-    has a log-sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not
-    said.
+    the backward pass is the adjoint of the rates that dual numbers give for both, if each row that
+    gets such a gradient other than 0 has a log-sum-exp over dual numbers. gradient-is-derivative
+    says that these rates are derivatives.
 
     Theorem vjp-adjoint-lse, `Spec.groupedQueryVjp`. The gradients by queries, keys, values and a
     bias: without D, with the scale twice or not at all, with dK and dV exchanged, or with a term
@@ -93,8 +93,9 @@ def test_gradient_drawn(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_dropout(vector_id: str, dtype: torch.dtype) -> None:
     """For any factors Z, the backward pass of attention with dropout is the adjoint of the rates
-    that dual numbers give for it, log-sum-exp included where the row has one over dual numbers.
-    That these rates are derivatives is not said.
+    that dual numbers give for it, log-sum-exp included, if each row whose log-sum-exp gets a
+    gradient other than 0 has one over dual numbers. gradient-is-derivative-dropout says that these
+    rates are derivatives.
 
     Theorem dropout-adjoint, `Spec.vjpDropout`. The backward pass draws again what the forward pass
     has dropped: dV without the factors, dP without them, D from the output without dropout, or
@@ -107,8 +108,9 @@ def test_gradient_dropout(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_dropout_tiles(vector_id: str, dtype: torch.dtype) -> None:
     """With factors Z that are a function of query and key, FlashAttention-2's backward pass in
-    tiles (any sizes of tiles, any sound schedules, D from the output with dropout, z·v for each
-    value in dP, z·p for each weight in dV) computes the gradients of attention with dropout.
+    tiles (any sound schedules, D from the output with dropout, z·v for each value in dP, z·p for
+    each weight in dV) computes the gradients of attention with dropout, for all tile sizes of at
+    least 1, if what is saved for each row is the log-sum-exp of its scores under the mask.
 
     Theorem flash-backward-dropout, `Spec.flashBackward`. The backward pass tile by tile with
     dropout: factors drawn by the place in a tile, or otherwise for dQ than for dK and dV, and D
@@ -134,9 +136,9 @@ def test_gradient_grouped(vector_id: str, dtype: torch.dtype) -> None:
 @dtypes
 def test_gradient_hidden_scores(vector_id: str, dtype: torch.dtype) -> None:
     """Where the log-sum-exp is given out too, the gradient by it is added to dP − D in its row, and
-    the backward pass is the adjoint of the rates that dual numbers give for both, wherever the row
-    has a log-sum-exp over dual numbers. That the rate of the log-sum-exp is its derivative is not
-    said.
+    the backward pass is the adjoint of the rates that dual numbers give for both, if each row that
+    gets such a gradient other than 0 has a log-sum-exp over dual numbers. gradient-is-derivative
+    says that these rates are derivatives.
 
     Theorem vjp-adjoint-lse, `Spec.groupedQueryVjp`. Gradients where scores that the mask hides are
     111 or 1065 above those that are seen, in base e: a term of theirs, or one of ∞ times 0, shows.
@@ -149,7 +151,8 @@ def test_gradient_hidden_scores(vector_id: str, dtype: torch.dtype) -> None:
 def test_gradient_one_loop(vector_id: str, dtype: torch.dtype) -> None:
     """So does the paper's one loop, with or without dropout, which for each tile of keys takes the
     tiles of queries, sums dK and dV and adds to dQ in memory, pairs of tiles that are masked
-    entirely left out.
+    entirely left out, for all tile sizes of at least 1, if what is saved for each row is the log-
+    sum-exp of its scores under the mask.
 
     Theorem flash-backward-one-loop, `Spec.flashBackwardOneLoop`. FlashAttention-2's algorithm 2 as
     the paper has it: one loop over the tiles of keys, which adds to dQ; a tile that is added twice,
@@ -289,7 +292,8 @@ def test_gradient_temperature(vector_id: str, dtype: torch.dtype) -> None:
 def test_gradient_tiles(vector_id: str, dtype: torch.dtype) -> None:
     """For all sizes, tile sizes of at least 1, masks, score transformations and sound schedules,
     FlashAttention-2's backward pass (P again from the saved log-sum-exp, D first, dK and dV over
-    tiles of queries, dQ over tiles of keys) computes the gradients.
+    tiles of queries, dQ over tiles of keys) computes the gradients, if what is saved for each row
+    is the log-sum-exp of its scores under the mask.
 
     Theorem flash-backward, `Spec.flashBackward`. FlashAttention-2's backward pass: P again from the
     saved log-sum-exp, dK and dV over tiles of queries, dQ over tiles of keys; a ragged tile, or one

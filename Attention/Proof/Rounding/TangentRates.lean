@@ -36,7 +36,7 @@ abbrev NotNegativeRates (cols : List α) (key : α → BoundedRate R) : Prop :=
   ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored
 
 private theorem tangent_weight_near (nonneg : NotNegativeRates cols key) {w : α → R}
-    (h : StoredWeights cols key w) : ∀ j ∈ cols,
+    (h : ComputedWeights cols key w) : ∀ j ∈ cols,
       Near ((1 + (key j).stored) * ((key j).weight + (key j).weight * (key j).weightError))
         (key j).weight (key j).weight (w j) := fun j hj => by
   obtain ⟨x, hx, hw⟩ := h j hj
@@ -44,7 +44,7 @@ private theorem tangent_weight_near (nonneg : NotNegativeRates cols key) {w : α
   exact (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).rounded hw
 
 private theorem grown_nonneg (nonneg : NotNegativeRates cols key) {w : α → R}
-    (h : StoredWeights cols key w) : ∀ j ∈ cols, 0 ≤ grownWeight (key j) := fun j hj => by
+    (h : ComputedWeights cols key w) : ∀ j ∈ cols, 0 ≤ grownWeight (key j) := fun j hj => by
   obtain ⟨x, hx, -⟩ := h j hj
   have h₁ := hx.nonneg
   obtain ⟨h₂, h₃⟩ := nonneg j hj
@@ -54,7 +54,7 @@ private theorem grown_nonneg (nonneg : NotNegativeRates cols key) {w : α → R}
 
 /-- A weight that is not multiplied is stored once. -/
 private theorem weight_near_grown (nonneg : NotNegativeRates cols key)
-    {w : α → R} (h : StoredWeights cols key w) : ∀ j ∈ cols,
+    {w : α → R} (h : ComputedWeights cols key w) : ∀ j ∈ cols,
       Near (grownWeight (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
   have h₁ := tangent_weight_near nonneg h j hj
   refine h₁.mono ?_
@@ -69,7 +69,7 @@ private theorem tangent_rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (
 
 /-- A weight times a number that is near to an exact one. -/
 private theorem storedProduct_near (nonneg : NotNegativeRates cols key)
-    {w : α → R} (hw : StoredWeights cols key w) {j : α} (hj : j ∈ cols) {M S e x y : R}
+    {w : α → R} (hw : ComputedWeights cols key w) {j : α} (hj : j ∈ cols) {M S e x y : R}
     (h : Near M S e x) (hy : StoredProduct p (key j) (w j * x) y) :
     Near ((1 + p.unit) * (grownWeight (key j) * M)) ((key j).weight * S)
       ((key j).weight * e) y := by
@@ -217,7 +217,7 @@ private theorem tangent_three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R}
 
 /-- Σ p x v of products that are stored, where x is near to an exact number. -/
 private theorem tangent_products (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    {w t x v B b y : α → R} (hw : StoredWeights cols key w)
+    {w t x v B b y : α → R} (hw : ComputedWeights cols key w)
     (ht : ∀ j ∈ cols, Near (B j) (b j) (y j) (t j))
     (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols x v z) :
@@ -229,7 +229,7 @@ private theorem tangent_products (hp : Precise p) (nonneg : NotNegativeRates col
 
 /-- Σ p v. -/
 private theorem tangent_values_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    {w v : α → R} (hw : StoredWeights cols key w) {k r : Nat} {z : R}
+    {w v : α → R} (hw : ComputedWeights cols key w) {k r : Nat} {z : R}
     (hz : WeighedSum p k r cols w v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
         * sumOver (fun j => grownWeight (key j) * absolute (v j)) cols)
@@ -366,7 +366,7 @@ private theorem tangent_before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 �
 private theorem tangent_remainder (M S : R) : M = S + (M - S) := by grind
 
 private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apart)
-    (nonneg : NotNegativeRates cols key) {w : α → R} (hw : StoredWeights cols key w)
+    (nonneg : NotNegativeRates cols key) {w : α → R} (hw : ComputedWeights cols key w)
     (roundings rescalings : Nat) (o : R) :
     0 ≤ absolute o + tangentUnstored p apart roundings rescalings key cols := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -428,11 +428,11 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
   obtain ⟨f₁, f₂, f₃, f₄⟩ := factors_counted hp hk hr
   have one := tangent_one_le ha
   have ha' : 0 ≤ 1 + apart := Std.le_trans (Std.le_of_lt h₀) one
-  have products : ∀ {w : α → R}, StoredWeights cols key w → ∀ f : α → R,
+  have products : ∀ {w : α → R}, ComputedWeights cols key w → ∀ f : α → R,
       (∀ j ∈ cols, 0 ≤ f j) →
       0 ≤ sumOver (fun j => grownWeight (key j) * f j) cols := fun hw f hf =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj) (hf j hj)
-  have rates : ∀ {w s : α → R}, StoredWeights cols key w → ComputedRates cols key s →
+  have rates : ∀ {w s : α → R}, ComputedWeights cols key w → ComputedRates cols key s →
       0 ≤ sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)
         * absolute (key j).value) cols := fun hw hs =>
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (OrderedRing.mul_nonneg

@@ -14,20 +14,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from bridge.spec.gradient_tolerance import (
-    GradientCounts,
-    GradientKey,
-    GradientPrecision,
-    GradientTerm,
-    gradient_error,
-    gradient_key,
-    recomputed_error,
-    score_gradient_error,
-    score_gradient_term,
-    softcap_slope_error,
-    total_error,
-    weight_term,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -44,6 +30,20 @@ from tolerance_by_spec import (
 from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
+from bridge.spec.gradient_tolerance import (
+    GradientCounts,
+    GradientKey,
+    GradientPrecision,
+    GradientTerm,
+    gradient_error,
+    gradient_key,
+    recomputed_error,
+    score_gradient_error,
+    score_gradient_term,
+    softcap_slope_error,
+    total_error,
+    weight_term,
+)
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import (
     ScoreChange,
@@ -210,7 +210,7 @@ def wrong_gradients(
     problem: Problem, rounding: RoundingModel, code: ModuleType = gradient_tolerance
 ) -> Iterator[str]:
     """Which bounds are not as the Spec has them, for formats without a smallest number."""
-    rounding = endless(rounding)
+    rounding = endless(rounding, weights=True)
     p = units(rounding, problem.kept)
     q, k, v, d_o, d_l = (
         torch.tensor(x)[None, None]
@@ -307,7 +307,7 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
     as the Spec has them."""
     rng = np.random.default_rng(seed)
     q_len, kv_len, group = (int(rng.integers(1, 5)) for _ in range(3))
-    rounding = endless(RoundingModel.flash("bfloat16"))
+    rounding = endless(RoundingModel.flash("bfloat16"), weights=True)
     accumulation, output = Decimal(rounding.accumulation_unit), Decimal(rounding.output.unit)
     q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
     k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))

@@ -102,7 +102,7 @@ def wrong_score_rates(
 ) -> Iterator[str]:
     """Which rates of scores are not allowed what the Spec allows them, for formats without a
     smallest number; the code has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
-    rounding = endless(rounding)
+    rounding = endless(rounding, weights=True)
     q, k, rates = problem.query, problem.key, problem.rates
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, rates, problem.scored, row, rounding)
@@ -158,7 +158,7 @@ def wrong_tangents(
 ) -> Iterator[str]:
     """Which rates of outputs and log-sum-exps are not allowed what the Spec allows them, before
     they are stored."""
-    rounding = endless(rounding)
+    rounding = endless(rounding, weights=True)
     q, k = problem.query, problem.key
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, problem.rates, problem.scored, row, rounding)

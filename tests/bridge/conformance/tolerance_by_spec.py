@@ -80,16 +80,17 @@ class Inputs:
         return tolerance.attention_tolerance(self.q, self.k, self.v, **options)
 
 
-def endless(rounding: RoundingModel) -> RoundingModel:
+def endless(rounding: RoundingModel, weights: bool = False) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
     tolerance has for numbers below the normal ones is 0 then. Only weights are stored as they are,
-    unless they are divided by their sum first, of which the Spec knows nothing."""
+    unless they are divided by their sum first, of which the Spec knows nothing. weights: that
+    format is changed, too, as the bounds of gradients and tangents know nothing of it."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
     names = ["accumulator", "operands", "scores", "output"]
-    if rounding.weights_normalized:
+    if weights or rounding.weights_normalized:
         names += ["weights"]
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 

@@ -1,0 +1,394 @@
+"""How far gradients may be from the exact ones.
+
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/GradientTolerance.lean`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.spec.core import Arithmetic, Value
+from bridge.spec.score_tolerance import magnitude
+from bridge.spec.sum import sum_over
+from bridge.spec.tolerance import absolute, gamma, numeral, power, smaller
+from bridge.spec.vector import vec_dot
+
+
+@dataclass(frozen=True)
+class GradientPrecision:
+    """What a backward pass rounds, and how coarsely: bounds of relative errors, 0 where nothing is
+    rounded.
+
+    unit: of an operation on scores, weights and their gradients.
+
+    accumulation: of an operation inside a matrix product.
+
+    exponential: of an exponential.
+
+    weights: of the format in which P is stored before it multiplies G.
+
+    stored: of the format in which P and dS are stored where they meet values, keys and queries.
+
+    factors: of dropout's factor, with its product.
+
+    scores: of the format in which dP is stored.
+
+    output: of the format of the output, from which D may be computed.
+
+    operands: of the format in which keys and queries are stored where they meet dS.
+
+    Lean: `Attention.Spec.GradientPrecision`.
+    """
+
+    unit: Value
+    accumulation: Value
+    exponential: Value
+    weights: Value
+    stored: Value
+    factors: Value
+    scores: Value
+    output: Value
+    operands: Value
+
+
+@dataclass(frozen=True)
+class GradientCounts:
+    """How many roundings there are at most.
+
+    products: of a product dO · v in dP.
+
+    delta: of a product P · dO · v in D, in the sums over keys and over components together.
+
+    rescalings: how often the output, from which D may be computed, was rescaled.
+
+    Lean: `Attention.Spec.GradientCounts`.
+    """
+
+    products: int
+    delta: int
+    rescalings: int
+
+
+@dataclass(frozen=True)
+class GradientKey:
+    """One key of a query as the gradients see it.
+
+    weight: the exact weight P.
+
+    error: how far off the weight that was computed again may be, as a share of it.
+
+    factor: by what dropout multiplies the weight; 1 without.
+
+    product: the factor times ⟨dO, v⟩: dP.
+
+    size: the factor times |dO|ᵀ|v|: A.
+
+    slope: the slope of what becomes of the score.
+
+    slopeError: how far off the computed slope may be.
+
+    Lean: `Attention.Spec.GradientKey`.
+    """
+
+    weight: Value
+    error: Value
+    factor: Value
+    product: Value
+    size: Value
+    slope: Value
+    slope_error: Value
+
+
+@dataclass(frozen=True)
+class GradientTerm:
+    """One product of a sum that a gradient is.
+
+    size: at least the size of the gradient or weight that is multiplied.
+
+    error: how far off it may be.
+
+    other: by what it is multiplied.
+
+    Lean: `Attention.Spec.GradientTerm`.
+    """
+
+    size: Value
+    error: Value
+    other: Value
+
+
+def exponent_error(
+    unit: Value, s: Value, L: Value, of_score: Value, of_lse: Value, *, num: Arithmetic
+) -> Value:
+    """How far s − L may be off, where the score s is off by `ofScore`, the log-sum-exp L by
+    `ofLse`, and both are rounded three times more: factors of another base, and the difference.
+
+    Lean: `Attention.Spec.exponentError`.
+    """
+    return (
+        of_score
+        + of_lse
+        + gamma(3, unit, num=num)
+        * (absolute(s, num=num) + of_score + (absolute(L, num=num) + of_lse))
+    )
+
+
+def recomputed_error(
+    unit: Value,
+    exponential: Value,
+    s: Value,
+    L: Value,
+    of_score: Value,
+    of_lse: Value,
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How far exp (s − L) may be off, as a share of itself.
+
+    Lean: `Attention.Spec.recomputedError`.
+    """
+    return num.exp(exponent_error(unit, s, L, of_score, of_lse, num=num)) * (
+        num.value(1) + exponential
+    ) - num.value(1)
+
+
+def softcap_slope_error(unit: Value, t: Value, of_tanh: Value, *, num: Arithmetic) -> Value:
+    """How far 1 − t², the slope of softcap, may be off, where t = tanh (x / cap) is off by
+    `ofTanh`: the square and the difference are rounded, and none of them is far from the
+    numbers up to 1.
+
+    Lean: `Attention.Spec.softcapSlopeError`.
+    """
+    return smaller(
+        (numeral(2, num=num) * absolute(t, num=num) + of_tanh) * of_tanh
+        + numeral(2, num=num) * unit,
+        num.value(1) + numeral(2, num=num) * unit,
+    )
+
+
+def gradient_key(
+    weight: Value,
+    error: Value,
+    factor: Value,
+    slope: Value,
+    slope_error: Value,
+    dO: list[Value],
+    v: list[Value],
+    *,
+    d: int,
+    num: Arithmetic,
+) -> GradientKey:
+    """A key from the gradient by the output and its value.
+
+    Lean: `Attention.Spec.gradientKey`.
+    """
+    return GradientKey(
+        weight=weight,
+        error=error,
+        factor=factor,
+        product=factor * vec_dot(dO, v, d=d, zero=num.value(0)),
+        size=factor * magnitude(dO, v, d=d, num=num),
+        slope=slope,
+        slope_error=slope_error,
+    )
+
+
+def mean_product(keys: list[GradientKey], *, num: Arithmetic) -> Value:
+    """D = Σ P dP.
+
+    Lean: `Attention.Spec.meanProduct`.
+    """
+    return sum_over(lambda k: k.weight * k.product, keys, zero=num.value(0))
+
+
+def mean_size(keys: list[GradientKey], *, num: Arithmetic) -> Value:
+    """W = Σ P A.
+
+    Lean: `Attention.Spec.meanSize`.
+    """
+    return sum_over(lambda k: k.weight * k.size, keys, zero=num.value(0))
+
+
+def mean_error(
+    p: GradientPrecision, c: GradientCounts, keys: list[GradientKey], *, num: Arithmetic
+) -> Value:
+    """The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1). F stands for whatever way D is come by: the
+    sum Σ P dP, or ⟨dO, O⟩ from an output that was stored.
+
+    Lean: `Attention.Spec.meanError`.
+    """
+    sums = (
+        (num.value(1) + gamma(c.delta, p.accumulation, num=num))
+        * (num.value(1) + p.factors)
+        * (num.value(1) + p.scores)
+        * (num.value(1) + p.output)
+        / power(num.value(1) - p.exponential, c.rescalings, num=num)
+    )
+    return sum_over(
+        lambda k: (
+            k.weight
+            * k.size
+            * ((num.value(1) + k.error) * (num.value(1) + p.stored) * sums - num.value(1))
+        ),
+        keys,
+        zero=num.value(0),
+    )
+
+
+def inner_gradient(dL: Value, keys: list[GradientKey], k: GradientKey, *, num: Arithmetic) -> Value:
+    """G = dP − D + dL, where dL is the gradient by the log-sum-exp.
+
+    Lean: `Attention.Spec.innerGradient`.
+    """
+    return k.product - mean_product(keys, num=num) + dL
+
+
+def inner_size(dL: Value, keys: list[GradientKey], k: GradientKey, *, num: Arithmetic) -> Value:
+    """The sizes of its terms: A + W + |dL|.
+
+    Lean: `Attention.Spec.innerSize`.
+    """
+    return k.size + mean_size(keys, num=num) + absolute(dL, num=num)
+
+
+def inner_error(
+    p: GradientPrecision,
+    c: GradientCounts,
+    dL: Value,
+    keys: list[GradientKey],
+    k: GradientKey,
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The error of G, whose three terms are rounded up to three times.
+
+    Lean: `Attention.Spec.innerError`.
+    """
+    terms = (
+        (num.value(1) + gamma(c.products, p.accumulation, num=num))
+        * (num.value(1) + p.factors)
+        * (num.value(1) + p.scores)
+        - num.value(1)
+    ) * k.size + mean_error(p, c, keys, num=num)
+    return terms + gamma(3, p.unit, num=num) * (inner_size(dL, keys, k, num=num) + terms)
+
+
+def score_gradient_error(
+    p: GradientPrecision,
+    c: GradientCounts,
+    dL: Value,
+    keys: list[GradientKey],
+    k: GradientKey,
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The error of dS = P G, the gradient by a score and by a bias.
+
+    Lean: `Attention.Spec.scoreGradientError`.
+    """
+    of_inner = inner_error(p, c, dL, keys, k, num=num)
+    of_weight = (num.value(1) + k.error) * (num.value(1) + p.weights) * (
+        num.value(1) + gamma(2, p.unit, num=num)
+    ) - num.value(1)
+    return k.weight * (
+        of_weight * (absolute(inner_gradient(dL, keys, k, num=num), num=num) + of_inner) + of_inner
+    )
+
+
+def score_gradient_term(
+    p: GradientPrecision,
+    c: GradientCounts,
+    dL: Value,
+    keys: list[GradientKey],
+    k: GradientKey,
+    other: Value,
+    *,
+    num: Arithmetic,
+) -> GradientTerm:
+    """What dS times the slope adds to dQ and dK, `other` being a component of the key or the
+    query: its error where it is stored for that product.
+
+    Lean: `Attention.Spec.scoreGradientTerm`.
+    """
+    dS = k.weight * inner_gradient(dL, keys, k, num=num)
+    largest = absolute(k.slope, num=num) + k.slope_error
+    error = (
+        score_gradient_error(p, c, dL, keys, k, num=num) * largest
+        + absolute(dS, num=num) * k.slope_error
+    )
+    return GradientTerm(
+        size=k.weight * inner_size(dL, keys, k, num=num) * largest,
+        error=error + p.stored * (absolute(dS, num=num) * absolute(k.slope, num=num) + error),
+        other=other,
+    )
+
+
+def weight_term(
+    p: GradientPrecision, k: GradientKey, other: Value, *, num: Arithmetic
+) -> GradientTerm:
+    """What a weight adds to dV.
+
+    Lean: `Attention.Spec.weightTerm`.
+    """
+    size = k.factor * k.weight
+    return GradientTerm(
+        size=size,
+        error=size
+        * (
+            (num.value(1) + k.error)
+            * (num.value(1) + p.weights)
+            * (num.value(1) + p.factors)
+            * (num.value(1) + p.stored)
+            - num.value(1)
+        ),
+        other=other,
+    )
+
+
+def gradient_error(
+    p: GradientPrecision,
+    roundings: int,
+    stores: int,
+    scale: Value,
+    terms: list[GradientTerm],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
+    through at most `roundings` roundings, and the sum is multiplied by the scale in up to
+    three.
+
+    Lean: `Attention.Spec.gradientError`.
+    """
+    sums = (num.value(1) + gamma(roundings, p.accumulation, num=num)) * (
+        num.value(1) + gamma(3, p.unit, num=num)
+    ) * power(num.value(1) + p.operands, stores, num=num) - num.value(1)
+    return absolute(scale, num=num) * sum_over(
+        lambda t: (t.error + sums * (t.size + t.error)) * absolute(t.other, num=num),
+        terms,
+        zero=num.value(0),
+    )
+
+
+def total_error(
+    accumulation: Value,
+    stored: Value,
+    roundings: int,
+    terms: list[GradientTerm],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The error of Σ x · y, where each x is stored once more, and a product goes through at most
+    `roundings` roundings: a sum over the heads that share keys, over what a bias is broadcast
+    over, or over the queries of a sink.
+
+    Lean: `Attention.Spec.totalError`.
+    """
+    sums = (num.value(1) + stored) * (
+        num.value(1) + gamma(roundings, accumulation, num=num)
+    ) - num.value(1)
+    return sum_over(
+        lambda t: (t.error + sums * (t.size + t.error)) * absolute(t.other, num=num),
+        terms,
+        zero=num.value(0),
+    )

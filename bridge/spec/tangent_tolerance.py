@@ -1,0 +1,357 @@
+"""Tolerances of tangents.
+
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/TangentTolerance.lean`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.spec.attention import ScoredValue
+from bridge.spec.core import Arithmetic, Value
+from bridge.spec.score_tolerance import ScoreFormats, magnitude, operand_factor
+from bridge.spec.softmax import denominator, weight
+from bridge.spec.sum import sum_over
+from bridge.spec.tangent import score_tangent
+from bridge.spec.tolerance import Precision, absolute, power
+from bridge.spec.vector import vec_dot
+
+
+@dataclass(frozen=True)
+class BoundedRate:
+    """A key of a row that changes, and one component of its value.
+
+    weight: its exact weight p, 0 if it is masked.
+
+    weightError: how far the computed weight may be off, as a share of it: ε.
+
+    stored: unit roundoff of the format in which its weight, and the product of that with a
+    rate, are stored; 0 if they are not, as of a sink.
+
+    rate: the rate ṡ at which its score changes.
+
+    size: s: |ṡ| at least, where more is known of its terms their sizes.
+
+    rateError: how far the computed rate may be off: δ.
+
+    value: one component of its value.
+
+    valueRate: the rate at which that changes.
+
+    Lean: `Attention.Spec.BoundedRate`.
+    """
+
+    weight: Value
+    weight_error: Value
+    stored: Value
+    rate: Value
+    size: Value
+    rate_error: Value
+    value: Value
+    value_rate: Value
+
+
+def bounded_rate(
+    row: list[ScoredValue],
+    c: int,
+    weight_error: Value,
+    stored: Value,
+    size: Value,
+    rate_error: Value,
+    x: ScoredValue,
+    *,
+    num: Arithmetic,
+) -> BoundedRate:
+    """Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
+    what is computed may be off.
+
+    Lean: `Attention.Spec.boundedRate`.
+    """
+    return BoundedRate(
+        weight=weight(None if x.score is None else x.score.val, num=num)
+        / denominator([None if y.score is None else y.score.val for y in row], num=num),
+        weight_error=weight_error,
+        stored=stored,
+        rate=score_tangent(x.score, num=num),
+        size=size,
+        rate_error=rate_error,
+        value=x.value[c].val,
+        value_rate=x.value[c].der,
+    )
+
+
+def mean_rate(keys: list[BoundedRate], *, num: Arithmetic) -> Value:
+    """μ: the mean rate of the scores, by the weights.
+
+    Lean: `Attention.Spec.meanRate`.
+    """
+    return sum_over(lambda k: k.weight * k.rate, keys, zero=num.value(0))
+
+
+def output_rate(keys: list[BoundedRate], *, num: Arithmetic) -> Value:
+    """ȯ: the rate of the component, Σ p ṡ v − μ Σ p v + Σ p v̇.
+
+    Lean: `Attention.Spec.outputRate`.
+    """
+    return (
+        sum_over(lambda k: k.weight * k.rate * k.value, keys, zero=num.value(0))
+        - mean_rate(keys, num=num) * sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0))
+        + sum_over(lambda k: k.weight * k.value_rate, keys, zero=num.value(0))
+    )
+
+
+def rate_factor(p: Precision, roundings: int, rescalings: int, *, num: Arithmetic) -> Value:
+    """What the weight of a key goes through at most on its way into a sum, beside what is stored:
+    five operations on scores and weights, as a difference of rates and a product with a weight,
+    and `roundings` and `rescalings` of sums.
+
+    Lean: `Attention.Spec.rateFactor`.
+    """
+    return (
+        power(num.value(1) + p.unit, 5, num=num)
+        * power(num.value(1) + p.accumulation, roundings, num=num)
+        * power(num.value(1) + p.exponential, rescalings, num=num)
+    )
+
+
+def weighed_error(
+    factor: Value,
+    size: Callable[[BoundedRate], Value],
+    error: Callable[[BoundedRate], Value],
+    other: Callable[[BoundedRate], Value],
+    keys: list[BoundedRate],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How far Σ p x y may be off, where x is off by `error`, y is exact and each term is
+    multiplied by up to `factor` beside the error of its weight and what it is stored in twice:
+    Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|.
+
+    Lean: `Attention.Spec.weighedError`.
+    """
+    return sum_over(
+        lambda k: (
+            k.weight
+            * (
+                (
+                    (num.value(1) + k.weight_error)
+                    * power(num.value(1) + k.stored, 2, num=num)
+                    * factor
+                    - num.value(1)
+                )
+                * (size(k) + error(k))
+                + error(k)
+            )
+            * other(k)
+        ),
+        keys,
+        zero=num.value(0),
+    )
+
+
+def mean_rate_tolerance(
+    p: Precision, roundings: int, rescalings: int, keys: list[BoundedRate], *, num: Arithmetic
+) -> Value:
+    """How far a computed μ may be off, which is the rate of the log-sum-exp.
+
+    Lean: `Attention.Spec.meanRateTolerance`.
+    """
+    return weighed_error(
+        rate_factor(p, roundings, rescalings, num=num),
+        lambda x: x.size,
+        lambda x: x.rate_error,
+        lambda _x: num.value(1),
+        keys,
+        num=num,
+    )
+
+
+def tangent_tolerance(
+    p: Precision,
+    output: Value,
+    apart: Value,
+    roundings: int,
+    rescalings: int,
+    keys: list[BoundedRate],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a
+    format in which o is stored before it meets μ, `apart` of one in which the three parts of
+    the sum are stored, each 0 if there is none.
+
+    Lean: `Attention.Spec.tangentTolerance`.
+    """
+    factor = rate_factor(p, roundings, rescalings, num=num)
+
+    def value(k: BoundedRate) -> Any:
+        return absolute(k.value, num=num)
+
+    mean = mean_rate_tolerance(p, roundings, rescalings, keys, num=num)
+    unstored = weighed_error(
+        factor * (num.value(1) + apart),
+        lambda _x: num.value(1),
+        lambda _x: num.value(0),
+        value,
+        keys,
+        num=num,
+    )
+    output_error = unstored + output * (
+        absolute(sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)), num=num)
+        + unstored
+    )
+    return (
+        weighed_error(
+            factor * (num.value(1) + apart),
+            lambda x: x.size,
+            lambda x: x.rate_error,
+            value,
+            keys,
+            num=num,
+        )
+        + (
+            mean * (sum_over(lambda k: k.weight * value(k), keys, zero=num.value(0)) + output_error)
+            + sum_over(lambda k: k.weight * k.size, keys, zero=num.value(0)) * output_error
+        )
+        + weighed_error(
+            factor * (num.value(1) + apart),
+            lambda _x: num.value(1),
+            lambda _x: num.value(0),
+            lambda k: absolute(k.value_rate, num=num),
+            keys,
+            num=num,
+        )
+    )
+
+
+def stored_tangent_tolerance(
+    p: Precision,
+    u: Value,
+    output: Value,
+    apart: Value,
+    roundings: int,
+    rescalings: int,
+    keys: list[BoundedRate],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
+    whole, with what it is off by already.
+
+    Lean: `Attention.Spec.storedTangentTolerance`.
+    """
+    error = tangent_tolerance(p, output, apart, roundings, rescalings, keys, num=num)
+    return error + u * (absolute(output_rate(keys, num=num), num=num) + error)
+
+
+@dataclass(frozen=True)
+class BoundedScoreRate:
+    """The rate of a score, and how far a computed one may be from it.
+
+    rate: ṡ.
+
+    size: s: the sizes of its terms.
+
+    error: δ.
+
+    Lean: `Attention.Spec.BoundedScoreRate`.
+    """
+
+    rate: Value
+    size: Value
+    error: Value
+
+
+def score_rate_factor(p: Precision, f: ScoreFormats, additions: int, *, num: Arithmetic) -> Value:
+    """What each term of the rate of a score goes through at most before it is changed: a product
+    and `additions` additions; the products of the operands with the scale, as `operandFactor`
+    has them, and one rounding more to their format; the scale, which is rounded three times,
+    the product with it and the sum of two inner products; and to the format of scores each of
+    these, their sum and the result.
+
+    Lean: `Attention.Spec.scoreRateFactor`.
+    """
+    return (
+        power(num.value(1) + p.accumulation, additions + 1, num=num)
+        * (operand_factor(p, f, num=num) * (num.value(1) + f.operands))
+        * power(num.value(1) + p.unit, 5, num=num)
+        * power(num.value(1) + f.scores, 3, num=num)
+    )
+
+
+def bounded_score_rate(
+    p: Precision,
+    f: ScoreFormats,
+    additions: int,
+    scale: Value,
+    q: list[Value],
+    dq: list[Value],
+    k: list[Value],
+    dk: list[Value],
+    *,
+    d: int,
+    num: Arithmetic,
+) -> BoundedScoreRate:
+    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩).
+
+    Lean: `Attention.Spec.boundedScoreRate`.
+    """
+    size = absolute(scale, num=num) * (
+        magnitude(dq, k, d=d, num=num) + magnitude(q, dk, d=d, num=num)
+    )
+    return BoundedScoreRate(
+        rate=scale
+        * (vec_dot(dq, k, d=d, zero=num.value(0)) + vec_dot(q, dk, d=d, zero=num.value(0))),
+        size=size,
+        error=(score_rate_factor(p, f, additions, num=num) - num.value(1)) * size,
+    )
+
+
+def change_factor(p: Precision, f: ScoreFormats, *, num: Arithmetic) -> Value:
+    """What two operations and as many roundings to the format of scores make of a rate.
+
+    Lean: `Attention.Spec.changeFactor`.
+    """
+    return power(num.value(1) + p.unit, 2, num=num) * power(num.value(1) + f.scores, 2, num=num)
+
+
+def bounded_score_rate_through(
+    p: Precision,
+    f: ScoreFormats,
+    slope: Value,
+    slope_error: Value,
+    b: BoundedScoreRate,
+    *,
+    num: Arithmetic,
+) -> BoundedScoreRate:
+    """The rate through a change of the score, as softcap, whose derivative is `slope`, which is at
+    least 0 and may be off by `slopeError`. Its size is no less than what is computed for the
+    slope has it.
+
+    Lean: `Attention.Spec.BoundedScoreRate.through`.
+    """
+    return BoundedScoreRate(
+        rate=slope * b.rate,
+        size=(slope + slope_error) * b.size,
+        error=(change_factor(p, f, num=num) - num.value(1))
+        * ((slope + slope_error) * (b.size + b.error))
+        + ((slope + slope_error) * b.error + slope_error * b.size),
+    )
+
+
+def bounded_score_rate_plus(
+    p: Precision, f: ScoreFormats, a: Value, b: BoundedScoreRate, *, num: Arithmetic
+) -> BoundedScoreRate:
+    """The rate with that of a number `a` that is added.
+
+    Lean: `Attention.Spec.BoundedScoreRate.plus`.
+    """
+    return BoundedScoreRate(
+        rate=b.rate + a,
+        size=b.size + absolute(a, num=num),
+        error=(change_factor(p, f, num=num) - num.value(1))
+        * (b.size + absolute(a, num=num) + b.error)
+        + b.error,
+    )

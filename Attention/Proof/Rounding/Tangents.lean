@@ -2,6 +2,7 @@ module
 
 public import Attention.Proof.Derivative.Tangent
 public import Attention.Proof.Rounding.TangentRates
+public import Attention.Spec.TangentTolerance
 
 public section
 
@@ -98,6 +99,25 @@ theorem jvpSink_eq_attend {q_len kv_len d d_v : Nat} (scale : R)
       (scored (Dual.const scale) modify (Q.dual dQ) (K.dual dK) (V.dual dV) i
         (List.finRange kv_len))))[c]).der := by
   simp only [jvpSink, Matrix.tangent, attentionSink, Fin.getElem_fin, Vec.getElem_ofFn]
+
+omit [Exponential R R] in
+/-- The rate that the bounds of a score's rate follow is that of the score over dual numbers; through
+a change it is multiplied by the slope, and a rate that is added is added. -/
+theorem boundedScoreRate_tangent {q_len kv_len d : Nat} (p : Precision R) (f : ScoreFormats R)
+    (additions : Nat) (scale : R) (Q dQ : Matrix R q_len d) (K dK : Matrix R kv_len d)
+    (i : Fin q_len) (j : Fin kv_len) :
+    (boundedScoreRate p f additions scale Q[i] dQ[i] K[j] dK[j]).rate
+        = (Dual.const scale * Vec.dot (Q.dual dQ)[i] (K.dual dK)[j]).der ∧
+      ∀ (b : BoundedScoreRate R) (x y : Dual R), b.rate = x.der →
+        (∀ slope e : R, (b.through p f slope e).rate = slope * x.der) ∧
+          (b.plus p f y.der).rate = (x + y).der := by
+  refine ⟨?_, fun b x y h => ⟨fun slope e => ?_, ?_⟩⟩
+  · rw [dot_dual]
+    rfl
+  · rw [← h]
+    rfl
+  · rw [Dual.der_add, ← h]
+    rfl
 
 /-- **rounded-tangents**: the rate at which a component of one row of the output changes, which a
 function computes with every operation rounded, and stores, is within its tolerance: weights may be

@@ -49,14 +49,14 @@ def write(folder: Path, text: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(name: str, **more: Any) -> Iterator[Session]:
+def open_session(name: str, **more: Any) -> Iterator[Session]:
     with Session(name, required=True, **more) as session:
         session.open()
         yield session
 
 
 def test_this_system_has_walls() -> None:
-    with opened(SDPA) as session:
+    with open_session(SDPA) as session:
         assert session.without_walls is None
 
 
@@ -67,7 +67,7 @@ def test_numbers_go_there_and_back() -> None:
         here = torch.nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, scale=0.3
         )
-        with opened(SDPA) as session:
+        with open_session(SDPA) as session:
             there = Remote(session)(query, key, value, attn_mask=mask, scale=0.3)
         assert there.dtype == dtype
         assert torch.equal(here, there)
@@ -79,7 +79,7 @@ def test_gradients_are_those_of_the_function() -> None:
         output = function(*leaves, scale=0.3)
         return list(torch.autograd.grad((output * output.detach().cos()).sum(), leaves))
 
-    with opened(SDPA) as session:
+    with open_session(SDPA) as session:
         there = gradients(Remote(session))
     here = gradients(torch.nn.functional.scaled_dot_product_attention)
     assert all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
@@ -98,7 +98,7 @@ def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
             return None, 3, (query + 1,)
         """,
     )
-    with opened(name) as session:
+    with open_session(name) as session:
         function = Remote(session)
         with pytest.raises(NotImplementedError, match="not this") as caught:
             function(*inputs(), what="not this")
@@ -173,7 +173,7 @@ def test_a_neighbour_is_seen_where_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(CallableError, match="No module named 'neighbour'"), Session(name) as one:
         one.open()
     for also in (tmp_path, tmp_path / "neighbour.py"):
-        with opened(name, also=(also,)):
+        with open_session(name, also=(also,)):
             pass
 
 

@@ -101,8 +101,8 @@ theorem jvpSink_eq_attend {q_len kv_len d d_v : Nat} (scale : R)
   simp only [jvpSink, Matrix.tangent, attentionSink, Fin.getElem_fin, Vec.getElem_ofFn]
 
 omit [Exponential R R] in
-/-- The rate that the bounds of a score's rate follow is that of the score over dual numbers; through
-a change it is multiplied by the slope, and a rate that is added is added. -/
+/-- The rate that the bounds of a score's rate follow is that of the score over dual numbers;
+through a change it is multiplied by the slope, and a rate that is added is added. -/
 theorem boundedScoreRate_tangent {q_len kv_len d : Nat} (p : Precision R) (f : ScoreFormats R)
     (additions : Nat) (scale : R) (Q dQ : Matrix R q_len d) (K dK : Matrix R kv_len d)
     (i : Fin q_len) (j : Fin kv_len) :

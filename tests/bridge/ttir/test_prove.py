@@ -313,7 +313,7 @@ def command(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess
     ("arguments", "sentence"),
     [
         (["forwards"], "'forwards' is given; forward, varlen, decode, combine, backward, flex"),
-        (["nowhere.py:kernel"], "there is no file 'nowhere.py'"),
+        (["nowhere.py:kernel"], "there is no Python file 'nowhere.py'"),
         (["forward", "--seconds", "0"], "--seconds: 0 is not a number of seconds above 0"),
     ],
 )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 from tolerance_by_spec import (
     CLOSE,
     NATURAL,
+    change_code,
     difference,
     digits,
     endless,
@@ -467,21 +465,9 @@ MUTANTS = {
 }
 
 
-def change(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    text = Path(str(gradient_tolerance.__file__)).read_text("utf-8")
-    assert text.count(old) == 1
-    spec = importlib.util.spec_from_loader("mutated_gradients", loader=None)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
-    exec(compile(code, str(gradient_tolerance.__file__), "exec"), module.__dict__)
-    return module
-
-
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = change(*MUTANTS[name], monkeypatch)
+    module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
     some = [
         one for seed in range(6) for one in (wrong_weights, wrong_totals) if any(one(seed, module))
     ]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tolerance_by_spec import CLOSE, NATURAL, difference, digits
+from tolerance_by_spec import CLOSE, NATURAL, change_code, difference, digits
 
 from bridge.conformance.tolerances import states
 from bridge.spec.state_tolerance import (
@@ -91,14 +88,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = MUTANTS[name]
-    text = Path(str(states.__file__)).read_text("utf-8")
-    assert text.count(old) == 1
-    spec = importlib.util.spec_from_loader("mutated_states", loader=None)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
-    exec(compile(code, str(states.__file__), "exec"), module.__dict__)
+    module = change_code(old, new, monkeypatch, states)
     assert any(any(wrong_states_of(seed, module)) for seed in range(10))
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -18,6 +15,7 @@ from hypothesis import strategies as st
 from tolerance_by_spec import (
     CLOSE,
     NATURAL,
+    change_code,
     difference,
     digits,
     endless,
@@ -244,14 +242,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = MUTANTS[name]
-    text = Path(str(tangent_tolerance.__file__)).read_text("utf-8")
-    assert text.count(old) == 1
-    spec = importlib.util.spec_from_loader("mutated_tangents", loader=None)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")
-    exec(compile(code, str(tangent_tolerance.__file__), "exec"), module.__dict__)
+    module = change_code(old, new, monkeypatch, tangent_tolerance)
     models = ("coarse", "flash", "sdpa-math-reduced")
     assert any(
         any(check(draw(seed), ROUNDING_MODELS[model], module))

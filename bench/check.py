@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bench.cases import Case, Inputs
 from bench.timing import Answer
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 
 Array = NDArray[np.float64]

@@ -55,7 +55,7 @@ def try_it() -> None:
     theorem that it contradicts. No Lean is needed. Exit status 0 if the right ones pass and the
     mistake is found.
     """
-    from bridge.conformance import trial
+    from bridge.conformance.requests import trial
 
     console, root = Console(), checkout()
     found = trial.trial(root, trial.read_families(), console)
@@ -328,8 +328,8 @@ def export(
 
     more = None
     if tolerances is not None:
-        from bridge.conformance.request import Misuse
-        from bridge.conformance.tolerances.exported import fields
+        from bridge.conformance.requests.exported import fields
+        from bridge.conformance.requests.request import Misuse
 
         try:
             more = fields(tolerances, rounding_model or "generous")

@@ -157,8 +157,8 @@ def conform(
     """
     with garbage.no_search():
         from bridge.conformance.adapters import builtin as adapters
-        from bridge.conformance.features import CallableError
-        from bridge.conformance.request import Misuse, Request
+        from bridge.conformance.functions.features import CallableError
+        from bridge.conformance.requests.request import Misuse, Request
         from bridge.conformance.sandbox.session import NoSandboxError
         from bridge.verdict import judge
 

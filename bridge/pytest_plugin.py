@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from bridge import interpreting
 
     interpreting.settle()
-    from bridge.conformance.one_vector import one_by_one
+    from bridge.conformance.requests.one_vector import one_by_one
 
     mark = metafunc.definition.get_closest_marker("attention")
     if mark is not None and mark.args:

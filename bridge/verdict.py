@@ -15,14 +15,14 @@ from torch import Tensor
 
 from bridge import garbage, interpreting
 from bridge.conformance.adapters.callables import is_callable_name
-from bridge.conformance.features import Aligned, CallableError
 from bridge.conformance.flashinfer.bench import traces
-from bridge.conformance.likely import with_likely
-from bridge.conformance.outcome import Conditions, NotJudged, Outcome, outcomes
-from bridge.conformance.parallel import Workers
-from bridge.conformance.request import Asked, Misuse, Request, choose_committed
-from bridge.conformance.run import Buffers
-from bridge.conformance.subject import Subject
+from bridge.conformance.functions.features import Aligned, CallableError
+from bridge.conformance.judging.parallel import Workers
+from bridge.conformance.judging.run import Buffers
+from bridge.conformance.outcomes.likely import with_likely
+from bridge.conformance.outcomes.outcome import Conditions, NotJudged, Outcome, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.requests.request import Asked, Misuse, Request, choose_committed
 from bridge.report import junit, tables
 from bridge.terminal import tell
 from bridge.vectors.model.attention import Family

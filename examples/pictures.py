@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 from pyimpl import attention, visualize
 from pyimpl.state import finish

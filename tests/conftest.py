@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from bridge import interpreting
-from bridge.conformance import interpreter
+from bridge.conformance.adapters import interpreter
 
 # How long an example takes to make and to run depends on what else the machine does.
 hypothesis.settings.register_profile(

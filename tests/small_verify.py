@@ -22,7 +22,7 @@ from unittest import mock
 
 from bridge import __main__ as command_line
 from bridge.audit import library
-from bridge.conformance import parallel
+from bridge.conformance.judging import parallel
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.mutants import attention as mutants
 from bridge.report import verify

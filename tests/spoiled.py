@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.tensors.batch import Batch, Outputs
 
 
 class Spoiled(PyimplTiled):

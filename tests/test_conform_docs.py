@@ -12,10 +12,10 @@ import pytest
 
 from bridge import limits
 from bridge.conformance.adapters import libraries
-from bridge.conformance.features import ARGUMENTS
-from bridge.conformance.outcome import Conditions, outcomes
-from bridge.conformance.rounding_model import CHOICES
-from bridge.conformance.subject import Subject
+from bridge.conformance.functions.features import ARGUMENTS
+from bridge.conformance.outcomes.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.limits import Limit
 from bridge.vectors.load import load
 

@@ -136,10 +136,9 @@ def test_the_citation_is_of_this_version() -> None:
 def test_the_symbols_of_the_tolerances_have_the_names_of_the_code() -> None:
     text = (ROOT / "docs" / "tolerances.md").read_text("utf-8")
     table = text.partition("| symbol |")[2].partition("\n\n")[0]
-    folder = ROOT / "bridge" / "conformance"
-    names = ("tolerance", "row_weights", "row_average")
-    modules = ("rounding_model.py", *(f"tolerances/{name}.py" for name in names))
-    code = "".join((folder / name).read_text("utf-8") for name in modules)
+    folder = ROOT / "bridge" / "conformance" / "tolerances"
+    modules = ("rounding_model", "tolerance", "row_weights", "row_average")
+    code = "".join((folder / f"{name}.py").read_text("utf-8") for name in modules)
     rows = table.splitlines()[2:]
     assert len(rows) > 15
     for row in rows:

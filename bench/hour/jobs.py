@@ -227,7 +227,7 @@ def race(work: Work, given: Fields) -> Job:
 def vectors(work: Work, given: Fields) -> Job:
     """One file of this project's vectors in one dtype, by `backend="triton"`."""
     from bridge.conformance.adapters.builtin import builtin
-    from bridge.conformance.run import run
+    from bridge.conformance.judging.run import run
     from bridge.vectors.load import read_trusted
 
     family = read_trusted(VECTORS / f"{given['family']}.json")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bridge.conformance.judge import VectorResult, plain
-from bridge.conformance.outcome import Outcome
+from bridge.conformance.judging.judge import VectorResult, plain
+from bridge.conformance.outcomes.outcome import Outcome
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import (
     FindingsError,

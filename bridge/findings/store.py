@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bridge.conformance.adapters import libraries
-from bridge.conformance.outcome import Conditions
-from bridge.conformance.subject import Subject
+from bridge.conformance.outcomes.outcome import Conditions
+from bridge.conformance.outcomes.subject import Subject
 from bridge.files import write_changed
 from bridge.findings import collect, subjects
 from bridge.findings.subjects import Called

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from bridge.conformance.judge import Detail, VectorResult
-from bridge.conformance.rounding_model import FORMATS
+from bridge.conformance.judging.judge import Detail, VectorResult
+from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.errors import MendableError
 from bridge.vectors.exact.attention import attention_row, natural_row, visible_keys
 from bridge.vectors.exact.gradients import gradients

@@ -62,7 +62,7 @@ GRADIENT = Call(
     "gradient",
     "`pyimpl.attention`",
     ("judge_gradients",),
-    own=("import pyimpl", "from bridge.conformance.adapters.gradient_inputs import inputs_of"),
+    own=("import pyimpl", "from bridge.conformance.tensors.gradient_inputs import inputs_of"),
 )
 TANGENT = Call(
     "tangent",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bridge.audit.second_kernel import core_statements
 from bridge.audit.theorems import count_kinds, listed_theorems
-from bridge.conformance import answers
 from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.judging import answers
 from bridge.conformance.mutants.attention import MUTANTS
 from bridge.pages import reached, sizes
 from bridge.report import timings

@@ -1,7 +1,7 @@
 """Somebody else's kernel, in a process of its own: what it launches, as data.
 
 The process (`worker`) imports the file and compiles to TTIR. What it sends is looked at before it
-is used (`bridge.conformance.wire`), and nothing of it is run but the TTIR, by the machine.
+is used (`bridge.conformance.sandbox.wire`), and nothing of it is run but the TTIR, by the machine.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from bridge.conformance import wire
-from bridge.conformance.wire import Frame, WireError
+from bridge.conformance.sandbox import wire
+from bridge.conformance.sandbox.wire import Frame, WireError
 from bridge.interrupt import unseen_by_children
 from bridge.limits import Limit, Watch
 from bridge.proving.worker import Request

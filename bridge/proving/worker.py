@@ -1,5 +1,6 @@
 """What runs in the process of somebody else's Triton kernel: its launcher is called on fake
-tensors, and the launches go back as data (`bridge.conformance.wire`), the kernels' TTIR among them.
+tensors, and the launches go back as data (`bridge.conformance.sandbox.wire`), the kernels' TTIR
+among them.
 
     python -m bridge.proving.worker REQUESTS ANSWERS FILE.py:KERNEL
 
@@ -69,7 +70,7 @@ def main(requests: int, answers: int, name: str) -> None:
     os.dup2(2, 1)
     # Triton reads its environment when it is imported.
     interpreting.settle(False)
-    from bridge.conformance import wire
+    from bridge.conformance.sandbox import wire
     from bridge.proving.recording import Computed, Recording, gpu
 
     def send(kind: str, **fields: Any) -> None:
@@ -169,7 +170,7 @@ def _takes(launcher: Callable[..., Any]) -> dict[str, bool]:
 def _call(launcher: Callable[..., Any], request: Request, recording: Recording) -> _Called:
     import torch
 
-    from bridge.conformance.batch import DTYPES
+    from bridge.conformance.tensors.batch import DTYPES
 
     dtype = DTYPES[request.dtype]
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from xml.etree import ElementTree
 
-from bridge.conformance.judge import describe_failure, plain
-from bridge.conformance.outcome import NotJudged, Outcome
+from bridge.conformance.judging.judge import describe_failure, plain
+from bridge.conformance.outcomes.outcome import NotJudged, Outcome
 
 # XML has no way to write these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

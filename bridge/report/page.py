@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bridge.audit.theorems import theorem_list
-from bridge.conformance.batch import exactly, visible
-from bridge.conformance.judge import (
+from bridge.conformance.judging.judge import (
     VectorResult,
     by_size,
     describe_failure,
@@ -22,7 +21,8 @@ from bridge.conformance.judge import (
     plain,
     problems_of,
 )
-from bridge.conformance.outcome import NotJudged, Outcome
+from bridge.conformance.outcomes.outcome import NotJudged, Outcome
+from bridge.conformance.tensors.batch import exactly, visible
 from bridge.conformance.tolerances import gradients, tangents
 from bridge.report import plots
 from bridge.report.tables import alignment_of_is_causal, no_sandbox

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bridge.conformance.judge import VectorResult
+from bridge.conformance.judging.judge import VectorResult
 
 # Of the plot of families: its axis of error/tolerance.
 _LEAST, _MOST = 1e-5, 1e5

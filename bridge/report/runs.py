@@ -15,13 +15,13 @@ from typing import Any
 import torch
 
 from bridge.cache import Cache, digest, imported_files
-from bridge.conformance import parallel
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters.adapter import BuiltinAdapter
+from bridge.conformance.judging import parallel
+from bridge.conformance.judging.parallel import Done, Job
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants import planting
 from bridge.conformance.mutants.planting import Mutant
-from bridge.conformance.parallel import Done, Job
-from bridge.conformance.run import run
 from bridge.vectors.model.attention import Family
 
 Section = dict[str, Any]
@@ -60,7 +60,7 @@ class Runs:
     def files_of(self, adapter: BuiltinAdapter) -> list[str]:
         """The sources that an adapter's results on the vectors depend on, apart from those that
         read the vectors."""
-        judge = "bridge.conformance.run"
+        judge = "bridge.conformance.judging.run"
         found = [
             *imported_files(self.root, judge, also=("pyimpl",)),
             *imported_files(self.root, type(adapter).__module__),
@@ -74,7 +74,7 @@ class Runs:
         """The same for a mutant, which is itself a fact beside them."""
         module = "pyimpl." + mutant.entry.removesuffix(".py").replace("/", ".")
         found = [
-            *imported_files(self.root, "bridge.conformance.run", also=("pyimpl",)),
+            *imported_files(self.root, "bridge.conformance.judging.run", also=("pyimpl",)),
             *imported_files(self.root, "bridge.conformance.mutants.planting"),
             *imported_files(self.root, module),
             f"pyimpl/{mutant.file}",

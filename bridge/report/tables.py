@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bridge.conformance.judge import by_size, describe_failure
+from bridge.conformance.judging.judge import by_size, describe_failure
 from bridge.conformance.mutants.planting import SHARES_IN, MutantResult
 from bridge.conformance.mutants.planting import shares as shares_of
 from bridge.terminal import tell

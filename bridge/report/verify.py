@@ -20,9 +20,10 @@ from rich.console import Console
 from bridge.audit.implemented import known_implementations
 from bridge.audit.library import Library, Section
 from bridge.cache import Cache, digest, imported_files
-from bridge.conformance import interpreter, parallel
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.judge import describe_failure
+from bridge.conformance.adapters import interpreter
+from bridge.conformance.judging import parallel
+from bridge.conformance.judging.judge import describe_failure
 from bridge.conformance.mutants import attention as mutants
 from bridge.conformance.mutants import planting
 from bridge.files import write_whole

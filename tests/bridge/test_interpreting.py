@@ -62,7 +62,7 @@ pyimpl.attention(x, x, x, backend="tiled")
 assert "triton" in sys.modules, "the first call imports it"
 os.environ["TRITON_INTERPRET"] = "1"
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
 with open(sys.argv[1], "rb") as file:
     families = pickle.load(file)
 result = run(PyimplTriton(), families, "float32")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.conformance import parallel
-from bridge.conformance.features import CallableError
+from bridge.conformance.functions.features import CallableError
+from bridge.conformance.judging import parallel
 from bridge.conformance.sandbox.session import Session
 from bridge.vectors.model.attention import Family
 

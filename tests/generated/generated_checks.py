@@ -15,13 +15,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters import gradient_inputs, modules
+from bridge.conformance.adapters import modules
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.judge import describe_failure
-from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.run import run
+from bridge.conformance.judging.judge import describe_failure
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors import gradient_inputs
+from bridge.conformance.tensors.batch import Batch, Outputs, array
 from bridge.conformance.tolerances.gradients import expected_gradients, wrong_gradients
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.states import wrong_states
 from bridge.conformance.tolerances.tangents import expected_tangents, wrong_tangents
 from bridge.vectors.format.read import READERS

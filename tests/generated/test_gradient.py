@@ -12,7 +12,7 @@ import torch
 from generated_checks import dtypes, judge_gradients, vector_of, vectors
 
 import pyimpl
-from bridge.conformance.adapters.gradient_inputs import inputs_of
+from bridge.conformance.tensors.gradient_inputs import inputs_of
 
 
 def check(vector_id: str, dtype: torch.dtype) -> None:

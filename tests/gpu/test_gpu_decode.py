@@ -13,7 +13,7 @@ import torch
 from gpu_device import DEVICE, length, skip_elsewhere
 from kernel_checks import judge, score_options
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl.backends.kernels.decode import decode
 from pyimpl.backends.kernels.forward import forward
 from pyimpl.backends.kernels.paged import decode_paged

@@ -13,7 +13,7 @@ from attention_checks import NAMES, judge_options, score_options
 from backward_checks import judge_gradients, public_gradients
 from gpu_device import DEVICE, length, skip_elsewhere
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl import Part, attention, attention_varlen
 from pyimpl.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions

@@ -12,7 +12,7 @@ import torch
 from gpu_device import DEVICE, length, needs_gpu, skip_elsewhere
 from kernel_checks import judge, score_options
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl import attention
 from pyimpl.backends.kernels.forward import forward
 from pyimpl.backends.kernels.hopper import choice

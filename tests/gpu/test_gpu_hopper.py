@@ -20,9 +20,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.batch import Outputs
-from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import read_trusted
 from bridge.vectors.model.attention import AttentionVector

@@ -14,7 +14,7 @@ from gpu_device import DEVICE, skip_elsewhere
 
 from bridge.conformance.adapters.adapter import LayoutsAdapter
 from bridge.conformance.adapters.builtin import builtin
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
 from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import read_trusted
 from bridge.vectors.model.attention import AttentionVector

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from pyimpl.backends import products, reference, tiled
 from pyimpl.internal.arguments import resolve_scale

@@ -10,8 +10,8 @@ import torch
 from attention_checks import NAMES
 from torch import Tensor
 
-from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import of_options
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from pyimpl.backends import reference
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.scores import ScoreOptions

@@ -8,7 +8,7 @@ import torch
 from attention_checks import judge
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl.state import State, finish, log_sum_exp
 
 # A score, None: masked, and a value.

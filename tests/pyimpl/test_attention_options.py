@@ -12,7 +12,7 @@ from attention_checks import inputs, judge, judge_options, score_options, tiled_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl import attention
 
 BACKENDS = ["tiled", "reference"]

@@ -26,7 +26,7 @@ import torch
 from attention_checks import inputs, judge, kernel_rounding, tiled_rounding
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import lse_tolerance
 from pyimpl import attention, attention_decode, attention_varlen, merge_states
 

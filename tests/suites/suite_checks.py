@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 

@@ -38,7 +38,7 @@ from attention_checks import kernel_rounding, tiled_rounding
 from suite_checks import BACKENDS, LOGITS, MISTAKE, agree, find_tolerances
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl import attention
 from pyimpl.integrations.transformers import attention_forward
 

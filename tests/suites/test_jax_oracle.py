@@ -38,7 +38,7 @@ from suite_checks import BACKENDS, agree, find_tolerances
 from torch import Tensor
 
 import pyimpl
-from bridge.conformance.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
 
 jax = pytest.importorskip("jax", reason="needs jax, the extra oracles")
 jax.config.update("jax_platforms", "cpu")

@@ -36,7 +36,7 @@ from suite_checks import BACKENDS, agree, find_tolerances
 from torch import Tensor
 
 import pyimpl
-from bridge.conformance.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
 
 onnx = pytest.importorskip("onnx", reason="needs the package onnx")
 # This module's import registers its cases, as that of the whole package, which takes seconds, would

@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import pyimpl
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 
 SDPA = "nn.functional.scaled_dot_product_attention"
 EFFICIENT = "torch.ops.aten._efficient_attention_forward"

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.forward_mode import Tangents
 from bridge.conformance.adapters.whole_batches import WholeBatches
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.features import Function
+from bridge.conformance.functions.features import Function
 from bridge.conformance.inside import known
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

@@ -19,11 +19,11 @@ from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import run_grouped
 from bridge.conformance.adapters.sdpa import SdpaFlash
 from bridge.conformance.adapters.whole_batches import WholeBatches
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs
-from bridge.conformance.features import Aligned, Features, Function
+from bridge.conformance.functions.features import Aligned, Features, Function
 from bridge.conformance.inside import buffers
-from bridge.conformance.judge import form_error
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.judging.judge import form_error
+from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector

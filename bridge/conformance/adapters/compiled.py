@@ -14,7 +14,7 @@ from torch import Tensor
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.batch import Outputs
+from bridge.conformance.tensors.batch import Outputs
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

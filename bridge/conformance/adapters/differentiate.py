@@ -9,8 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.gradient_inputs import ORDER, Inputs, inputs_of
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, is_unchanged, stack
+from bridge.conformance.tensors.batch import (
+    DTYPES,
+    Batch,
+    Misbehaviour,
+    Outputs,
+    is_unchanged,
+    stack,
+)
+from bridge.conformance.tensors.gradient_inputs import ORDER, Inputs, inputs_of
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import Batch
+from bridge.conformance.tensors.batch import Batch
 from bridge.vectors.model.attention import AttentionVector
 
 # The length of the document before the problem, and the least of the one after it: so many that

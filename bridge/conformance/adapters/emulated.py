@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Builtin
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.rounding_model import Denominator, RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import Denominator, RoundingModel
 
 
 def flash(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from bridge.conformance.adapters.adapter import Builtin
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import FLOAT32, FORMATS, WHOLE_ROW, RoundingModel
 from bridge.vectors.model.gradients import GradientVector
 
 

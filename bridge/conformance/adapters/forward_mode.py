@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import jvp
 
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, array, stack
+from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Outputs, array, stack
 from bridge.conformance.tolerances.tangents import LSE, OUTPUT
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.tangents import TangentVector

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bridge.conformance.adapters.differentiate import in_one_call
 from bridge.conformance.adapters.whole_batches import WholeBatches
-from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.vectors.model.operations import ComesToAttention, GroupedQueryVector
 
 

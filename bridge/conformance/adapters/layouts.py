@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 import pyimpl
 from bridge.conformance.adapters import packed, shards
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
-from bridge.conformance.batch import Batch, Outputs, array
+from bridge.conformance.tensors.batch import Batch, Outputs, array
 from bridge.vectors.model.attention import Mask, Matrix
 from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.operations import (

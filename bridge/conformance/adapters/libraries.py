@@ -16,8 +16,8 @@ from bridge.conformance.adapters.adapter import Adapter, Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.adapters.sdpa import largest_score
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import FORMATS, WHOLE_ROW, RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Window
 
 

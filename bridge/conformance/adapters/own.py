@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance import interpreter
-from bridge.conformance.adapters import layouts, packed
+from bridge.conformance.adapters import interpreter, layouts, packed
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import Backward, Found, OwnBackward
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
-from bridge.conformance.adapters.own_options import keywords, score_options
-from bridge.conformance.batch import DTYPES, Batch, Outputs, array
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.batch import DTYPES, Batch, Outputs, array
+from bridge.conformance.tensors.own_options import keywords, score_options
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, MergeVector, Tree

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 import pyimpl
-from bridge.conformance.adapters.gradient_inputs import inputs_of
-from bridge.conformance.batch import DTYPES
+from bridge.conformance.tensors.batch import DTYPES
+from bridge.conformance.tensors.gradient_inputs import inputs_of
 from bridge.vectors.model.sampled import Packed, SampledGradientVector
 from pyimpl.backends.dispatch import Backend
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from bridge.conformance.adapters.adapter import Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
-from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs, array
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.tangents import TangentVector
 

@@ -9,8 +9,8 @@ import torch
 
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.sdpa import Sdpa
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 
 

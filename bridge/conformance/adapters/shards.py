@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import pyimpl.distributed.ring
-from bridge.conformance.batch import Outputs, array
+from bridge.conformance.tensors.batch import Outputs, array
 from bridge.vectors.model.shards import ShardsVector
 from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed.passing import Processes

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Part
-from bridge.conformance.batch import DTYPES, Batch, Outputs, array
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.decoding.streams import Buffers, Numbers, OwnCache, Way
-from bridge.conformance.features import Features
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.functions.features import Features
 from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.tensors.batch import DTYPES, Batch, Outputs, array
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Matrix
 from bridge.vectors.model.decode import DecodeVector
 from bridge.vectors.model.decode import Sequence as Decoded

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bridge.conformance.features import CallableError, Function
+from bridge.conformance.functions.features import CallableError, Function
 
 Layout = Literal["batch, heads, length, dim", "batch, length, heads, dim"]
 # What can be asked for by `--require` and declared by `--without`.

@@ -1,5 +1,5 @@
 """What a decoding function takes, found by its signature and by small calls, as for functions of
-SDPA's form (`bridge.conformance.features`): a call that raises shows that it does not."""
+SDPA's form (`bridge.conformance.functions.features`): a call that raises shows that it does not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from bridge.conformance.batch import Misbehaviour, Outputs, describe_error
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import NAMES, Form, form_of
-from bridge.conformance.features import Features
+from bridge.conformance.functions.features import Features
 from bridge.conformance.inside.served import REFUSALS
-from bridge.conformance.rounding_model import generous
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost
+from bridge.conformance.tensors.batch import Misbehaviour, Outputs, describe_error
+from bridge.conformance.tolerances.rounding_model import generous
 from bridge.vectors.model.decode import DecodeVector, Sequence, in_turns
 
 _WIDTHS = (8, 16, 32, 64, 128)

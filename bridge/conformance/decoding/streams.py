@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import Misbehaviour, Unread
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.sandbox.remote import Cache, Remote
+from bridge.conformance.tensors.batch import Misbehaviour, Unread
 
 # Numbers of rows that are not filled: none of a vector comes near them, and every dtype holds them.
 KEY_BEYOND, VALUE_BEYOND = 8.0, 256.0

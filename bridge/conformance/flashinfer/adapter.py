@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Part
-from bridge.conformance.batch import DTYPES, Batch, Misbehaviour, Outputs, Unread, array
 from bridge.conformance.decoding.streams import KEY_BEYOND, VALUE_BEYOND
 from bridge.conformance.flashinfer.operation import SPARE, BenchOperation
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.sandbox.remote import Cache, Remote
+from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Outputs, Unread, array
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Matrix
 from bridge.vectors.model.decode import SequencesVector
 from bridge.vectors.model.operations import ComesToAttention

@@ -17,14 +17,14 @@ from bridge.conformance.flashinfer.adapter import BenchAdapter
 from bridge.conformance.flashinfer.draw import Sizes
 from bridge.conformance.flashinfer.files import BenchError
 from bridge.conformance.flashinfer.operation import BenchOperation, operation_of
-from bridge.conformance.judge import VectorResult, describe_failure, plain
-from bridge.conformance.rounding_model import generous
+from bridge.conformance.judging.judge import VectorResult, describe_failure, plain
 from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.tolerances.rounding_model import generous
 from bridge.vectors.model.attention import Family, Vector
 from bridge.vectors.model.decode import DecodeVector, SequencesVector, as_one_call, decoded_families
 
 if TYPE_CHECKING:
-    from bridge.conformance.outcome import Conditions, Outcome
+    from bridge.conformance.outcomes.outcome import Conditions, Outcome
 
 # Vectors on which the reference of a definition has to be right.
 _REFERENCE = 3
@@ -84,9 +84,9 @@ def prepare(
 
 
 def _first_failure(bench: Bench, conditions: Conditions) -> str | None:
-    from bridge.conformance.features import CallableError
-    from bridge.conformance.fresh import Fresh
-    from bridge.conformance.run import run
+    from bridge.conformance.drawing.fresh import Fresh
+    from bridge.conformance.functions.features import CallableError
+    from bridge.conformance.judging.run import run
 
     families = Fresh(0, _REFERENCE, bench=bench).families
     conditions = replace(conditions, also=(*conditions.also, bench.folder))

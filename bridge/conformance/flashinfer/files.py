@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.conformance import wire
+from bridge.conformance.sandbox import wire
 
 if TYPE_CHECKING:
     from flashinfer_bench.data import Definition, Solution, Trace, Workload

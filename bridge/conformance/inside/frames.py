@@ -3,7 +3,7 @@
 A frame is 4 bytes, the size of the header (big-endian); the header, which has `kind`, `fields` and
 `tensors`, a tensor as `[name, dtype, shape]`; then the numbers of the tensors, one after the other,
 in C order and the byte order of the machine. What the judge reads of them it looks at first
-(`bridge.conformance.wire`); what the judge itself has written is read here.
+(`bridge.conformance.sandbox.wire`); what the judge itself has written is read here.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from torch import Tensor
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
-from bridge.conformance.adapters.own_options import score_options
-from bridge.conformance.batch import Batch, Outputs
 from bridge.conformance.mutants.attention import TILED_MUTANTS
 from bridge.conformance.mutants.hypotheses.call import Call, Hypothesis, Parts
 from bridge.conformance.mutants.hypotheses.layout import Layout, layout_of
 from bridge.conformance.mutants.planting import mutated_module
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tensors.own_options import score_options
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector

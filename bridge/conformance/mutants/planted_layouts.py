@@ -15,10 +15,10 @@ from torch import Tensor
 
 from bridge.conformance.adapters.layouts import Layouts
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.batch import DTYPES, Outputs
-from bridge.conformance.judge import VectorResult
+from bridge.conformance.judging.judge import VectorResult
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants.planting import Mutant, MutantError, mutated_module
-from bridge.conformance.run import run
+from bridge.conformance.tensors.batch import DTYPES, Outputs
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import (
     CombineVector,

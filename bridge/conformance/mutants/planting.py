@@ -25,10 +25,10 @@ from bridge.conformance.adapters import own, shards
 from bridge.conformance.adapters.adapter import Adapter, OutputOnly
 from bridge.conformance.adapters.builtin import adapters_of
 from bridge.conformance.adapters.own import PyimplTiled, PyimplTriton
-from bridge.conformance.batch import DTYPES, Outputs
-from bridge.conformance.judge import Element, VectorResult, plain
+from bridge.conformance.judging.judge import Element, VectorResult, plain
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants.planted_package import copy_package
-from bridge.conformance.run import run
+from bridge.conformance.tensors.batch import DTYPES, Outputs
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

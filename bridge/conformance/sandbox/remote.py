@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance import wire
-from bridge.conformance.batch import Misbehaviour, Unread
 from bridge.conformance.inside.frames import GIVEN
+from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.session import Session
-from bridge.conformance.wire import Frame, WireError
+from bridge.conformance.sandbox.wire import Frame, WireError
+from bridge.conformance.tensors.batch import Misbehaviour, Unread
 
 # What a function can raise that means something to who called it; the first that it is.
 _KINDS: Mapping[str, type[Exception]] = {

@@ -26,14 +26,14 @@ import psutil
 from torch import Tensor
 
 from bridge import limits
-from bridge.conformance import wire
-from bridge.conformance.batch import Misbehaviour
-from bridge.conformance.features import CallableError
+from bridge.conformance.functions.features import CallableError
 from bridge.conformance.inside.frames import pack
 from bridge.conformance.inside.shards import Shards
+from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.view import Sight, sight_of
+from bridge.conformance.sandbox.wire import Frame, WireError
 from bridge.conformance.sandbox.zygote import zygote
-from bridge.conformance.wire import Frame, WireError
+from bridge.conformance.tensors.batch import Misbehaviour
 from bridge.limits import Limit, LimitPassed, Watch
 
 # Importing a function's module can mean to import a whole framework.

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 import bridge
-from bridge.conformance.features import CallableError
+from bridge.conformance.functions.features import CallableError
 from bridge.conformance.inside import found
 from bridge.conformance.inside.walls import View
 from bridge.vectors.load import default_directory

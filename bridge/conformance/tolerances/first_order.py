@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.rounding_model import FORMATS
 from bridge.conformance.tolerances.module_tolerance import NoBound, format_of, rounding_of
+from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention
 from pyimpl.modules.residual import Residual

@@ -16,7 +16,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import FLOAT64, Format, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from pyimpl.backends import reference
 from pyimpl.internal.implements import implements

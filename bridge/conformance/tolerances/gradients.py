@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import torch
 
-from bridge.conformance.adapters.gradient_inputs import Floats, array, inputs_of
-from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
+from bridge.conformance.tensors.gradient_inputs import Floats, array, inputs_of
 from bridge.conformance.tolerances.gradient_tolerance import of_options
+from bridge.conformance.tolerances.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.kept import keep
 

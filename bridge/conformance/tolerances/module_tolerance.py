@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from bridge.conformance.rounding_model import FORMATS, Format, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 from pyimpl.modules import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, Transformer

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.conformance.rounding_model import FLOAT64
+from bridge.conformance.tolerances.rounding_model import FLOAT64
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.conformance.rounding_model import FLOAT64, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
 from pyimpl.internal.implements import implements
 
 Array = NDArray[np.float64]

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import (
     Bounded,
     Scored,
     Softmax,
     softmax_bounds,
 )
+from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
 from pyimpl.internal.implements import implements
 
 # Of scores, rates and weights, between a weight and the sum of what it multiplies.

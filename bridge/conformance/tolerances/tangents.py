@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.gradient_inputs import Floats
-from bridge.conformance.batch import array, visible
-from bridge.conformance.rounding_model import FLOAT32, FLOAT64, RoundingModel
+from bridge.conformance.tensors.batch import array, visible
+from bridge.conformance.tensors.gradient_inputs import Floats
 from bridge.conformance.tolerances.gradient_tolerance import Scored
 from bridge.conformance.tolerances.gradients import worst
+from bridge.conformance.tolerances.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.tangents import TangentVector

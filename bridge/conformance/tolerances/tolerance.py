@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.conformance.rounding_model import FLOAT64, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
 from bridge.conformance.tolerances.row_average import row_average
 from bridge.conformance.tolerances.row_weights import (
     NO_CHANGES,

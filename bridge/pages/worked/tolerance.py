@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.pages.worked import inputs as given
 from bridge.pages.worked.shown import Cells, show

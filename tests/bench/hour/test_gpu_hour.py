@@ -226,7 +226,7 @@ class Missing:
 
 sys.meta_path.insert(0, Missing)
 import bench.gpu_hour, bench.gpu_report, bench.hour.jobs, bench.hour.worker, bench.hour.kernels
-import bridge.conformance.adapters.builtin, bridge.conformance.run, bridge.vectors.load
+import bridge.conformance.adapters.builtin, bridge.conformance.judging.run, bridge.vectors.load
 bridge.vectors.load.read_trusted(bench.hour.jobs.VECTORS / "softcap.json")
 sys.exit(bench.gpu_hour.main(["--plan"]))
 """

@@ -12,9 +12,9 @@ import torch
 from bridge.conformance.adapters.adapter import Adapter, OutputOnly
 from bridge.conformance.adapters.builtin import BUILTIN, builtin
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.batch import DTYPES, batches, visible
-from bridge.conformance.rounding_model import FORMATS
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import DTYPES, batches, visible
+from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.attention import AttentionVector, Mask
 

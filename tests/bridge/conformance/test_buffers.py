@@ -18,11 +18,11 @@ from torch import Tensor
 
 from bridge import check
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.features import probe
+from bridge.conformance.functions.features import probe
 from bridge.conformance.inside.buffers import pad
-from bridge.conformance.request import Misuse, Request
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import IN_BUFFERS, Buffers, Result, run
+from bridge.conformance.judging.run import IN_BUFFERS, Buffers, Result, run
+from bridge.conformance.requests.request import Misuse, Request
+from bridge.conformance.tolerances.rounding_model import generous
 
 FAMILIES = ("small-random", "gradient")
 FILE = Path(functions.__file__)

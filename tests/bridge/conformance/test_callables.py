@@ -18,12 +18,12 @@ import torch
 
 import pyimpl
 from bridge.conformance.adapters.adapter import ALL_DTYPES
-from bridge.conformance.features import CallableError, Features
+from bridge.conformance.functions.features import CallableError, Features
 from bridge.conformance.inside import found as place
-from bridge.conformance.outcome import Conditions, Description, describe, outcomes
-from bridge.conformance.rounding_model import CHOICES, RoundingModel, generous
-from bridge.conformance.run import Result
-from bridge.conformance.subject import Subject
+from bridge.conformance.judging.run import Result
+from bridge.conformance.outcomes.outcome import Conditions, Description, describe, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tolerances.rounding_model import CHOICES, RoundingModel, generous
 from bridge.conformance.tolerances.tolerance import attention_tolerance
 from bridge.report.tables import alignment_of_is_causal
 from bridge.vectors.model.attention import AttentionVector, Family
@@ -360,7 +360,7 @@ def test_functions_are_found_by_file_and_module() -> None:
         (f"{FILE}:number", "is of type int, which cannot be called"),
         (f"{FILE}:Doubled", "is a class; a function of query, key and value is accepted"),
         (":f", "is not of the form module:function"),
-        ("bridge.conformance.run:run", "is a part of the judge"),
+        ("bridge.conformance.judging.run:run", "is a part of the judge"),
     ],
 )
 def test_what_is_not_there_is_said(name: str, sentence: str) -> None:

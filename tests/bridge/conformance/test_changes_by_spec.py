@@ -23,8 +23,8 @@ from tolerance_by_spec import (
     score_formats,
 )
 
-from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges, bound_weights
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error

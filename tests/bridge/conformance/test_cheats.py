@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import committed
 import pytest
 
-from bridge.conformance.features import Features, presume
+from bridge.conformance.functions.features import Features, presume
 from bridge.conformance.inside.walls import View
-from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, Outcome, describe, outcomes
+from bridge.conformance.judging.judge import VectorResult
+from bridge.conformance.outcomes.outcome import Conditions, Outcome, describe, outcomes
+from bridge.conformance.outcomes.subject import Subject
 from bridge.conformance.sandbox import session as sessions
 from bridge.conformance.sandbox import view
-from bridge.conformance.subject import Subject
 from bridge.report.junit import junit
 from bridge.report.page import page
 

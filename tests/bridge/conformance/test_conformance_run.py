@@ -12,16 +12,16 @@ import pytest
 import torch
 from spoiled import Spoiled
 
-from bridge.conformance import run as running
 from bridge.conformance.adapters.adapter import Adapter, Part
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMathReduced
-from bridge.conformance.answers import why_unsupported
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs
-from bridge.conformance.judge import by_size, describe_failure
-from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.run import run
+from bridge.conformance.judging import run as running
+from bridge.conformance.judging.answers import why_unsupported
+from bridge.conformance.judging.judge import by_size, describe_failure
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 
 

@@ -22,8 +22,8 @@ from bridge.conformance.adapters.adapter import Adapter, GradientsAdapter, Tange
 from bridge.conformance.adapters.builtin import BUILTIN
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplReference
-from bridge.conformance.batch import DTYPES, Batch
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import DTYPES, Batch
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.report.runs import Runs
 from bridge.vectors.model.attention import AttentionVector, Vector, Window

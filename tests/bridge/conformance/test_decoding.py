@@ -18,14 +18,14 @@ from misuse import misuse
 
 import bridge
 from bridge.conform import conform
-from bridge.conformance import likely
 from bridge.conformance.decoding.form import NAMES, form_of
-from bridge.conformance.features import CallableError
-from bridge.conformance.fresh import Fresh
+from bridge.conformance.drawing.fresh import Fresh
+from bridge.conformance.functions.features import CallableError
 from bridge.conformance.mutants.hypotheses import every
 from bridge.conformance.mutants.hypotheses.decoding import DECODING
-from bridge.conformance.outcome import Outcome, outcomes
-from bridge.conformance.subject import Subject
+from bridge.conformance.outcomes import likely
+from bridge.conformance.outcomes.outcome import Outcome, outcomes
+from bridge.conformance.outcomes.subject import Subject
 from bridge.report.page import command
 from bridge.spec.attention import ScoredValue
 from bridge.spec.cache import append

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from bridge.conformance.adapters import documents
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.features import Features, probe
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import AMONG_DOCUMENTS, Result, run
+from bridge.conformance.functions.features import Features, probe
+from bridge.conformance.judging.run import AMONG_DOCUMENTS, Result, run
+from bridge.conformance.tolerances.rounding_model import generous
 from bridge.vectors.model.attention import AttentionVector
 
 FAMILIES = ("causal", "gradient", "unequal-lengths")

@@ -11,8 +11,8 @@ from committed import families
 from torch import Tensor
 
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import DTYPES, Outputs, array
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import DTYPES, Outputs, array
 from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.operations import ComesToAttention
 

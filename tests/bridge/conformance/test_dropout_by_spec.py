@@ -25,8 +25,8 @@ from tolerance_by_spec import (
     precision,
 )
 
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.spec.dropout import dropout_factor
 from bridge.spec.dropout_tolerance import dropout_tolerance
 from bridge.spec.tolerance import BoundedKey, bounded_weights, exact_output

@@ -14,9 +14,9 @@ from flashinfer_bench.data import Trace
 from misuse import misuse
 
 from bridge.conform import conform
+from bridge.conformance.drawing.fresh import Fresh
 from bridge.conformance.flashinfer import files
 from bridge.conformance.flashinfer.operation import operation_of
-from bridge.conformance.fresh import Fresh
 from bridge.vectors.by_intervals import enclosed_rows
 from bridge.vectors.by_spec import attention_rows
 from bridge.vectors.model.decode import SequencesVector

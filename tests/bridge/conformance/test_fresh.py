@@ -17,22 +17,22 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bridge.conform import conform
-from bridge.conformance import draw
 from bridge.conformance.adapters.builtin import builtin
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.adapters.emulated import FlashEmulated
-from bridge.conformance.adapters.gradient_inputs import inputs_of
 from bridge.conformance.adapters.own import PyimplReference
 from bridge.conformance.adapters.whole_batches import whole_batch
-from bridge.conformance.batch import Batch, Outputs, array
-from bridge.conformance.features import Features, presume, probe
-from bridge.conformance.fresh import COUNT, FAMILIES, Fresh
-from bridge.conformance.outcome import Conditions, Outcome, outcomes
-from bridge.conformance.request import Misuse, choose_committed, fresh_vectors
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import run
+from bridge.conformance.drawing import draw
+from bridge.conformance.drawing.fresh import COUNT, FAMILIES, Fresh
+from bridge.conformance.functions.features import Features, presume, probe
+from bridge.conformance.judging.run import run
+from bridge.conformance.outcomes.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.requests.request import Misuse, choose_committed, fresh_vectors
 from bridge.conformance.sandbox.session import Session
-from bridge.conformance.subject import Subject
+from bridge.conformance.tensors.batch import Batch, Outputs, array
+from bridge.conformance.tensors.gradient_inputs import inputs_of
+from bridge.conformance.tolerances.rounding_model import generous
 from bridge.report.page import page
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.attention import AttentionVector, Family

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import FLOAT16, FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import (
     SECOND_ORDER,
     Bounds,
     Scored,
     gradient_bounds,
 )
+from bridge.conformance.tolerances.rounding_model import FLOAT16, FLOAT32, FLOAT64, RoundingModel
 
 GENERATOR = torch.Generator().manual_seed(0)
 

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.adapters.gradient_inputs import Floats, array, floats, inputs_of
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tensors.gradient_inputs import Floats, array, floats, inputs_of
 from bridge.conformance.tolerances import gradients
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.gradients import GradientVector
 
 FLOAT32, FLOAT64 = RoundingModel.float32(), RoundingModel.float64()

@@ -25,8 +25,8 @@ from tolerance_by_spec import (
     score_formats,
 )
 
-from bridge.conformance.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from bridge.spec.gradient_tolerance import (
     GradientCounts,

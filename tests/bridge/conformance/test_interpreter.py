@@ -14,10 +14,10 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
-from bridge.conformance import interpreter
+from bridge.conformance.adapters import interpreter
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.answers import Job, jobs_of, why_unsupported
-from bridge.conformance.batch import Outputs, stack
+from bridge.conformance.judging.answers import Job, jobs_of, why_unsupported
+from bridge.conformance.tensors.batch import Outputs, stack
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 

@@ -14,8 +14,8 @@ import bridge.__main__ as command_line
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters import libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
-from bridge.conformance.rounding_model import FORMATS
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.vectors.model.attention import AttentionVector, Family
 
 HERE = [name for name in libraries.FOREIGN if libraries.missing(name) is None]

@@ -14,18 +14,18 @@ import wrong_functions
 from click.testing import CliRunner
 
 import bridge.__main__ as command_line
-from bridge.conformance import likely
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.features import Features, probe
-from bridge.conformance.likely import Likely, with_likely
+from bridge.conformance.functions.features import Features, probe
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants.attention import MUTANTS
 from bridge.conformance.mutants.hypotheses import every
 from bridge.conformance.mutants.hypotheses.call import Hypothesis
 from bridge.conformance.mutants.planting import adapter_with
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import run
-from bridge.conformance.subject import Subject
+from bridge.conformance.outcomes import likely
+from bridge.conformance.outcomes.likely import Likely, with_likely
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tolerances.rounding_model import generous
 from bridge.report.junit import junit
 from bridge.report.page import page
 from bridge.vectors.model.attention import Family

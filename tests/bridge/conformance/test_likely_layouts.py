@@ -7,13 +7,13 @@ import pytest
 import wrong_layouts
 from wrong_layouts import WrongLayouts
 
-from bridge.conformance import likely
-from bridge.conformance.likely import Likely, with_likely
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants.hypotheses import every
 from bridge.conformance.mutants.hypotheses.every import HYPOTHESES
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.run import run
-from bridge.conformance.subject import Subject
+from bridge.conformance.outcomes import likely
+from bridge.conformance.outcomes.likely import Likely, with_likely
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
 from bridge.report.page import page
 from bridge.vectors.model.attention import Family
 from bridge.vectors.model.operations import ComesToAttention

@@ -12,11 +12,11 @@ import attention_functions as functions
 import committed
 import pytest
 
-from bridge.conformance.features import CallableError, Features
-from bridge.conformance.outcome import Conditions, Description, outcomes
-from bridge.conformance.outcome import describe as describe_session
-from bridge.conformance.run import Result
-from bridge.conformance.subject import Subject, adapter_of
+from bridge.conformance.functions.features import CallableError, Features
+from bridge.conformance.judging.run import Result
+from bridge.conformance.outcomes.outcome import Conditions, Description, outcomes
+from bridge.conformance.outcomes.outcome import describe as describe_session
+from bridge.conformance.outcomes.subject import Subject, adapter_of
 from bridge.vectors.model.attention import Family
 
 FILE = Path(functions.__file__)

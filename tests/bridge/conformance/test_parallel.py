@@ -9,8 +9,8 @@ from typing import Any
 import committed
 import pytest
 
-from bridge.conformance import parallel
-from bridge.conformance.parallel import Done, Job
+from bridge.conformance.judging import parallel
+from bridge.conformance.judging.parallel import Done, Job
 
 
 def test_each_process_runs_the_families_that_it_is_given() -> None:

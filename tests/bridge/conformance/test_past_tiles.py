@@ -11,9 +11,9 @@ import wrong_wide_layouts as wide
 from wrong_past_tiles import FAULTS, function
 
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.features import Function, probe
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import Result, run
+from bridge.conformance.functions.features import Function, probe
+from bridge.conformance.judging.run import Result, run
+from bridge.conformance.tolerances.rounding_model import generous
 
 # Of attention functions; packed sequences and pages have theirs below.
 FAMILIES = (

@@ -17,9 +17,9 @@ from misuse import misuse
 
 import bridge
 from bridge.conform import conform
-from bridge.conformance.features import CallableError
-from bridge.conformance.outcome import Conditions
-from bridge.conformance.problems import learn
+from bridge.conformance.functions.features import CallableError
+from bridge.conformance.kernelbench.problems import learn
+from bridge.conformance.outcomes.outcome import Conditions
 from bridge.vectors.by_intervals import enclosed_rows, integer_enclosed_rows
 from bridge.vectors.model.attention import AttentionVector, Mask, Matrix
 from bridge.verdict import Verdict, check

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridge import limits
-from bridge.conformance.one_vector import FEATURES, OneVector, one_by_one
+from bridge.conformance.requests.one_vector import FEATURES, OneVector, one_by_one
 from bridge.limits import Limit
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,16 +17,16 @@ import torch
 
 import bridge
 from bridge import check
-from bridge.conformance.features import Features, presume
-from bridge.conformance.fresh import Fresh
+from bridge.conformance.drawing.fresh import Fresh
+from bridge.conformance.functions.features import Features, presume
 from bridge.conformance.inside.shards import LAYOUTS, Shards, Split, join
-from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, Outcome, outcomes
-from bridge.conformance.request import Misuse
-from bridge.conformance.run import AMONG_DOCUMENTS
+from bridge.conformance.judging.judge import VectorResult
+from bridge.conformance.judging.run import AMONG_DOCUMENTS
+from bridge.conformance.outcomes.outcome import Conditions, Outcome, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.requests.request import Misuse
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Session
-from bridge.conformance.subject import Subject
 from bridge.vectors.model.attention import AttentionVector, Family
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.emulated import FlashEmulated
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
+from bridge.conformance.tensors.batch import Batch, Outputs
 
 Rounding = Callable[[Tensor], Tensor]
 

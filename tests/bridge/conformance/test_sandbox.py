@@ -20,16 +20,16 @@ import pytest
 import torch
 
 import pyimpl
-from bridge.conformance.features import CallableError
+from bridge.conformance.functions.features import CallableError
 from bridge.conformance.inside import seccomp, walls
-from bridge.conformance.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.subject import Subject
 from bridge.conformance.sandbox import session as sessions
 from bridge.conformance.sandbox import zygote
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, NoSandboxError, Session
 from bridge.conformance.sandbox.view import sight_of
-from bridge.conformance.subject import Subject
-from bridge.conformance.wire import WireError
+from bridge.conformance.sandbox.wire import WireError
 from bridge.vectors.load import default_directory
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
@@ -136,7 +136,7 @@ def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:
     everything = sight_of(SDPA, "cpu", [ROOT]).view
     assert {str(secret) for secret in private} <= set(everything.hide)
     with pytest.raises(CallableError, match="is a part of the judge"):
-        sight_of("bridge.conformance.judge:judge", "cpu")
+        sight_of("bridge.conformance.judging.judge:judge", "cpu")
 
 
 def test_the_package_of_the_vectors_is_hidden(

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from bridge.conformance import batch, outcome, run
-from bridge.conformance.outcome import Conditions, outcomes
-from bridge.conformance.subject import Subject
-from bridge.conformance.threads import one_thread
+from bridge.conformance.judging import run
+from bridge.conformance.judging.threads import one_thread
+from bridge.conformance.outcomes import outcome
+from bridge.conformance.outcomes.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tensors import batch
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask, MaskKind
 from bridge.vectors.model.kept import keep

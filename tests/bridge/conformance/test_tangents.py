@@ -15,17 +15,17 @@ from torch.func import jvp, vmap
 
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp, inputs_of
 from bridge.conformance.adapters.own import PyimplReference, PyimplTiled, PyimplTriton
-from bridge.conformance.adapters.own_options import keywords, score_options
 from bridge.conformance.adapters.sdpa import SdpaFlash, SdpaMath, SdpaMathReduced
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs
-from bridge.conformance.features import Features
-from bridge.conformance.judge import describe_failure
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.rounding_model import RoundingModel
-from bridge.conformance.run import Result, run
-from bridge.conformance.subject import Subject
+from bridge.conformance.functions.features import Features
+from bridge.conformance.judging.judge import describe_failure
+from bridge.conformance.judging.run import Result, run
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.tensors.own_options import keywords, score_options
 from bridge.conformance.tolerances import tangents
 from bridge.conformance.tolerances.gradient_tolerance import Scored
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.report.page import page
 from bridge.vectors.model.tangents import TangentVector

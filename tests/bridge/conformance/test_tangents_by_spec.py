@@ -24,7 +24,6 @@ from tolerance_by_spec import (
 )
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import tangent_tolerance
 from bridge.conformance.tolerances.gradient_tolerance import (
     Bounded,
@@ -32,6 +31,7 @@ from bridge.conformance.tolerances.gradient_tolerance import (
     Softmax,
     softmax_bounds,
 )
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates
 from bridge.spec import tangent_tolerance as by_spec
 

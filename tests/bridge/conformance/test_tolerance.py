@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import pyimpl
-from bridge.conformance.rounding_model import FLOAT16, FLOAT32, WHOLE_ROW, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT16, FLOAT32, WHOLE_ROW, RoundingModel
 from bridge.conformance.tolerances.tolerance import (
     ScoreChanges,
     attention_tolerance,

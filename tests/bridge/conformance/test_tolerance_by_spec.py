@@ -30,8 +30,8 @@ from tolerance_by_spec import (
     wrong_lse,
 )
 
-from bridge.conformance.rounding_model import FORMATS, RoundingModel, generous
 from bridge.conformance.tolerances import tolerance
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel, generous
 from bridge.conformance.tolerances.tolerance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 

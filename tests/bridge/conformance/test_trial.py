@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import bridge.__main__ as command_line
-from bridge.conformance import trial
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters.sdpa import SdpaMath
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.trial import Trial
+from bridge.conformance.requests import trial
+from bridge.conformance.requests.trial import Trial
+from bridge.conformance.tensors.batch import Batch, Outputs
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import bridge
 from bridge.conform import conform
-from bridge.conformance.features import CallableError
+from bridge.conformance.functions.features import CallableError
 from bridge.verdict import Verdict, check, name_of
 
 HERE = Path(judged_here.__file__)

@@ -12,12 +12,13 @@ import committed
 import pytest
 import torch
 
-from bridge.conformance import features, wire
-from bridge.conformance.features import CallableError
-from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, describe, outcomes
-from bridge.conformance.subject import Subject
-from bridge.conformance.wire import Frame, Parser, WireError
+from bridge.conformance.functions import features
+from bridge.conformance.functions.features import CallableError
+from bridge.conformance.judging.judge import VectorResult
+from bridge.conformance.outcomes.outcome import Conditions, describe, outcomes
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.sandbox import wire
+from bridge.conformance.sandbox.wire import Frame, Parser, WireError
 
 PYTHON_FUNCTION = """
 import os, json, pickle, struct, sys

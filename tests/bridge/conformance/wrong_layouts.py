@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Outputs, array
+from bridge.conformance.tensors.batch import Outputs, array
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.operations import (
     CascadeVector,

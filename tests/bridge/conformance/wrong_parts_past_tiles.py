@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters.differentiate import Found
-from bridge.conformance.adapters.gradient_inputs import floats, inputs_of
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
-from bridge.conformance.batch import Batch, Outputs
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tensors.gradient_inputs import floats, inputs_of
 from bridge.vectors.exact.dropout import keep
 from bridge.vectors.model.attention import Exact
 from bridge.vectors.model.dropout import DropoutVector

@@ -7,7 +7,7 @@ import torch
 from wrong_layouts import attend, tensor
 
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Outputs
+from bridge.conformance.tensors.batch import Outputs
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention
 

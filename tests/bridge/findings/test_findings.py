@@ -20,10 +20,10 @@ from torch import Tensor
 import bridge.__main__ as command_line
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.run import run
-from bridge.conformance.subject import Subject
+from bridge.conformance.judging.run import run
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.findings import collect, store, subjects
 from bridge.findings.conditions import condition
 from bridge.findings.symptoms import (

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from planted import PLANTED
 from planted_fault import Planted
 
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.judge import judge
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.judging.judge import judge
+from bridge.conformance.tensors.batch import Batch, Outputs
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.gluon.kernels import FORWARD, GluonKernels
 from bridge.gluon.load import Loader
 from bridge.gluon.rounded import Float32

@@ -13,9 +13,9 @@ import committed
 import pytest
 
 from bridge.conformance.adapters import libraries
-from bridge.conformance.judge import VectorResult
-from bridge.conformance.outcome import Conditions, outcomes
-from bridge.conformance.subject import Subject
+from bridge.conformance.judging.judge import VectorResult
+from bridge.conformance.outcomes.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.subject import Subject
 from bridge.findings import collect, store, subjects, verdicts
 from bridge.findings.symptoms import wrong_numbers
 from bridge.pages import findings_page

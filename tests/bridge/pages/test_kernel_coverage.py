@@ -11,7 +11,7 @@ import pytest
 from ttir_cases import kernel_name
 
 from bridge.conformance.adapters.own import PyimplTriton
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
 from bridge.pages.kernel_coverage import RUN_BY, Kernel, Row, kernels, reasons
 from bridge.ttir.shapes import BACKWARD, FORWARD
 from bridge.ttir.texts import Text

@@ -14,8 +14,8 @@ import torch
 from committed import family as committed
 from committed import vector
 
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances.module_tolerance import encoder_layer, exactly
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import EVALUATION, attention_tolerance, explain
 from bridge.pages.worked import gradients, heads, layer, masks, tiles, tolerance
 from bridge.pages.worked.shown import show, show_all

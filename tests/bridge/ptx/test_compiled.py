@@ -9,7 +9,7 @@ import pytest
 from compiled_tests import run_compiled
 
 from bridge.conformance.adapters.builtin import BUILTIN, NAMED, builtin
-from bridge.conformance.run import run
+from bridge.conformance.judging.run import run
 from bridge.vectors.load import default_directory, read_trusted
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 

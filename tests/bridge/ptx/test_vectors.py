@@ -14,8 +14,8 @@ import torch
 from compiled_tests import NEEDS_COMPILER
 
 from bridge.conformance.adapters.compiled import PyimplPtx, simulate
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants.planted_package import copy_package
-from bridge.conformance.run import run
 from bridge.gluon.faults import Fault
 from bridge.ptx import launch as launched
 from bridge.ptx.syntax import Constant, Instruction, Register

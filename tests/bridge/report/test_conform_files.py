@@ -22,12 +22,12 @@ from rich.console import Console
 import bridge.__main__ as command_line
 from bridge.command import ROOT
 from bridge.conformance.adapters.own import PyimplTiled
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.features import Features
-from bridge.conformance.judge import by_size
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.run import run
-from bridge.conformance.subject import Subject
+from bridge.conformance.functions.features import Features
+from bridge.conformance.judging.judge import by_size
+from bridge.conformance.judging.run import run
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.report import page as pages
 from bridge.report import tables
 from bridge.report.junit import junit

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spoiled import Spoiled
 
-from bridge.conformance.batch import Batch, Outputs
-from bridge.conformance.features import Features
-from bridge.conformance.judge import Status, VectorResult
-from bridge.conformance.outcome import Description, Outcome
-from bridge.conformance.run import Result, run
-from bridge.conformance.subject import Subject
+from bridge.conformance.functions.features import Features
+from bridge.conformance.judging.judge import Status, VectorResult
+from bridge.conformance.judging.run import Result, run
+from bridge.conformance.outcomes.outcome import Description, Outcome
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.report import plots
 from bridge.report.page import MOST_SHOWN, page
 from bridge.report.plots import BOTTOM, ERRORS_LEFT, LEFT, RIGHT, TOP, Scale

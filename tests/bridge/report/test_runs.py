@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bridge.cache import Cache
-from bridge.conformance import parallel
 from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.judging import parallel
+from bridge.conformance.judging.parallel import Done
 from bridge.conformance.mutants.attention import MUTANTS
-from bridge.conformance.parallel import Done
 from bridge.report.runs import Runs
 
 ROOT = Path(__file__).resolve().parents[3]

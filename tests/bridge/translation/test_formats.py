@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bridge.spec.format as spec
-from bridge.conformance.rounding_model import FORMATS
+from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.spec.core import EXACT
 
 DTYPES = {

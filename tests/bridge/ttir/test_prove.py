@@ -12,7 +12,7 @@ import pytest
 import torch
 from compiling import output_of, run_compiling
 
-from bridge.conformance.wire import Frame, WireError
+from bridge.conformance.sandbox.wire import Frame, WireError
 from bridge.proving import foreign
 from bridge.proving.foreign import Foreign, ForeignError, Refused
 from bridge.proving.kernel import Kernel

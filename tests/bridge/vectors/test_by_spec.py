@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge.conformance.batch import exactly
+from bridge.conformance.tensors.batch import exactly
 from bridge.spec import backward_heads, backward_options
 from bridge.spec.attention import mask_to_score_mod
 from bridge.spec.core import EXACT

@@ -15,10 +15,10 @@ import committed
 import pytest
 import torch
 
-from bridge.conformance.batch import Outputs, stack
-from bridge.conformance.judge import judge
-from bridge.conformance.rounding_model import CHOICES
-from bridge.conformance.tolerances.exported import fields
+from bridge.conformance.judging.judge import judge
+from bridge.conformance.requests.exported import fields
+from bridge.conformance.tensors.batch import Outputs, stack
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.vectors import export
 from bridge.vectors.format import files, index
 from bridge.vectors.format.fields import VectorError

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from option_cases import OPTIONS, options_of
 from torch import Tensor
 
-from bridge.conformance.rounding_model import FLOAT32, RoundingModel
 from bridge.conformance.tolerances.gradient_tolerance import Bounded, of_options
+from bridge.conformance.tolerances.rounding_model import FLOAT32, RoundingModel
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends import dispatch
 from pyimpl.internal.arguments import compute_dtype

@@ -10,7 +10,7 @@ import torch
 from attention_checks import inputs, judge, judge_options, score_options
 from option_cases import OPTIONS, options_of
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl.backends import reference
 from pyimpl.backends.reference import safe_softmax, softmax
 from pyimpl.internal.scores import ScoreOptions

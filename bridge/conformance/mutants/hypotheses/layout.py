@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import array
 from bridge.conformance.decoding.streams import KEY_BEYOND, SPARE, VALUE_BEYOND
 from bridge.conformance.mutants.hypotheses.call import Call
+from bridge.conformance.tensors.batch import array
 from bridge.vectors.model.attention import Matrix, Vector
 from bridge.vectors.model.decode import DecodeVector
 from bridge.vectors.model.operations import (

@@ -50,7 +50,7 @@ def failed(result: int) -> bool:
 
 @attempt
 def imports_the_judge() -> Any:
-    return importlib.import_module("bridge.conformance.judge")
+    return importlib.import_module("bridge.conformance.judging.judge")
 
 
 @attempt

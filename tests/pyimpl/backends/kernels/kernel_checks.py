@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from pyimpl.internal.scores import ScoreOptions
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bridge.conformance.batch import (
+from bridge.conformance.tensors.batch import (
     Batch,
     Outputs,
     Unread,
@@ -21,8 +21,8 @@ from bridge.conformance.batch import (
     score_additions,
     visible,
 )
-from bridge.conformance.rounding_model import RoundingModel
 from bridge.conformance.tolerances import gradients, tangents
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges
 from bridge.conformance.tolerances.tolerance import attention_tolerance, lse_tolerance
 from bridge.vectors.model.attention import AttentionVector, Vector

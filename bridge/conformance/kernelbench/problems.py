@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from bridge.conformance import wire
 from bridge.conformance.adapters.adapter import ALL_DTYPES
-from bridge.conformance.adapters.models import ModelAdapter
-from bridge.conformance.batch import DTYPES, error_text
-from bridge.conformance.features import CallableError, Function
-from bridge.conformance.fresh import Fresh
-from bridge.conformance.operation import Causal, Layout, Operation
-from bridge.conformance.rounding_model import generous
-from bridge.conformance.run import run
+from bridge.conformance.drawing.fresh import Fresh
+from bridge.conformance.functions.features import CallableError, Function
+from bridge.conformance.functions.operation import Causal, Layout, Operation
+from bridge.conformance.judging.run import run
+from bridge.conformance.kernelbench.adapter import ModelAdapter
+from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
-from bridge.conformance.wire import WireError
+from bridge.conformance.sandbox.wire import WireError
+from bridge.conformance.tensors.batch import DTYPES, error_text
+from bridge.conformance.tolerances.rounding_model import generous
 
 if TYPE_CHECKING:
-    from bridge.conformance.outcome import Conditions
+    from bridge.conformance.outcomes.outcome import Conditions
 
 _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square")
 # Vectors that decide which operation it is, of other sizes and of the problem's.

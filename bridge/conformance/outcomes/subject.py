@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import Adapter
-from bridge.conformance.adapters.models import ModelAdapter
 from bridge.conformance.decoding.adapter import DecodeAdapter
 from bridge.conformance.decoding.form import Form
-from bridge.conformance.features import Aligned, Features, Function
 from bridge.conformance.flashinfer.adapter import BenchAdapter
 from bridge.conformance.flashinfer.bench import Bench
+from bridge.conformance.functions.features import Aligned, Features, Function
+from bridge.conformance.functions.operation import Operation
 from bridge.conformance.inside.shards import Shards
-from bridge.conformance.operation import Operation
-from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.kernelbench.adapter import ModelAdapter
 from bridge.conformance.sandbox.remote import Remote
+from bridge.conformance.tolerances.rounding_model import CHOICES
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.conformance.batch import Batch
+from bridge.conformance.tensors.batch import Batch
 from pyimpl.internal.arguments import resolve_scale
 from pyimpl.internal.scores import CHANGES, ScoreOptions
 

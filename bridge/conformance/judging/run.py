@@ -11,8 +11,8 @@ from typing import Any, Literal
 from bridge.conformance.adapters import documents
 from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.answers import Answer, Job, answers, jobs_of, why_unsupported
-from bridge.conformance.judge import (
+from bridge.conformance.judging.answers import Answer, Job, answers, jobs_of, why_unsupported
+from bridge.conformance.judging.judge import (
     Detail,
     VectorResult,
     describe_failure,
@@ -22,7 +22,7 @@ from bridge.conformance.judge import (
     plain,
     result_of,
 )
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bridge.conformance.batch import DTYPES, stack
-from bridge.conformance.judge import tolerances_of
-from bridge.conformance.request import check_known
-from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.judging.judge import tolerances_of
+from bridge.conformance.requests.request import check_known
+from bridge.conformance.tensors.batch import DTYPES, stack
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.vectors.export import More, doubles
 from bridge.vectors.model.attention import AttentionVector, Vector
 

@@ -13,21 +13,21 @@ from typing import Literal, get_args
 
 import torch
 
-from bridge.conformance import fresh as drawing
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.decoding import form
-from bridge.conformance.features import NAMES, Aligned, CallableError
+from bridge.conformance.drawing import fresh as drawing
+from bridge.conformance.drawing.fresh import Fresh
 from bridge.conformance.flashinfer.bench import prepare
 from bridge.conformance.flashinfer.files import BenchError
-from bridge.conformance.fresh import Fresh
+from bridge.conformance.functions.features import NAMES, Aligned, CallableError
 from bridge.conformance.inside import found
 from bridge.conformance.inside.shards import LAYOUTS, Shards
-from bridge.conformance.outcome import Conditions
-from bridge.conformance.problems import learn
-from bridge.conformance.rounding_model import CHOICES
-from bridge.conformance.run import Buffers
-from bridge.conformance.subject import Subject
+from bridge.conformance.judging.run import Buffers
+from bridge.conformance.kernelbench.problems import learn
+from bridge.conformance.outcomes.outcome import Conditions
+from bridge.conformance.outcomes.subject import Subject
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.vectors import load as loader
 from bridge.vectors.format import index
 from bridge.vectors.model.attention import Family

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.own_options import keywords
-from bridge.conformance.batch import read_only
+from bridge.conformance.tensors.batch import read_only
+from bridge.conformance.tensors.own_options import keywords
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.kept import keep

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bridge.conformance.decoding import draw as decoding
-from bridge.conformance.draw import TURN, Draw
+from bridge.conformance.drawing.draw import TURN, Draw
 from bridge.conformance.flashinfer import draw as definitions
-from bridge.conformance.operation import Operation
+from bridge.conformance.functions.operation import Operation
 from bridge.vectors.model.attention import (
     Family,
     Vector,

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES, Unread, describe_error
 from bridge.conformance.inside.served import REFUSALS
+from bridge.conformance.tensors.batch import DTYPES, Unread, describe_error
 from bridge.errors import MendableError
 
 Function = Callable[..., Any]

@@ -16,9 +16,9 @@ import torch
 
 from bridge import garbage, interpreting, working_folder
 from bridge.conformance.adapters import builtin as adapters
+from bridge.conformance.judging.run import run
 from bridge.conformance.mutants import attention as mutants
 from bridge.conformance.mutants import planting
-from bridge.conformance.run import run
 from bridge.interrupt import unseen_by_children
 from bridge.vectors.model.attention import Family
 

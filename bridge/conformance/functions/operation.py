@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bridge.conformance.features import Aligned
+from bridge.conformance.functions.features import Aligned
 from bridge.vectors.model.attention import AttentionVector, Family, Mask, Vector
 
 # The axes of query, key and value; heads×dim: a row has the heads one after the other.

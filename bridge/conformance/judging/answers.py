@@ -17,9 +17,8 @@ from bridge.conformance.adapters.adapter import (
     LayoutsAdapter,
     TangentsAdapter,
 )
-from bridge.conformance.adapters.gradient_inputs import Floats, floats_of
-from bridge.conformance.adapters.gradient_inputs import array as as_judged
-from bridge.conformance.batch import (
+from bridge.conformance.judging.judge import form_error
+from bridge.conformance.tensors.batch import (
     DTYPES,
     Batch,
     Misbehaviour,
@@ -32,7 +31,8 @@ from bridge.conformance.batch import (
     is_unchanged,
     stack,
 )
-from bridge.conformance.judge import form_error
+from bridge.conformance.tensors.gradient_inputs import Floats, floats_of
+from bridge.conformance.tensors.gradient_inputs import array as as_judged
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector
 from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector

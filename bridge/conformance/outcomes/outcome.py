@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bridge.conformance import features, problems
 from bridge.conformance.adapters import callables, libraries
 from bridge.conformance.adapters.adapter import ALL_DTYPES, Adapter
-from bridge.conformance.batch import DTYPES
 from bridge.conformance.decoding import probe as decoders
 from bridge.conformance.decoding.form import Form
-from bridge.conformance.features import Features
-from bridge.conformance.fresh import Fresh
+from bridge.conformance.drawing.fresh import Fresh
+from bridge.conformance.functions import features
+from bridge.conformance.functions.features import Features
+from bridge.conformance.functions.operation import Operation
 from bridge.conformance.inside.shards import Shards
-from bridge.conformance.operation import Operation
-from bridge.conformance.run import Buffers, Result, run
+from bridge.conformance.judging.run import Buffers, Result, run
+from bridge.conformance.judging.threads import one_thread
+from bridge.conformance.kernelbench import problems
+from bridge.conformance.outcomes.subject import Subject, adapter_of
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
-from bridge.conformance.subject import Subject, adapter_of
-from bridge.conformance.threads import one_thread
+from bridge.conformance.tensors.batch import DTYPES
 from bridge.vectors.model.attention import Family
 
 # Queries and keys of a call that takes several tiles.
@@ -35,7 +36,7 @@ _PAST_TILES = 130
 
 if TYPE_CHECKING:
     # Looked for after failures alone.
-    from bridge.conformance.likely import Likely
+    from bridge.conformance.outcomes.likely import Likely
 
 
 @dataclass(frozen=True)

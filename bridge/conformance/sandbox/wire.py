@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.batch import DTYPES
 from bridge.conformance.inside.frames import LONGEST_TEXT, SIZE, cut, write
+from bridge.conformance.tensors.batch import DTYPES
 
 __all__ = ["cut", "write"]
 

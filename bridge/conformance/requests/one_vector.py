@@ -11,12 +11,12 @@ from torch import Tensor
 
 from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.adapters.callables import CallableAdapter
-from bridge.conformance.answers import why_unsupported
-from bridge.conformance.batch import Batch, Misbehaviour, is_unchanged, stack
-from bridge.conformance.features import GRADIENTS, NAMES, Features
-from bridge.conformance.judge import describe_failure, form_error, judge, plain
-from bridge.conformance.request import Misuse, check_device, check_known, choose_vectors
-from bridge.conformance.rounding_model import CHOICES
+from bridge.conformance.functions.features import GRADIENTS, NAMES, Features
+from bridge.conformance.judging.answers import why_unsupported
+from bridge.conformance.judging.judge import describe_failure, form_error, judge, plain
+from bridge.conformance.requests.request import Misuse, check_device, check_known, choose_vectors
+from bridge.conformance.tensors.batch import Batch, Misbehaviour, is_unchanged, stack
+from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.vectors.model.attention import AttentionVector
 
 # Those that a call without gradients has.

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.judge import VectorResult, describe_failure, plain
-from bridge.conformance.outcome import Conditions, outcomes
-from bridge.conformance.run import Result, run
-from bridge.conformance.subject import Subject
+from bridge.conformance.judging.judge import VectorResult, describe_failure, plain
+from bridge.conformance.judging.run import Result, run
+from bridge.conformance.outcomes.outcome import Conditions, outcomes
+from bridge.conformance.outcomes.subject import Subject
 from bridge.source.sources import Sources
 from bridge.terminal import tell
 from bridge.vectors.load import default_directory, load_file

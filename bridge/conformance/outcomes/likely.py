@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bridge.conformance.answers import Answer, answers, jobs_of, why_unsupported
-from bridge.conformance.in_common import Common, features_of, find_common, plain_problem_of, remarks
-from bridge.conformance.judge import Detail, VectorResult
-from bridge.conformance.run import Result, judge_answer
-from bridge.conformance.threads import one_thread
+from bridge.conformance.judging.answers import Answer, answers, jobs_of, why_unsupported
+from bridge.conformance.judging.judge import Detail, VectorResult
+from bridge.conformance.judging.run import Result, judge_answer
+from bridge.conformance.judging.threads import one_thread
+from bridge.conformance.outcomes.in_common import (
+    Common,
+    features_of,
+    find_common,
+    plain_problem_of,
+    remarks,
+)
 from bridge.vectors.model.attention import Family, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
@@ -28,8 +34,8 @@ from bridge.vectors.model.sampled import SampledVector
 
 if TYPE_CHECKING:
     from bridge.conformance.mutants.hypotheses.call import Hypothesis
-    from bridge.conformance.outcome import Outcome
-    from bridge.conformance.rounding_model import RoundingModel
+    from bridge.conformance.outcomes.outcome import Outcome
+    from bridge.conformance.tolerances.rounding_model import RoundingModel
 
 # How much is computed for all hypotheses of one dtype, in query-key pairs times width; those left
 # then are not tried. Seconds would depend on what else the machine does. It is about twice as much
@@ -156,7 +162,7 @@ class _Search:
     """The hypotheses held against the results of one implementation in one dtype."""
 
     def __init__(self, outcome: Outcome, vectors: Mapping[str, Vector]) -> None:
-        from bridge.conformance.subject import adapter_of
+        from bridge.conformance.outcomes.subject import adapter_of
 
         self.outcome, self.result = outcome, outcome.result
         self.vectors = vectors

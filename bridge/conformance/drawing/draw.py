@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridge.conformance.decoding import draw as decoding
-from bridge.conformance.operation import Operation
+from bridge.conformance.functions.operation import Operation
 from bridge.vectors.by_intervals import enclosed_gradients, enclosed_rows
 from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows, integer_gradients
 from bridge.vectors.model.attention import (

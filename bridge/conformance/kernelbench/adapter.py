@@ -11,10 +11,10 @@ from torch import Tensor
 
 from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.whole_batches import WholeBatches
-from bridge.conformance.batch import Batch, Misbehaviour, Outputs, Unread
-from bridge.conformance.features import Function
-from bridge.conformance.operation import Operation
-from bridge.conformance.rounding_model import RoundingModel
+from bridge.conformance.functions.features import Function
+from bridge.conformance.functions.operation import Operation
+from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs, Unread
+from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 
 

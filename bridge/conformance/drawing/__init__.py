@@ -1,0 +1,1 @@
+"""Vectors that no file has, drawn from a seed."""

@@ -1,0 +1,1 @@
+"""Adapters called on the vectors, and each element of their answers judged."""

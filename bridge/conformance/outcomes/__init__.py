@@ -1,0 +1,1 @@
+"""What is judged, what became of it, and the likely causes of its failures."""

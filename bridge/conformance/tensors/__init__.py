@@ -1,0 +1,1 @@
+"""The vectors as tensors, with the options that `pyimpl` takes."""

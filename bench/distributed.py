@@ -30,8 +30,9 @@ from unittest import mock
 import torch
 import torch.distributed as dist
 
-from pyimpl.distributed import Shards, ring, ring_attention, ulysses_attention
-from pyimpl.distributed.passing import Posted, Processes
+from pyimpl.distributed import Shards, ring_attention, ulysses_attention
+from pyimpl.distributed.internal import ring
+from pyimpl.distributed.internal.passing import Posted, Processes
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"ring": ring_attention, "ulysses": ulysses_attention}
 

@@ -37,8 +37,8 @@ from pyimpl.attention import attention
 from pyimpl.cascade import attention_cascade
 from pyimpl.decode import attention_decode
 from pyimpl.internal.implements import implements
+from pyimpl.internal.part import Part
 from pyimpl.merge import merge_states
-from pyimpl.part import Part
 from pyimpl.ring import simulate_ring
 from pyimpl.varlen import attention_varlen
 

@@ -17,10 +17,11 @@ from torch import Tensor
 from pyimpl.autograd import definition
 from pyimpl.autograd.attention import attention_gradients, setup_context
 from pyimpl.backends.dispatch import Backend, forward
-from pyimpl.dropout import Dropout, checked_dropout
 from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Layout, Window, compute_dtype, empty_output
+from pyimpl.internal.dropout import Dropout, checked_dropout
 from pyimpl.internal.operators import operator
+from pyimpl.internal.part import Part
 from pyimpl.internal.scores import (
     SCHEMA,
     ScoreOptions,
@@ -28,7 +29,6 @@ from pyimpl.internal.scores import (
     checked_numbers,
     checked_options,
 )
-from pyimpl.part import Part
 
 
 def attention(

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from pyimpl.autograd.varlen import setup_context, varlen_gradients
 from pyimpl.backends.dispatch import Backend, choose_backend, forward
-from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Window, compute_dtype
+from pyimpl.internal.dropout import checked_dropout
 from pyimpl.internal.implements import implements
 from pyimpl.internal.operators import operator
 from pyimpl.internal.packed import longest, prefix_sums

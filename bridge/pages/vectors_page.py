@@ -10,8 +10,8 @@ from bridge.pages.trackers import Item
 from bridge.vectors.export import HEX_FORMAT
 from bridge.vectors.format.files import MAX_BYTES, MAX_DEPTH
 from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
+from bridge.vectors.format.rules import Rule, fnv1a
 from bridge.vectors.model.attention import Family
-from bridge.vectors.rules import Rule, fnv1a
 
 PAGE = "docs/vectors.md"
 # A rule as the page explains it, and how many of its numbers.

@@ -16,7 +16,7 @@ from bridge.ttir.domain import Array, single
 from bridge.ttir.launches import Kernels
 from bridge.ttir.rational import logarithm
 from bridge.vectors.model.attention import Alibi, Exact, Mask, Row, State
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
 
 

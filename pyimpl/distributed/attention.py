@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed.agreement import agree, is_checked
-from pyimpl.distributed.arguments import describe, prepare
-from pyimpl.distributed.passing import outside_of_graphs, processes_of
-from pyimpl.distributed.ring import Ring, attend
+from pyimpl.distributed.internal.agreement import agree, is_checked
+from pyimpl.distributed.internal.arguments import describe, prepare
+from pyimpl.distributed.internal.passing import outside_of_graphs, processes_of
+from pyimpl.distributed.internal.ring import Ring, attend
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import Changes, takes_changes

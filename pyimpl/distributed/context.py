@@ -11,9 +11,9 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from pyimpl.distributed.agreement import agree, digest, is_checked
 from pyimpl.distributed.attention import ring_attention
-from pyimpl.distributed.passing import Grid, grid_of, outside_of_graphs, processes_of
+from pyimpl.distributed.internal.agreement import agree, digest, is_checked
+from pyimpl.distributed.internal.passing import Grid, grid_of, outside_of_graphs, processes_of
 from pyimpl.distributed.shards import Shards
 from pyimpl.distributed.ulysses import ulysses_attention
 from pyimpl.internal import arguments as check_arguments

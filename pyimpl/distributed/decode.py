@@ -16,11 +16,16 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend, choose_backend
-from pyimpl.distributed.agreement import Description, agree, digest, is_checked
-from pyimpl.distributed.arguments import Prepared, check_shards, describe
-from pyimpl.distributed.blocks import Sequence
-from pyimpl.distributed.passing import Processes, name_processes, outside_of_graphs, processes_of
-from pyimpl.distributed.ring import Ring
+from pyimpl.distributed.internal.agreement import Description, agree, digest, is_checked
+from pyimpl.distributed.internal.arguments import Prepared, check_shards, describe
+from pyimpl.distributed.internal.blocks import Sequence
+from pyimpl.distributed.internal.passing import (
+    Processes,
+    name_processes,
+    outside_of_graphs,
+    processes_of,
+)
+from pyimpl.distributed.internal.ring import Ring
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal import arguments as check_arguments
 from pyimpl.internal.arguments import Window, compute_dtype

@@ -24,8 +24,8 @@ from pyimpl.autograd.attention import _attention_backward
 from pyimpl.backends.dispatch import Backend
 from pyimpl.internal.arguments import compute_dtype, empty_output
 from pyimpl.internal.gradients import Gradients, Wanted
+from pyimpl.internal.part import Part
 from pyimpl.internal.scores import CHANGES, DIFFERENTIABLE, ScoreOptions
-from pyimpl.part import Part
 
 # Dimensions of query; those of a tensor that they are, None for one that it has not or broadcasts.
 BATCH, HEADS, ROWS = range(3)

@@ -21,10 +21,16 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed.agreement import agree, is_checked
-from pyimpl.distributed.arguments import Prepared, describe, prepare
-from pyimpl.distributed.passing import Grid, Processes, exchange, grid_of, outside_of_graphs
-from pyimpl.distributed.ring import EVERY, Ring, as_4d, attend
+from pyimpl.distributed.internal.agreement import agree, is_checked
+from pyimpl.distributed.internal.arguments import Prepared, describe, prepare
+from pyimpl.distributed.internal.passing import (
+    Grid,
+    Processes,
+    exchange,
+    grid_of,
+    outside_of_graphs,
+)
+from pyimpl.distributed.internal.ring import EVERY, Ring, as_4d, attend
 from pyimpl.distributed.shards import Shards, in_rows
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut, takes_changes

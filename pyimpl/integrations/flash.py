@@ -25,8 +25,8 @@ from torch import Tensor
 
 from pyimpl.attention import attention
 from pyimpl.backends.dispatch import Backend, backward
-from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
+from pyimpl.internal.dropout import checked_dropout
 from pyimpl.internal.entries import is_entry_of
 from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import checked_options

@@ -19,11 +19,11 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 import torch
 from torch import Tensor
 
-from pyimpl.dropout import Dropout
 from pyimpl.internal import arguments
 from pyimpl.internal.arguments import Alignment, Window
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.implements import implements
-from pyimpl.part import Part
+from pyimpl.internal.part import Part
 
 NO_BOUND = 1 << 40
 Function = TypeVar("Function", bound=Callable[..., Any])

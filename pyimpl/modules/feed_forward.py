@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pyimpl.dropout import checked_p
+from pyimpl.internal.dropout import checked_p
 from pyimpl.internal.implements import implements
 from pyimpl.modules.internal.drops import PYTORCH, Drops
 from pyimpl.modules.internal.sizes import check_dtype, positive

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from pyimpl.attention import attention
 from pyimpl.backends.dispatch import Backend
-from pyimpl.dropout import checked_p
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window, compute_dtype
+from pyimpl.internal.dropout import checked_p
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import Changes, takes_changes
 from pyimpl.modules.internal import conversion, masking

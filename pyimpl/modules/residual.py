@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from pyimpl.dropout import checked_p
 from pyimpl.internal import arguments as check
+from pyimpl.internal.dropout import checked_p
 from pyimpl.internal.implements import implements
 from pyimpl.modules.internal.drops import PYTORCH, Drops
 

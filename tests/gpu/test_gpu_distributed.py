@@ -23,9 +23,9 @@ from torch.testing import assert_close
 
 from pyimpl import attention
 from pyimpl.distributed import Shards, decode_attention, ring_attention, ulysses_attention
-from pyimpl.distributed.arguments import prepare
-from pyimpl.distributed.passing import Posted, Processes
-from pyimpl.distributed.ring import Ring, ring_backward, ring_forward
+from pyimpl.distributed.internal.arguments import prepare
+from pyimpl.distributed.internal.passing import Posted, Processes
+from pyimpl.distributed.internal.ring import Ring, ring_backward, ring_forward
 from pyimpl.internal.gradients import Wanted
 
 skip_elsewhere()

@@ -15,7 +15,7 @@ from gpu_device import DEVICE, length, skip_elsewhere
 
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from pyimpl import Part, attention, attention_varlen
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
 
 skip_elsewhere()

@@ -10,7 +10,7 @@ from attention_checks import score_options
 from hypothesis import strategies as st
 from torch import Tensor
 
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
 
 

@@ -25,7 +25,7 @@ from spec_by_hand import philox
 from torch import Tensor
 
 from pyimpl import attention, attention_varlen
-from pyimpl.dropout import Dropout, philox4x32, seed_of
+from pyimpl.internal.dropout import Dropout, philox4x32, seed_of
 
 BACKENDS = ["triton", "tiled", "reference"]
 SEED = 0x1234567890ABCDEF

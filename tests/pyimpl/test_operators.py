@@ -13,7 +13,7 @@ from attention_checks import inputs
 from torch import Tensor
 
 from pyimpl import Part, attention, attention_decode, attention_varlen, merge_states
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.operators import Operator
 from pyimpl.internal.scores import NAMES, ScoreOptions
 

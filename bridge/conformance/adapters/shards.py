@@ -1,4 +1,4 @@
-"""Sequences in shards by the code of `pyimpl.distributed.ring`: all devices in one process, each of
+"""Sequences in shards by the code of `pyimpl.distributed`: all devices in one process, each of
 which takes in the keys of the others in the order of their arrival."""
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-import pyimpl.distributed.ring
+import pyimpl.distributed.internal.ring
 from bridge.conformance.tensors.batch import Outputs, array
 from bridge.vectors.model.shards import ShardsVector
 from pyimpl.backends.dispatch import Backend
-from pyimpl.distributed.passing import Processes
+from pyimpl.distributed.internal.passing import Processes
 from pyimpl.distributed.shards import Shards
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.scores import ScoreOptions
@@ -57,12 +57,12 @@ def attend(
     backend: Backend,
     dtype: torch.dtype,
     device: torch.device,
-    module: ModuleType = pyimpl.distributed.ring,
+    module: ModuleType = pyimpl.distributed.internal.ring,
 ) -> list[Outputs]:
     """For each device of the vector the partial results, in order of arrival, and the merged one.
 
-    Partial results are merged before they are rounded. module: `pyimpl.distributed.ring`, or a
-    copy of it.
+    Partial results are merged before they are rounded. module: `pyimpl.distributed.internal.ring`,
+    or a copy of it.
     """
     # The classes that the module itself has: those of a copy may have other code.
     kind = sys.modules[module.Sequence.__module__].Shards

@@ -43,7 +43,7 @@ SHARES_IN = "float32"
 
 
 class _InShards(PyimplTiled):
-    """Sequences in shards by a copy of `pyimpl.distributed.ring`."""
+    """Sequences in shards by a copy of `pyimpl.distributed.internal.ring`."""
 
     operations = frozenset({ShardsVector.operation})
 
@@ -58,7 +58,7 @@ class _InShards(PyimplTiled):
 
 
 # By file of `pyimpl`, the adapter of what it holds; of attention in shards, and of all else.
-SHARDED: dict[str, Callable[[ModuleType], Adapter]] = {"distributed/ring.py": _InShards}
+SHARDED: dict[str, Callable[[ModuleType], Adapter]] = {"distributed/internal/ring.py": _InShards}
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     f"{make.source.removeprefix('pyimpl.').replace('.', '/')}.py": make
     for make in adapters_of(own).values()

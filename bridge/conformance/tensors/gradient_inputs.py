@@ -17,8 +17,8 @@ from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.kept import keep
 from bridge.vectors.model.sampled import seen_by
-from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
 Floats = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from bridge.vectors.format.fields import Field, Size
+from bridge.vectors.format.rules import Rule
 from bridge.vectors.model.sampled import matrix
-from bridge.vectors.rules import Rule
 
 # The generator gives 31 bits.
 _LARGEST_DRAW = 1 << 31

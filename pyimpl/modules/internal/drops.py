@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from pyimpl.dropout import Dropout, checked_seed, seed_of
+from pyimpl.internal.dropout import Dropout, checked_seed, seed_of
 
 if TYPE_CHECKING:
     from pyimpl.distributed import ContextParallel

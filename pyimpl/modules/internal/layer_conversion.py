@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from pyimpl.modules.multi_head_attention import MultiHeadAttention
-
 if TYPE_CHECKING:
     from pyimpl.modules.decoder import DecoderLayer
     from pyimpl.modules.encoder import EncoderLayer
+    from pyimpl.modules.multi_head_attention import MultiHeadAttention
 
     OurEncoder = TypeVar("OurEncoder", bound=EncoderLayer)
     OurDecoder = TypeVar("OurDecoder", bound=DecoderLayer)
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def encoder_layer(kind: type[OurEncoder], layer: nn.TransformerEncoderLayer) -> OurEncoder:
     """`EncoderLayer.from_torch` of the class `kind`."""
     ours = kind(**_options(layer, nn.TransformerEncoderLayer))
-    ours.self_attn = _attention(layer.self_attn)
+    ours.self_attn = _attention(type(ours.self_attn), layer.self_attn)
     _copy_rest(ours, layer, 2)
     return ours.train(layer.training)
 
@@ -29,8 +28,8 @@ def encoder_layer(kind: type[OurEncoder], layer: nn.TransformerEncoderLayer) -> 
 def decoder_layer(kind: type[OurDecoder], layer: nn.TransformerDecoderLayer) -> OurDecoder:
     """`DecoderLayer.from_torch` of the class `kind`."""
     ours = kind(**_options(layer, nn.TransformerDecoderLayer))
-    ours.self_attn = _attention(layer.self_attn)
-    ours.cross_attn = _attention(layer.multihead_attn)
+    ours.self_attn = _attention(type(ours.self_attn), layer.self_attn)
+    ours.cross_attn = _attention(type(ours.cross_attn), layer.multihead_attn)
     _copy_rest(ours, layer, 3)
     return ours.train(layer.training)
 
@@ -56,8 +55,8 @@ def _options(given: object, wanted: type[nn.Module]) -> dict[str, Any]:
     }
 
 
-def _attention(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
-    ours = MultiHeadAttention.from_torch(theirs)
+def _attention(kind: type[MultiHeadAttention], theirs: nn.MultiheadAttention) -> MultiHeadAttention:
+    ours = kind.from_torch(theirs)
     ours.batch_first = True  # The layers' layout, whatever theirs was; no parameter depends on it.
     return ours
 

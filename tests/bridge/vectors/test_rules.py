@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from vector_edits import document, refusal_of
 
 from bridge.pages.vectors_page import EXAMPLE, SHOWN
+from bridge.vectors.format.rules import Rule
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector
-from bridge.vectors.rules import Rule
 
 PAGE = (Path(__file__).parents[3] / "docs" / "vectors.md").read_text("utf-8")
 

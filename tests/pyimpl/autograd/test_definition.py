@@ -21,8 +21,8 @@ from bridge.spec.tangent import jvp as spec_jvp
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.backends import reference
 from pyimpl.distributed import Shards
-from pyimpl.distributed.arguments import prepare
-from pyimpl.distributed.passing import Processes
+from pyimpl.distributed.internal.arguments import prepare
+from pyimpl.distributed.internal.passing import Processes
 from pyimpl.internal.scores import CHANGES, ScoreOptions
 from pyimpl.modules import MultiHeadAttention
 

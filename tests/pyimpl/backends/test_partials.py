@@ -16,8 +16,8 @@ from option_cases import options_of
 from torch import Tensor
 
 from pyimpl.backends.dispatch import Backend, backward, forward
-from pyimpl.dropout import Dropout
 from pyimpl.internal.arguments import compute_dtype
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.gradients import Gradients, Wanted, row_gradient
 from pyimpl.internal.scores import ScoreOptions
 from pyimpl.merge import combine

@@ -15,8 +15,9 @@ from shard_cases import Case, mesh_of, plant
 from torch.utils.checkpoint import checkpoint
 
 import pyimpl.distributed
-from pyimpl.distributed import Shards, ring
-from pyimpl.distributed.passing import Carousel, Posted, Processes
+from pyimpl.distributed import Shards
+from pyimpl.distributed.internal import ring
+from pyimpl.distributed.internal.passing import Carousel, Posted, Processes
 
 
 def refusal_of_changes(

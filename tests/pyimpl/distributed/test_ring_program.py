@@ -23,10 +23,10 @@ from bridge.spec.ring_net import (
 )
 from bridge.spec.ring_net_backward import backward_program, home_slot
 from pyimpl.distributed import Shards
-from pyimpl.distributed import ring as program
-from pyimpl.distributed.blocks import Sequence, needed_rounds
-from pyimpl.distributed.passing import GRADIENTS, HOME, KEYS, Carousel, Posted, Processes
-from pyimpl.distributed.ring import Ring, ring_backward
+from pyimpl.distributed.internal import ring as program
+from pyimpl.distributed.internal.blocks import Sequence, needed_rounds
+from pyimpl.distributed.internal.passing import GRADIENTS, HOME, KEYS, Carousel, Posted, Processes
+from pyimpl.distributed.internal.ring import Ring, ring_backward
 from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import ScoreOptions
 

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from bridge.spec.shards import contiguous_owner, places_of, striped_owner, zigzag_owner
 from pyimpl.backends import reference
-from pyimpl.distributed import Shards, blocks
-from pyimpl.distributed.blocks import Sequence, needed_rounds
+from pyimpl.distributed import Shards
+from pyimpl.distributed.internal import blocks
+from pyimpl.distributed.internal.blocks import Sequence, needed_rounds
 from pyimpl.internal.scores import ScoreOptions
 
 KINDS = st.sampled_from(sorted(SHARDS))

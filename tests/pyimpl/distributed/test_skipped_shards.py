@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from shard_cases import SHARDS, Draw, plant
 
 from bridge.spec import ring_skip, shard_bounds
-from pyimpl.distributed import blocks
-from pyimpl.distributed.blocks import Sequence
+from pyimpl.distributed.internal import blocks
+from pyimpl.distributed.internal.blocks import Sequence
 from pyimpl.distributed.shards import MOST_RUNS
 from pyimpl.internal.scores import ScoreOptions
 

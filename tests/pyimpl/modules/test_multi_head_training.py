@@ -7,7 +7,7 @@ import torch
 from module_checks import normal, randomise
 from torch import Tensor, nn
 
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.modules import MultiHeadAttention
 
 BATCH, Q_LEN, KV_LEN, DIM, HEADS = 3, 5, 7, 12, 2

@@ -14,7 +14,7 @@ from module_checks import judge, normal, randomise
 from torch import Tensor, nn
 
 from bridge.conformance.tolerances.module_tolerance import decoder_layer, encoder_layer, exactly
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.modules import (
     Decoder,
     DecoderLayer,

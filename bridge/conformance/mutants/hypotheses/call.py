@@ -1,8 +1,8 @@
 """Mutants as hypotheses of what is wrong with a function: attention computed rightly from
 arguments that are changed as the mutant changes them, or with a mutant of the tile loop planted.
 
-`hypothetical` runs them, in float64, and `bridge.conformance.outcomes.likely` compares their results
-with those of a function that fails.
+`hypothetical` runs them, in float64, and `bridge.conformance.outcomes.likely` compares their
+results with those of a function that fails.
 """
 
 from __future__ import annotations

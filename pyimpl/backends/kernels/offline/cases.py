@@ -26,7 +26,7 @@ from pyimpl.backends.kernels.hopper import choice
 from pyimpl.backends.kernels.parts.backward_launch import Given
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.sequences import Sequences
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import KERNEL_CHANGES, ScoreOptions
 
 # The changes that any kernel takes in any case; a bias is one of "window+mask+bias".

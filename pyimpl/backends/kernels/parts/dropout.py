@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyimpl.backends.kernels.parts.launch import Arguments
 from pyimpl.backends.kernels.parts.numerics import device_function
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 
 
 class Drop(NamedTuple):

@@ -22,7 +22,7 @@ from pyimpl.backends import reference
 from pyimpl.backends.kernels import backward, forward, varlen
 from pyimpl.backends.kernels.parts.dropout import Drop, kept_pairs
 from pyimpl.backends.kernels.parts.loop import Scores
-from pyimpl.dropout import WORD, Dropout, philox4x32
+from pyimpl.internal.dropout import WORD, Dropout, philox4x32
 from pyimpl.internal.gradients import Wanted
 
 SEED = 0x1234567890ABCDEF

@@ -36,7 +36,7 @@ from pyimpl.backends.kernels.hopper.choice import (
     why_not,
 )
 from pyimpl.backends.kernels.parts import launch
-from pyimpl.dropout import Dropout
+from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.gradients import Wanted
 from pyimpl.internal.scores import ScoreOptions
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from pyimpl.distributed.passing import Grid, Processes
+from pyimpl.distributed.internal.passing import Grid, Processes
 from pyimpl.internal.arguments import check_bool
 
 # What must be the same in every process, by the name that a sentence gives it.

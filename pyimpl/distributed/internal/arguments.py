@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from pyimpl.backends.dispatch import Backend, choose_backend
-from pyimpl.distributed.agreement import Description
-from pyimpl.distributed.blocks import Sequence
-from pyimpl.distributed.passing import Grid, Processes
+from pyimpl.distributed.internal.agreement import Description
+from pyimpl.distributed.internal.blocks import Sequence
+from pyimpl.distributed.internal.passing import Grid, Processes
 from pyimpl.distributed.shards import Shards, in_rows
-from pyimpl.dropout import checked_dropout
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window
+from pyimpl.internal.dropout import checked_dropout
 from pyimpl.internal.scores import (
     CHANGES,
     ScoreOptions,

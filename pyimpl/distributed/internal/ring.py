@@ -29,8 +29,8 @@ from pyimpl.autograd.attention import (
     wanted_of,
 )
 from pyimpl.backends.dispatch import Backend, backward, forward
-from pyimpl.distributed.blocks import Block, Sequence, blocks, needed_rounds
-from pyimpl.distributed.passing import GRADIENTS, KEYS, Carousel, Processes
+from pyimpl.distributed.internal.blocks import Block, Sequence, blocks, needed_rounds
+from pyimpl.distributed.internal.passing import GRADIENTS, KEYS, Carousel, Processes
 from pyimpl.internal.arguments import compute_dtype, empty_output
 from pyimpl.internal.gradients import Gradients, Wanted, row_gradient, sink_gradient, sum_to
 from pyimpl.internal.implements import implements

@@ -258,7 +258,7 @@ class Verdict:
         conditions = self.conditions
         jobs = [(subject, self.dtypes, conditions) for subject in subjects]
         with Workers(self.families, conditions.device, most=len(jobs)) as workers:
-            workers.call_each(_judge_one, jobs, count_done)
+            workers.each(_judge_one, jobs, count_done)
         for subject in subjects:
             verdict = found[subject]
             self.outcomes += verdict.outcomes

@@ -1,4 +1,4 @@
-"""Modules import each other in one direction: none needs itself before it is there."""
+"""Modules and folders import each other in one direction: none needs itself before it is there."""
 
 from __future__ import annotations
 
@@ -51,12 +51,58 @@ def order(graph: dict[str, set[str]]) -> list[str]:
     return list(TopologicalSorter(graph).static_order())
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    files = modules()
-    known = set(files)
-    graph = {name: imports(path.read_text("utf-8"), known) for name, path in files.items()}
+def folder_of(name: str, packages: set[str]) -> str:
+    """The folder of a module. Those that lie in the packages themselves stand alone: there are
+    public functions and commands, and small things for all."""
+    folder = name if name in packages else name.rpartition(".")[0]
+    return name if folder in PACKAGES else folder
+
+
+def of_folders(graph: dict[str, set[str]], packages: set[str]) -> dict[str, set[str]]:
+    """The graph of the folders: which ones the modules of each import."""
+    found: dict[str, set[str]] = {}
+    for name, others in graph.items():
+        folder = folder_of(name, packages)
+        found.setdefault(folder, set())
+        found[folder] |= {folder_of(other, packages) for other in others} - {folder}
+    return found
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, Path]:
+    return modules()
+
+
+@pytest.fixture(scope="module")
+def graph(files: dict[str, Path]) -> dict[str, set[str]]:
+    return {name: imports(path.read_text("utf-8"), set(files)) for name, path in files.items()}
+
+
+@pytest.fixture(scope="module")
+def packages(files: dict[str, Path]) -> set[str]:
+    return {name for name, path in files.items() if path.name == "__init__.py"}
+
+
+def test_no_module_imports_itself_by_way_of_others(graph: dict[str, set[str]]) -> None:
     assert graph["bridge.ttir.machine"]
-    assert len(order(graph)) == len(files)
+    assert len(order(graph)) == len(graph)
+
+
+def test_no_folder_imports_itself_by_way_of_others(
+    graph: dict[str, set[str]], packages: set[str]
+) -> None:
+    folders = order(of_folders(graph, packages))
+    adapters, judging = (f"bridge.conformance.{name}" for name in ("adapters", "judging"))
+    assert folders.index(adapters) < folders.index(judging)
+
+
+def test_a_circle_of_folders_is_seen(graph: dict[str, set[str]], packages: set[str]) -> None:
+    """Where no module imports itself: one of a low folder imports one of a high folder."""
+    low, high = "bridge.conformance.tensors.form", "bridge.conformance.judging.judge"
+    planted = graph | {low: graph[low] | {high}}
+    assert len(order(planted)) == len(graph)
+    with pytest.raises(CycleError, match=r"bridge\.conformance\.tensors"):
+        order(of_folders(planted, packages))
 
 
 def test_a_circle_is_seen() -> None:

@@ -17,11 +17,11 @@ import torch
 from bridge.cache import Cache, digest, imported_files
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters.adapter import BuiltinAdapter
-from bridge.conformance.judging import parallel
-from bridge.conformance.judging.parallel import Done, Job
 from bridge.conformance.judging.run import run
 from bridge.conformance.mutants import planting
 from bridge.conformance.mutants.planting import Mutant
+from bridge.report import jobs
+from bridge.report.jobs import Done, Job
 from bridge.vectors.model.attention import Family
 
 Section = dict[str, Any]
@@ -119,7 +119,7 @@ class Runs:
         found = self.find(one)
         if found is not None:
             return found
-        return self.keep(one, parallel.work(one.job, list(families())))
+        return self.keep(one, jobs.work(one.job, list(families())))
 
     def of_adapter(
         self, name: str, adapter: BuiltinAdapter, dtype: str, families: Families

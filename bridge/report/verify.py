@@ -28,7 +28,7 @@ from bridge.conformance.mutants import attention as mutants
 from bridge.conformance.mutants import planting
 from bridge.files import write_whole
 from bridge.interrupt import end_children
-from bridge.report import kernels, timings
+from bridge.report import jobs, kernels, timings
 from bridge.report.beside import Beside
 from bridge.report.progress import Bar, Progress
 from bridge.report.runs import Run, Runs
@@ -303,7 +303,7 @@ class Verification:
         missing.sort(key=lambda job: -by_job[job][1])
         done, of, used = 0.0, sum(by_job[job][1] for job in missing), 0.0
 
-        def keep(one: parallel.Done) -> None:
+        def keep(one: jobs.Done) -> None:
             nonlocal done, used
             run, cost = by_job[one.job]
             found[one.job] = self.runs.keep(run, one)
@@ -313,7 +313,7 @@ class Verification:
 
         bar.advance(len(found) - len(missing), len(found), 0.0)
         if missing:
-            self.workers().each(missing, keep)
+            self.workers().each(jobs.work, missing, keep)
         return {"kept": kept, "processor_seconds": round(used, 2), "results": [*found.values()]}
 
     def implementations(self) -> Section:

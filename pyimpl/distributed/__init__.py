@@ -20,7 +20,7 @@ out = ring_attention(q, k, v, shards=shards, is_causal=True)
 from pyimpl.distributed.attention import ring_attention
 from pyimpl.distributed.context import ContextParallel
 from pyimpl.distributed.decode import decode_attention
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.internal.shards import Shards
 from pyimpl.distributed.ulysses import ulysses_attention
 
 __all__ = [

@@ -15,7 +15,7 @@ from pyimpl.distributed.internal.agreement import agree, is_checked
 from pyimpl.distributed.internal.arguments import describe, prepare
 from pyimpl.distributed.internal.passing import outside_of_graphs, processes_of
 from pyimpl.distributed.internal.ring import Ring, attend
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.internal.shards import Shards
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import Changes, takes_changes
 

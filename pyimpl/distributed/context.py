@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from pyimpl.distributed.attention import ring_attention
 from pyimpl.distributed.internal.agreement import agree, digest, is_checked
 from pyimpl.distributed.internal.passing import Grid, grid_of, outside_of_graphs, processes_of
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.internal.shards import Shards
 from pyimpl.distributed.ulysses import ulysses_attention
 from pyimpl.internal import arguments as check_arguments
 

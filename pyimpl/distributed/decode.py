@@ -26,7 +26,7 @@ from pyimpl.distributed.internal.passing import (
     processes_of,
 )
 from pyimpl.distributed.internal.ring import Ring
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.internal.shards import Shards
 from pyimpl.internal import arguments as check_arguments
 from pyimpl.internal.arguments import Window, compute_dtype
 from pyimpl.internal.implements import implements

@@ -31,7 +31,7 @@ from pyimpl.distributed.internal.passing import (
     outside_of_graphs,
 )
 from pyimpl.distributed.internal.ring import EVERY, Ring, as_4d, attend
-from pyimpl.distributed.shards import Shards, in_rows
+from pyimpl.distributed.internal.shards import Shards, in_rows
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import CHANGES, Changes, ScoreOptions, cut, takes_changes
 

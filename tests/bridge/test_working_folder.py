@@ -46,7 +46,7 @@ def test_nor_are_the_processes_that_judge_several_functions(
     found: list[int] = []
     none: tuple[Family, ...] = ()
     with parallel.Workers(none, "cpu", most=1) as workers:
-        workers.call_each(length, [3], found.append)
+        workers.each(length, [3], found.append)
     assert found == [3]
     assert not said.exists()
 

@@ -21,8 +21,8 @@ from bridge.conformance.adapters.sdpa import SdpaFlash
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.functions.features import Aligned, Features, Function
 from bridge.conformance.inside import buffers
-from bridge.conformance.judging.judge import form_error
 from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs
+from bridge.conformance.tensors.form import form_error
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.gradients import GradientVector

@@ -15,7 +15,7 @@ from bridge.conformance.tensors.batch import Outputs, array
 from bridge.vectors.model.shards import ShardsVector
 from pyimpl.backends.dispatch import Backend
 from pyimpl.distributed.internal.passing import Processes
-from pyimpl.distributed.shards import Shards
+from pyimpl.distributed.internal.shards import Shards
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.scores import ScoreOptions
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.judging.judge import form_error
 from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Outputs
+from bridge.conformance.tensors.form import form_error
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.sampled import Numbers, SampledVector, seen_by
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.vectors.by_intervals import integer_enclosed_rows
-from bridge.vectors.by_spec import Integers, integer_rows
 from bridge.vectors.model.attention import EnclosedRow, Matrix, Row
+from bridge.vectors.model.by_intervals import integer_enclosed_rows
+from bridge.vectors.model.by_spec import Integers, integer_rows
 from bridge.vectors.model.decode import DecodeVector, Sequence
 
 FAMILY = "fresh-decode"

@@ -12,8 +12,6 @@ import numpy as np
 
 from bridge.conformance.decoding import draw as decoding
 from bridge.conformance.functions.operation import Operation
-from bridge.vectors.by_intervals import enclosed_gradients, enclosed_rows
-from bridge.vectors.by_spec import Integers, attention_rows, grouped_rows, integer_gradients
 from bridge.vectors.model.attention import (
     Alibi,
     AttentionVector,
@@ -23,6 +21,8 @@ from bridge.vectors.model.attention import (
     Matrix,
     Vector,
 )
+from bridge.vectors.model.by_intervals import enclosed_gradients, enclosed_rows
+from bridge.vectors.model.by_spec import Integers, attention_rows, grouped_rows, integer_gradients
 from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes, middle_of
 from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix, seen_by

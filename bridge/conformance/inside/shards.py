@@ -1,6 +1,6 @@
 """Which places of a sequence each process holds, and tensors in shards.
 
-Written apart from `pyimpl.distributed.shards`, which is judged by it.
+Written apart from `pyimpl.distributed.internal.shards`, which is judged by it.
 """
 
 from __future__ import annotations

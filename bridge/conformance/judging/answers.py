@@ -17,7 +17,6 @@ from bridge.conformance.adapters.adapter import (
     LayoutsAdapter,
     TangentsAdapter,
 )
-from bridge.conformance.judging.judge import form_error
 from bridge.conformance.tensors.batch import (
     DTYPES,
     Batch,
@@ -31,6 +30,7 @@ from bridge.conformance.tensors.batch import (
     is_unchanged,
     stack,
 )
+from bridge.conformance.tensors.form import form_error
 from bridge.conformance.tensors.gradient_inputs import Floats, floats_of
 from bridge.conformance.tensors.gradient_inputs import array as as_judged
 from bridge.vectors.model.attention import AttentionVector, Matrix, Vector

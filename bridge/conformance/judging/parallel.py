@@ -1,4 +1,4 @@
-"""Conformance runs and mutants, spread over the processors."""
+"""Calls with the vectors, spread over the processors."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import concurrent.futures
 import multiprocessing
 import os
 import pickle
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import torch
 
 from bridge import garbage, interpreting, working_folder
-from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.judging.run import run
-from bridge.conformance.mutants import attention as mutants
-from bridge.conformance.mutants import planting
 from bridge.interrupt import unseen_by_children
 from bridge.vectors.model.attention import Family
 
@@ -34,32 +28,9 @@ class WorkerError(RuntimeError):
     """A process that ended before it had done its job."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """kind "implementation": a built-in adapter on the vectors, the rest of `what` its dtype;
-    "mutant": a mutant in every dtype, the rest "every-family" if each family is to be tried
-    in float32. The result is `Result.to_json` or `MutantResult.to_json`."""
-
-    kind: Literal["implementation", "mutant"]
-    what: tuple[str, ...]
-    device: str
-
-    def __str__(self) -> str:
-        return " ".join(self.what)
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of a job, and the processor time that it took."""
-
-    job: Job
-    result: dict[str, Any]
-    processor_seconds: float
-
-
 class Workers:
-    """Processes that run jobs on these families. A context manager: they end with it, and at once
-    if an exception leaves it."""
+    """Processes that call functions with these families. A context manager: they end with it, and
+    at once if an exception leaves it."""
 
     def __init__(self, families: Iterable[Family], device: str, most: int = _MOST_WORKERS) -> None:
         self.number = min(most, _room()) if device == "cpu" else 1
@@ -87,11 +58,7 @@ class Workers:
         mine = set(multiprocessing.active_children()) - self._others
         return {process.pid for process in mine if process.pid is not None}
 
-    def each(self, jobs: Sequence[Job], done: Callable[[Done], None]) -> None:
-        """Run the jobs, begun in their order; `done` is called as each is done. As `call_each`."""
-        self.call_each(work, jobs, done)
-
-    def call_each(
+    def each(
         self,
         function: Callable[[T, Sequence[Family]], R],
         arguments: Sequence[T],
@@ -152,20 +119,3 @@ def _receive(families: bytes, threads: int) -> None:
 
 def _call(function: Callable[[T, Sequence[Family]], R], argument: T) -> R:
     return function(argument, _families)
-
-
-def work(job: Job, families: Sequence[Family]) -> Done:
-    """Do one job in this process."""
-    start = time.process_time()
-    result = _result(job, families)
-    return Done(job, result, time.process_time() - start)
-
-
-def _result(job: Job, families: Sequence[Family]) -> dict[str, Any]:
-    name, *rest = job.what
-    if job.kind == "implementation":
-        (dtype,) = rest
-        return run(adapters.builtin(name), families, dtype, job.device).to_json()
-    (mutant,) = (mutant for mutant in mutants.MUTANTS if mutant.name == name)
-    every = planting.SHARES_IN if rest == ["every-family"] else None
-    return planting.plant(mutant, families, device=job.device, every_family_in=every).to_json()

@@ -7,7 +7,7 @@ from bridge.conformance.mutants.planting import Mutant, mutants_of
 
 _RING = "distributed/internal/ring.py"
 
-_in_shards = mutants_of("distributed/shards.py", through=_RING)
+_in_shards = mutants_of("distributed/internal/shards.py", through=_RING)
 _in_blocks = mutants_of("distributed/internal/blocks.py", through=_RING)
 _in_merge = mutants_of("merge.py", through=_RING)
 

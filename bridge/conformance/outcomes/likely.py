@@ -309,7 +309,7 @@ class _Running:
 
     def __init__(self, search: _Search, hypothesis: Hypothesis) -> None:
         from bridge.conformance.adapters.callables import CallableAdapter
-        from bridge.conformance.mutants.hypothetical import Planted, PlantedBatches
+        from bridge.conformance.mutants.hypotheses.hypothetical import Planted, PlantedBatches
 
         self.search, self.rounding = search, search.rounding
         subject, result = search.outcome.subject, search.result

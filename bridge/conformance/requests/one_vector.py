@@ -13,9 +13,10 @@ from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.functions.features import GRADIENTS, NAMES, Features
 from bridge.conformance.judging.answers import why_unsupported
-from bridge.conformance.judging.judge import describe_failure, form_error, judge, plain
+from bridge.conformance.judging.judge import describe_failure, judge, plain
 from bridge.conformance.requests.request import Misuse, check_device, check_known, choose_vectors
 from bridge.conformance.tensors.batch import Batch, Misbehaviour, is_unchanged, stack
+from bridge.conformance.tensors.form import form_error
 from bridge.conformance.tolerances.rounding_model import CHOICES
 from bridge.vectors.model.attention import AttentionVector
 

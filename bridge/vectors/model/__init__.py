@@ -1,1 +1,1 @@
-"""Vectors as Python values, an operation each."""
+"""Vectors as Python values, an operation each, and the answers of those that no file has."""

@@ -13,9 +13,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.vectors.by_intervals import integer_enclosed_rows
-from bridge.vectors.by_spec import integer_rows
-from bridge.vectors.exact import dropout
 from bridge.vectors.model.attention import (
     Alibi,
     AttentionVector,
@@ -27,8 +24,11 @@ from bridge.vectors.model.attention import (
     Row,
     Scaled,
 )
+from bridge.vectors.model.by_intervals import integer_enclosed_rows
+from bridge.vectors.model.by_spec import integer_rows
 from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes
 from bridge.vectors.model.operations import ComesToAttention, problem
+from bridge.vectors.model.philox import keep
 
 # Integers, or float64 that hold numbers exactly.
 Numbers = NDArray[Any]
@@ -64,7 +64,7 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
 
 def draw_dropout(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> Dropout:
     """What dropout does with the weights of these queries of the head with number h."""
-    found = dropout.keep(p, seed, h, rows, kv_len)
+    found = keep(p, seed, h, rows, kv_len)
     return Dropout(p, tuple(map(tuple, found.tolist())))
 
 

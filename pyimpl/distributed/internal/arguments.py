@@ -14,7 +14,7 @@ from pyimpl.backends.dispatch import Backend, choose_backend
 from pyimpl.distributed.internal.agreement import Description
 from pyimpl.distributed.internal.blocks import Sequence
 from pyimpl.distributed.internal.passing import Grid, Processes
-from pyimpl.distributed.shards import Shards, in_rows
+from pyimpl.distributed.internal.shards import Shards, in_rows
 from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.dropout import checked_dropout

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pyimpl.distributed.shards import Run, Shards
+from pyimpl.distributed.internal.shards import Run, Shards
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions, cut

@@ -31,9 +31,9 @@ from bridge.spec.attention import ScoredValue
 from bridge.spec.cache import append
 from bridge.spec.core import EXACT
 from bridge.spec.online import empty, finish
-from bridge.vectors.by_intervals import enclosed_rows
-from bridge.vectors.by_spec import attention_rows
 from bridge.vectors.model.attention import AttentionVector, EnclosedRow, Family, Row
+from bridge.vectors.model.by_intervals import enclosed_rows
+from bridge.vectors.model.by_spec import attention_rows
 from bridge.vectors.model.decode import DecodeVector, as_decoding, decoded_families
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.verdict import check

@@ -17,8 +17,8 @@ from bridge.conform import conform
 from bridge.conformance.drawing.fresh import Fresh
 from bridge.conformance.flashinfer import files
 from bridge.conformance.flashinfer.operation import operation_of
-from bridge.vectors.by_intervals import enclosed_rows
-from bridge.vectors.by_spec import attention_rows
+from bridge.vectors.model.by_intervals import enclosed_rows
+from bridge.vectors.model.by_spec import attention_rows
 from bridge.vectors.model.decode import SequencesVector
 from bridge.verdict import Verdict, check
 

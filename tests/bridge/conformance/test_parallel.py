@@ -10,7 +10,7 @@ import committed
 import pytest
 
 from bridge.conformance.judging import parallel
-from bridge.conformance.judging.parallel import Done, Job
+from bridge.report.jobs import Done, Job, work
 
 
 def test_each_process_runs_the_families_that_it_is_given() -> None:
@@ -22,7 +22,7 @@ def test_each_process_runs_the_families_that_it_is_given() -> None:
         Job("mutant", ("last-tile-dropped",), "cpu"),
     ]
     with parallel.Workers(chosen, "cpu", most=len(jobs)) as workers:
-        workers.each(jobs, lambda one: found.update({str(one.job): one}))
+        workers.each(work, jobs, lambda one: found.update({str(one.job): one}))
     assert set(found) == {"pyimpl-tiled float32", "sdpa-math float64", "last-tile-dropped"}
     caught = found.pop("last-tile-dropped").result
     for one in found.values():
@@ -45,7 +45,7 @@ def test_a_job_that_raises_keeps_no_other_from_being_done() -> None:
     found: list[str] = []
     workers = parallel.Workers(chosen, "cpu", most=len(jobs))
     with pytest.raises(ValueError, match="unpack"), workers:
-        workers.each(jobs, lambda one: found.append(str(one.job)))
+        workers.each(work, jobs, lambda one: found.append(str(one.job)))
     assert sorted(found) == ["sdpa-math float32", "sdpa-math float64"]
 
 
@@ -53,11 +53,11 @@ def test_a_worker_that_is_ended_is_a_sentence() -> None:
     chosen = committed.families("one-key")
     with parallel.Workers(chosen, "cpu", most=1) as workers:
         jobs = [Job("implementation", ("pyimpl-state", "float64"), "cpu")]
-        workers.each(jobs, lambda one: None)
+        workers.each(work, jobs, lambda one: None)
         (pid,) = workers.pids()
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(parallel.WorkerError, match="ended before its job was done, one of"):
-            workers.each(jobs, lambda one: None)
+            workers.each(work, jobs, lambda one: None)
 
 
 def test_machines_with_more_cores_have_more_workers(monkeypatch: pytest.MonkeyPatch) -> None:

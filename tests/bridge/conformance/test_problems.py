@@ -20,8 +20,8 @@ from bridge.conform import conform
 from bridge.conformance.functions.features import CallableError
 from bridge.conformance.kernelbench.problems import learn
 from bridge.conformance.outcomes.outcome import Conditions
-from bridge.vectors.by_intervals import enclosed_rows, integer_enclosed_rows
 from bridge.vectors.model.attention import AttentionVector, Mask, Matrix
+from bridge.vectors.model.by_intervals import enclosed_rows, integer_enclosed_rows
 from bridge.verdict import Verdict, check
 
 FILES = Path(__file__).with_name("kernelbench")

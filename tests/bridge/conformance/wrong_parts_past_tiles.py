@@ -21,11 +21,11 @@ from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
 from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.conformance.tensors.gradient_inputs import floats, inputs_of
-from bridge.vectors.exact.dropout import keep
 from bridge.vectors.model.attention import Exact
 from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, VarlenVector
+from bridge.vectors.model.philox import keep
 from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector, seen_by
 from pyimpl.backends import reference
 

@@ -10,9 +10,9 @@ from typing import Any
 import committed
 
 from bridge.gluon.vectors import differences, not_run
-from bridge.vectors.by_spec import grouped_rows
 from bridge.vectors.exact.gradients import gradients
 from bridge.vectors.model.attention import Mask, Matrix
+from bridge.vectors.model.by_spec import grouped_rows
 from bridge.vectors.model.gradients import Gradients, GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 

@@ -10,9 +10,9 @@ import pytest
 
 from bridge.cache import Cache
 from bridge.conformance.adapters import builtin as adapters
-from bridge.conformance.judging import parallel
-from bridge.conformance.judging.parallel import Done
 from bridge.conformance.mutants.attention import MUTANTS
+from bridge.report import jobs
+from bridge.report.jobs import Done
 from bridge.report.runs import Runs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -126,11 +126,11 @@ def test_good_results_are_kept_and_bad_ones_are_not(runs: Runs) -> None:
 def test_a_kept_result_is_not_made_again(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def work(job: parallel.Job, _: Any) -> Done:
+    def work(job: jobs.Job, _: Any) -> Done:
         made.append(str(job))
         return Done(job, result(), 1.0)
 
-    monkeypatch.setattr(parallel, "work", work)
+    monkeypatch.setattr(jobs, "work", work)
     run = runs.implementation("pyimpl-state", "float64", "cpu")
     assert runs.get(run, list) == runs.get(run, list)
     assert made == ["pyimpl-state float64"]

@@ -33,7 +33,7 @@ from bridge.spec.ring_net import (
 )
 from bridge.spec.ring_skip import needed_rounds, shards_meet, take_met
 from bridge.vectors.model.shards import ShardsVector
-from pyimpl.distributed.shards import MOST_RUNS
+from pyimpl.distributed.internal.shards import MOST_RUNS
 
 Places = Callable[[int], list[int]]
 

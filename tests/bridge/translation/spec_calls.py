@@ -33,9 +33,9 @@ from bridge.spec.padding import attention_padded
 from bridge.spec.schedule import TileKind, TileRange, flash_schedule
 from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
 from bridge.spec.varlen import attention_sliced, attention_varlen
-from bridge.vectors.by_spec import spec_mask
 from bridge.vectors.model import attention as model
 from bridge.vectors.model import operations
+from bridge.vectors.model.by_spec import spec_mask
 from bridge.vectors.model.sampled import SampledVector
 
 # The bounds of the enclosures have 38 digits.

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.spec import interval as intervals
-from bridge.vectors.by_intervals import NoBoundsError, enclosed_rows
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask
+from bridge.vectors.model.by_intervals import NoBoundsError, enclosed_rows
 
 # Queries times keys of the vectors that every run recomputes.
 _SMALL = 40

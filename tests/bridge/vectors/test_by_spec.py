@@ -17,7 +17,10 @@ from bridge.conformance.tensors.batch import exactly
 from bridge.spec import backward_heads, backward_options
 from bridge.spec.attention import mask_to_score_mod
 from bridge.spec.core import EXACT
-from bridge.vectors.by_spec import (
+from bridge.vectors.exact import attention as exact
+from bridge.vectors.load import default_directory, load
+from bridge.vectors.model.attention import AttentionVector, Mask, Matrix, Row
+from bridge.vectors.model.by_spec import (
     Integers,
     attention_rows,
     grouped_rows,
@@ -25,9 +28,6 @@ from bridge.vectors.by_spec import (
     integer_rows,
     spec_mask,
 )
-from bridge.vectors.exact import attention as exact
-from bridge.vectors.load import default_directory, load
-from bridge.vectors.model.attention import AttentionVector, Mask, Matrix, Row
 from bridge.vectors.model.gradients import Gradients, GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import seen_by

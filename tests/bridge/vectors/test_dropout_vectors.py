@@ -11,8 +11,8 @@ import pytest
 from vector_edits import put, refusal_of
 
 from bridge.vectors.exact import attention as exact
-from bridge.vectors.exact import dropout as exact_dropout
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
+from bridge.vectors.model.philox import philox, threshold
 
 ONES = 0xFFFFFFFF
 # Random123, tests/kat_vectors, philox4x32 with 10 rounds: counter, key, words.
@@ -33,7 +33,7 @@ def vectors(name: str) -> Any:
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)
 def test_known_answers_of_the_generator(counter: Any, key: Any, words: Any) -> None:
-    assert exact_dropout.philox(key, [counter]).tolist() == [list(words)]
+    assert philox(key, [counter]).tolist() == [list(words)]
 
 
 def test_the_known_answers_are_among_the_vectors() -> None:
@@ -54,7 +54,7 @@ def test_the_known_answers_are_among_the_vectors() -> None:
     ],
 )
 def test_the_threshold(p: Fraction | int, words: int) -> None:
-    assert exact_dropout.threshold(p) == words
+    assert threshold(p) == words
 
 
 def test_a_changed_word_is_found() -> None:

@@ -17,7 +17,7 @@ from shard_cases import SHARDS, Draw, plant
 from bridge.spec import ring_skip, shard_bounds
 from pyimpl.distributed.internal import blocks
 from pyimpl.distributed.internal.blocks import Sequence
-from pyimpl.distributed.shards import MOST_RUNS
+from pyimpl.distributed.internal.shards import MOST_RUNS
 from pyimpl.internal.scores import ScoreOptions
 
 KINDS = st.sampled_from(sorted(SHARDS))

@@ -22,8 +22,8 @@ from bridge.spec.interval import Interval, IntervalBetween
 from bridge.spec.masks import Alignment
 from bridge.spec.sink import with_sink
 from bridge.spec.softmax import denominator
-from bridge.vectors.by_spec import Integers, largest_of, spec_mask
 from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, EnclosedRow, Exact
+from bridge.vectors.model.by_spec import Integers, largest_of, spec_mask
 from bridge.vectors.model.gradients import Gradients, GradientVector
 
 # Those of Attention/Vectors/Natural.lean: `working`, and how much of it is written down.

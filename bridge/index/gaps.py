@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass
 
 from bridge.index.entries import Entry, Index
+from bridge.source.brackets import outside
 
 SPEC = "Attention.Spec."
 VECTORS = "Attention.Vectors."
@@ -86,13 +87,9 @@ class Gap:
 def result_types(statement: str) -> list[str]:
     """What a definition yields: what follows the last colon and arrow outside of all brackets, a
     pair as its two types."""
-    depth, starts = 0, [0]
-    for at, letter in enumerate(statement):
-        depth += (letter in "([{⦃") - (letter in ")]}⦄")
-        if depth == 0 and letter in ":→":
-            starts = [at + 1]
-        elif depth == 0 and letter == "×":
-            starts.append(at + 1)
+    starts = [0]
+    for mark in outside(statement, "[:→×]"):
+        starts = [*(starts if mark[0] == "×" else ()), mark.end()]
     ends = [start - 1 for start in starts[1:]] + [len(statement)]
     return [statement[a:b].strip() for a, b in zip(starts, ends, strict=True)]
 
@@ -100,12 +97,7 @@ def result_types(statement: str) -> list[str]:
 def is_number(statement: str) -> bool:
     """Whether a definition is a number that has a name: in R, without an argument in round brackets
     or a type with an arrow."""
-    depth = 0
-    for letter in statement:
-        if depth == 0 and letter in "(→":
-            return False
-        depth += (letter in "([{⦃") - (letter in ")]}⦄")
-    return result_types(statement) == ["R"]
+    return not any(outside(statement, "[(→]")) and result_types(statement) == ["R"]
 
 
 def is_operation(entry: Entry) -> bool:

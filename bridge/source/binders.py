@@ -13,9 +13,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from bridge.source.brackets import CLOSING, OPENING, closing
 from bridge.source.lean import NAME, Written
 
-_OPENING, _CLOSING = "([{⦃", ")]}⦄"
 _COLUMNS = 100
 
 
@@ -31,28 +31,18 @@ class Binder:
     @property
     def text(self) -> str:
         said = f"{' '.join(self.names)} : {self.type}" if self.names else self.type
-        return f"{self.opening}{said}{_CLOSING[_OPENING.index(self.opening)]}"
+        return f"{self.opening}{said}{CLOSING[OPENING.index(self.opening)]}"
 
 
 def binders(text: str) -> tuple[list[Binder], str]:
     """The binders at the beginning of a text, and what follows them."""
     found = []
     text = text.lstrip()
-    while text and text[0] in _OPENING:
-        end = _closing(text)
+    while text and text[0] in OPENING:
+        end = closing(text)
         found.append(_binder(text[0], " ".join(text[1:end].split())))
         text = text[end + 1 :].lstrip()
     return found, text
-
-
-def _closing(text: str) -> int:
-    """Where the bracket that a text begins with is closed."""
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter in _OPENING) - (letter in _CLOSING)
-        if depth == 0:
-            return at
-    return len(text)
 
 
 def _binder(opening: str, inside: str) -> Binder:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from bridge.source.brackets import outside
+
 _PART = r"(?:«[^»\n]+»|[^\W\d][\w'!?]*)"
 NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _DECLARATION = re.compile(
@@ -282,28 +284,22 @@ def _fields(text: _Text, start: int, piece: str, of: str, private: bool) -> Iter
         at += len(line)
 
 
-_OPENING, _CLOSING = "([{⟨⦃", ")]}⟩⦄"
 _LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
-# A bracket, or what a value may begin with.
-_TURN = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]|:=|\n\s*\|\s|\swhere\b")
+# What a value may begin with.
+_VALUE = r":=|\n\s*\|\s|\swhere\b"
 
 
 def _statement(rest: str) -> str:
     """What stands between the name and the value."""
-    depth = at = 0
-    while (turn := _TURN.search(rest, at)) is not None:
-        found, at = turn[0], turn.start()
-        depth += (found in _OPENING) - (found in _CLOSING)
-        if depth == 0 and found not in _CLOSING:
-            before = rest[:at]
-            if found == ":=":
-                ends = not _LOCAL.search(before)
-            elif found.endswith("where"):
-                ends = True
-            else:
-                # The alternatives of a `match` belong to the statement, those of a definition not.
-                ends = not re.search(r"\bmatch\b", before)
-            if ends:
-                return before
-        at += 1
+    for turn in outside(rest, _VALUE):
+        before = rest[: turn.start()]
+        if turn[0] == ":=":
+            ends = not _LOCAL.search(before)
+        elif turn[0].endswith("where"):
+            ends = True
+        else:
+            # The alternatives of a `match` belong to the statement, those of a definition not.
+            ends = not re.search(r"\bmatch\b", before)
+        if ends:
+            return before
     return rest

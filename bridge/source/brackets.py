@@ -1,0 +1,25 @@
+"""Lean's brackets in a text: what stands outside of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+OPENING, CLOSING = "([{⟨⦃", ")]}⟩⦄"
+_BRACKETS = re.escape(OPENING + CLOSING)
+
+
+def outside(text: str, pattern: str) -> Iterator[re.Match[str]]:
+    """What a pattern finds where no bracket is open; of brackets that it finds, too, the one that
+    opens there, and the one that closes without having been opened."""
+    depth = 0
+    for found in re.finditer(rf"(?P<mark>{pattern})|[{_BRACKETS}]", text):
+        if depth == 0 and found["mark"]:
+            yield found
+        depth += (found[0] in OPENING) - (found[0] in CLOSING)
+
+
+def closing(text: str) -> int:
+    """Where the bracket that a text begins with is closed; its length where it is not."""
+    inside = next(outside(text[1:], f"[{re.escape(CLOSING)}]"), None)
+    return len(text) if inside is None else 1 + inside.start()

@@ -37,7 +37,7 @@ def missing(chosen: Iterable[Called]) -> dict[str, str]:
 def find(one: Called, families: Sequence[Family], hash_of: Mapping[str, str]) -> Document:
     """Run a function on a CPU, with nothing declared, and confirm each failure. Raises
     FindingsError where exact arithmetic does not."""
-    verdict = Verdict(one.dtypes, families, Conditions(limit=_TIME_LIMIT))
+    verdict = Verdict(one.about.dtypes, families, Conditions(limit=_TIME_LIMIT))
     verdict.add(Subject(one.name, undeclared=True), lambda text: print(text, file=sys.stderr))
     return collect.collect(verdict.outcomes, families, hash_of)
 

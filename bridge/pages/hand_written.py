@@ -15,7 +15,7 @@ from bridge.audit.theorems import count_kinds, listed_theorems
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.judging import answers
 from bridge.conformance.mutants.attention import MUTANTS
-from bridge.pages import reached, sizes
+from bridge.pages import adapters_table, reached, sizes
 from bridge.report import timings
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family
@@ -63,6 +63,7 @@ def texts(root: Path, families: Sequence[Family], generated: Collection[str]) ->
         if (name := path.relative_to(root).as_posix()) not in generated
     }
     tables = {
+        "adapters": adapters_table.table(),
         "sizes": sizes.table(families),
         "past-tiles": reached.table(families),
         "stages-of-verify": timings.table(timings.read(root, "verify")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from bridge.conformance.adapters.differentiate import Found
@@ -102,13 +103,30 @@ class BuiltinAdapter(Adapter, Protocol):
         """Modules or packages of those that it does not run."""
 
 
+@dataclass(frozen=True)
+class About:
+    """What readers have to know of the function that an adapter calls, for docs/findings.md and
+    docs/conform.md. short: the heading of its column; function: what it is; how: how it is called;
+    unsupported: of another package's function, beside other layouts; on_gpu: it runs there alone;
+    packages: those whose versions matter; dtypes: those that `bridge findings` runs it in, none:
+    all that it takes."""
+
+    short: str
+    function: str
+    how: str
+    unsupported: str = ""
+    on_gpu: bool = False
+    packages: tuple[str, ...] = ("torch",)
+    dtypes: tuple[str, ...] = ()
+
+
 class Builtin(WholeBatches):
     """What the built-in adapters have in common: everything is supported.
 
     source: the module of this project that holds the function; rests_on, without: as for
     `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
     declared, and so unsupported; otherwise they fail. packages: those that it needs beside
-    PyTorch, as they are imported and as pip names them.
+    PyTorch, as they are imported and as pip names them. about: for readers, where there are any.
     """
 
     declared = True
@@ -123,6 +141,7 @@ class Builtin(WholeBatches):
     dtypes: tuple[str, ...] = ALL_DTYPES
     takes: frozenset[str] = frozenset()
     packages: ClassVar[Mapping[str, str]] = {}
+    about: About | None = None
 
     def why_unsupported(
         self, vector: AttentionVector, dtype: str, device: str, part: Part

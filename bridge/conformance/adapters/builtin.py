@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Protocol, cast
 
 from bridge.conformance.adapters import compiled, emulated, own, sdpa
-from bridge.conformance.adapters.adapter import Builtin, BuiltinAdapter
+from bridge.conformance.adapters.adapter import About, Builtin, BuiltinAdapter
 
 
 class Maker(Protocol):
-    """The class of an adapter. source: as for `Builtin`."""
+    """The class of an adapter, with what `Builtin` says of it."""
 
+    name: str
     source: str | None
+    foreign: str | None
+    packages: Mapping[str, str]
+    about: About | None
 
     def __call__(self, *given: Any, **options: Any) -> BuiltinAdapter: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bridge.conformance.adapters.adapter import Builtin
+from bridge.conformance.adapters.adapter import About, Builtin
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.tensors.batch import Batch, Outputs
@@ -18,6 +18,13 @@ class Flex(GroupedHeads, ByAutograd, Builtin):
 
     name = "flex"
     foreign = "flex"
+    about = About(
+        "Flex",
+        "`torch.nn.attention.flex_attention`, not compiled",
+        "Softcap, slopes and bias as `score_mod`, masks as a block mask.",
+        "sinks; gradients on a CPU. `flex_attention` is not compiled: it computes the results that "
+        "its kernels should compute",
+    )
     takes = frozenset({"softcap", "alibi", "bias"})
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:

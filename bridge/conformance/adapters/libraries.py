@@ -12,7 +12,7 @@ import torch
 
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters import flex, sdpa_on_gpu
-from bridge.conformance.adapters.adapter import Adapter, Builtin, Part
+from bridge.conformance.adapters.adapter import About, Adapter, Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.adapters.sdpa import largest_score
@@ -27,6 +27,15 @@ class FlashAttn(ByAutograd, Builtin):
     name = "flash-attn"
     packages: ClassVar = {"flash_attn": "flash-attn"}
     foreign = "flash_attn"
+    about = About(
+        "flash-attn",
+        "`flash_attn.flash_attn_func`",
+        "Causal masks and windows as `causal` and `window_size`.",
+        "masks but windows; windows and slopes not aligned bottom-right; sinks, biases. Not yet "
+        "run on a GPU",
+        on_gpu=True,
+        packages=("flash-attn", "torch"),
+    )
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     takes = frozenset({"softcap", "alibi"})
 
@@ -68,6 +77,18 @@ class Jax(GroupedHeads, Builtin):
     name = "jax"
     packages: ClassVar = {"jax": "jax"}
     foreign = "jax"
+    about = About(
+        "JAX",
+        "`jax.nn.dot_product_attention`, compiled by XLA",
+        "With `jax_enable_x64`. Causal masks are given as `is_causal`, windows as "
+        "`local_window_size` where that can say them, other masks as Booleans, a bias as `bias`. "
+        "XLA compiles each shape for a second or so, so it is run in float32 alone.",
+        "softcap, slopes, sinks, gradients; the log-sum-exp in 16 bits, in which it is rounded. "
+        "XLA compiles each shape, some 5 minutes of processor time for all vectors in one dtype: "
+        "choose by `--family` and `--dtype`",
+        packages=("jax", "jaxlib"),
+        dtypes=("float32",),
+    )
     takes = frozenset({"bias"})
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
@@ -105,6 +126,15 @@ class OnnxRuntime(GroupedHeads, Builtin):
     name = "onnxruntime"
     packages: ClassVar = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
     foreign = "onnxruntime"
+    about = About(
+        "ONNX Runtime",
+        "the operator Attention of ONNX, operator set 23, by ONNX Runtime's CPU provider",
+        "Causal masks are given as `is_causal`, others as Booleans, or as numbers to add where "
+        "there is a bias.",
+        "a scale that is not positive (refused), softcap in 16 bits, slopes, sinks, gradients; CPU "
+        "alone",
+        packages=("onnxruntime", "onnx"),
+    )
     dtypes: tuple[str, ...] = ("float32", "float16")
     takes = frozenset({"softcap", "bias"})
 
@@ -149,6 +179,14 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
     name = "hf-eager"
     packages: ClassVar = {"transformers": "transformers"}
     foreign = "hf_eager"
+    about = About(
+        "HF eager",
+        "`eager_attention_forward` of transformers' Gemma 2",
+        "A masked pair gets the lowest finite number added, as in the masks that transformers "
+        "makes.",
+        "slopes, sinks; softcap in 16 bits",
+        packages=("transformers", "torch"),
+    )
     by_bias = True
     takes = frozenset({"softcap", "bias"})
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters import interpreter, layouts, packed
-from bridge.conformance.adapters.adapter import Builtin, Part
+from bridge.conformance.adapters.adapter import About, Builtin, Part
 from bridge.conformance.adapters.differentiate import Backward, Found, OwnBackward
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.tensors.batch import DTYPES, Batch, Outputs, array
@@ -188,6 +188,12 @@ class PyimplTiled(_Forwards, _Public, _Differentiable, Builtin):
     """`pyimpl.backends.tiled.flash` with small tiles, so that short vectors have several."""
 
     name = "pyimpl-tiled"
+    about = About(
+        "pyimpl",
+        "this project's tile loop, for comparison; `make verify` runs all of its implementations",
+        "`backends.tiled.flash` with tiles of 4 queries and 8 keys, and the public functions with "
+        'backend="tiled".',
+    )
     backend: Backend = "tiled"
     takes = _EVERY_OPTION
     source = "pyimpl.backends.tiled"

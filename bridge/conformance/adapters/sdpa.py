@@ -8,13 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import Builtin, Part
+from bridge.conformance.adapters.adapter import About, Builtin, Part
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.tensors.batch import Batch, Outputs, array
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.tangents import TangentVector
+
+_UNSUPPORTED = (
+    "scores changed by more than a bias; deviations that [tolerances.md](tolerances.md) lists"
+)
 
 
 def _causal_alone(batch: Batch) -> bool:
@@ -46,45 +50,6 @@ class Sdpa(ByAutograd, Builtin):
         )
 
 
-class SdpaMath(Sdpa):
-    """PyTorch's math backend, as it is by default."""
-
-    name = "sdpa-math"
-    backend = "MATH"
-    takes = frozenset({"bias"})
-    by_bias = True
-    reduced = False
-
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return RoundingModel.sdpa_math(dtype, reduced=self.reduced)
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        if self.reduced and dtype == "float16" and largest_score(vector) > 60000:
-            return "a score is beyond the largest float16, in which this backend stores scores"
-        return None
-
-    def run(self, batch: Batch) -> Outputs:
-        return Outputs(self.sdpa(batch, reduced=self.reduced))
-
-    def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
-        return by_jvp(vector, dtype, device, lambda batch, _: self.run(batch))
-
-
-class SdpaMathReduced(SdpaMath):
-    """The same with reduced-precision products allowed."""
-
-    name = "sdpa-math-reduced"
-    dtypes = ("float16", "bfloat16")
-    reduced = True
-
-
-def largest_score(vector: AttentionVector) -> float:
-    products = np.abs(array(vector.q) @ array(vector.k).T)
-    return abs(vector.natural_scale) * float(products.max())
-
-
 class SdpaFlash(ByAutograd, Builtin):
     """PyTorch's flash backend; on a CPU through the operator below SDPA, which returns the
     log-sum-exp too.
@@ -95,6 +60,14 @@ class SdpaFlash(ByAutograd, Builtin):
 
     name = "sdpa-flash"
     foreign = "sdpa_flash"
+    about = About(
+        "SDPA flash",
+        "PyTorch's flash backend for CPUs",
+        "By `torch.ops.aten._scaled_dot_product_flash_attention_for_cpu`, the operator below SDPA, "
+        "which returns the log-sum-exp too. Causal masks are given as `is_causal`, others as "
+        "numbers to add. A head_dim other than value_dim is padded with zeros.",
+        _UNSUPPORTED,
+    )
     takes = frozenset({"bias"})
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
@@ -136,3 +109,55 @@ class SdpaFlash(ByAutograd, Builtin):
             scale=batch.scale,
         )
         return Outputs(out[..., :value_dim], lse)
+
+
+class SdpaMath(Sdpa):
+    """PyTorch's math backend, as it is by default."""
+
+    name = "sdpa-math"
+    backend = "MATH"
+    about = About(
+        "SDPA math",
+        "PyTorch's math backend",
+        "By SDPA within `sdpa_kernel([SDPBackend.MATH])`. Causal masks are given as `is_causal`, "
+        "others as Booleans, or as numbers to add where there is a bias.",
+        _UNSUPPORTED,
+    )
+    takes = frozenset({"bias"})
+    by_bias = True
+    reduced = False
+
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return RoundingModel.sdpa_math(dtype, reduced=self.reduced)
+
+    def why_unsupported(
+        self, vector: AttentionVector, dtype: str, device: str, part: Part
+    ) -> str | None:
+        if self.reduced and dtype == "float16" and largest_score(vector) > 60000:
+            return "a score is beyond the largest float16, in which this backend stores scores"
+        return None
+
+    def run(self, batch: Batch) -> Outputs:
+        return Outputs(self.sdpa(batch, reduced=self.reduced))
+
+    def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
+        return by_jvp(vector, dtype, device, lambda batch, _: self.run(batch))
+
+
+class SdpaMathReduced(SdpaMath):
+    """The same with reduced-precision products allowed."""
+
+    name = "sdpa-math-reduced"
+    dtypes = ("float16", "bfloat16")
+    reduced = True
+    about = About(
+        "SDPA math, reduced",
+        "PyTorch's math backend in 16 bits, after `allow_fp16_bf16_reduction_math_sdp(True)`",
+        "As the math backend.",
+        _UNSUPPORTED,
+    )
+
+
+def largest_score(vector: AttentionVector) -> float:
+    products = np.abs(array(vector.q) @ array(vector.k).T)
+    return abs(vector.natural_scale) * float(products.max())

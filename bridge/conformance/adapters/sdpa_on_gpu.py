@@ -7,11 +7,17 @@ from typing import Any
 
 import torch
 
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.adapter import About, Part
 from bridge.conformance.adapters.sdpa import Sdpa
 from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
+
+_HOW = "By SDPA within `sdpa_kernel` of the backend."
+_UNSUPPORTED = (
+    "scores changed by more than a bias; deviations that [tolerances.md](tolerances.md) lists. "
+    "Written for PyTorch's documentation, not yet run on a GPU"
+)
 
 
 class _OnGpu(Sdpa):
@@ -46,6 +52,7 @@ class SdpaEfficient(_OnGpu):
 
     name = "sdpa-efficient"
     backend = "EFFICIENT_ATTENTION"
+    about = About("SDPA efficient", "PyTorch's memory-efficient backend", _HOW, _UNSUPPORTED, True)
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
 
 
@@ -54,3 +61,4 @@ class SdpaCudnn(_OnGpu):
 
     name = "sdpa-cudnn"
     backend = "CUDNN_ATTENTION"
+    about = About("SDPA cuDNN", "PyTorch's cuDNN backend", _HOW, _UNSUPPORTED, True)

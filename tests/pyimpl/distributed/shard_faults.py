@@ -21,62 +21,62 @@ IN_ROWS = Case(
 FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
     # huggingface/diffusers issue 14265
     "stale keys in the backward pass": (
-        ("ring.py", "query[:, :, rows], k[:, :, keys], v[:, :, keys], out",
+        ("internal/ring.py", "query[:, :, rows], k[:, :, keys], v[:, :, keys], out",
          "query[:, :, rows], key[:, :, keys], value[:, :, keys], out"),
         2, LONG,
     ),
     # zhuzilin/ring-flash-attention issue 42
     "partial outputs rounded to 16 bits": (
-        ("ring.py", "wide=True,\n            )  # fmt: skip\n            before = out",
+        ("internal/ring.py", "wide=True,\n            )  # fmt: skip\n            before = out",
          ")  # fmt: skip\n            before = out"),
         4, NARROW,
     ),
     # TransformerEngine issues 1557 and 1930
     "one token dropped at odd lengths": (
-        ("shards.py", "stop - start, 1)", "(stop - start) // 2 * 2 or 1, 1)"),
+        ("internal/shards.py", "stop - start, 1)", "(stop - start) // 2 * 2 or 1, 1)"),
         2, Case((14, 14), "contiguous"),
     ),
     # axolotl issue 3608
     "documents ignored": (
-        ("blocks.py", "if sequence.documents is None:\n        yield", "if True:\n        yield"),
+        ("internal/blocks.py", "if sequence.documents is None:\n        yield", "if True:\n        yield"),
         2, DOCUMENTS,
     ),
     "wrong shift in the second half of zigzag": (
-        ("blocks.py", "a.first + sequence.shift - b.first",
+        ("internal/blocks.py", "a.first + sequence.shift - b.first",
          "queries[0].first + sequence.shift - b.first"),
         2, Case((12, 12), "zigzag", numbers={"is_causal": True}),
     ),
     "one round too few": (
-        ("blocks.py", "return t + 1", "return t"),
+        ("internal/blocks.py", "return t + 1", "return t"),
         3, LONG,
     ),
     "a sink in every round": (
-        ("ring.py", "    options = replace(options, sinks=None)\n", ""),
+        ("internal/ring.py", "    options = replace(options, sinks=None)\n", ""),
         2, Case((8, 8), tensors=("sinks",)),
     ),
     "dropout counted from the shard": (
-        ("blocks.py", "dropout.from_row(a.first, b.first)", "dropout.from_row(a.start, b.start)"),
+        ("internal/blocks.py", "dropout.from_row(a.first, b.first)", "dropout.from_row(a.start, b.start)"),
         2, DROPPED,
     ),
     "gradients of keys that stay where they are": (
-        ("passing.py", "away == 0", "True"),
+        ("internal/passing.py", "away == 0", "True"),
         2, LONG,
     ),
     "no gradient of the log-sum-exp": (
-        ("ring.py", "None if grad_lse is None else grad_lse.to(wide)", "None"),
+        ("internal/ring.py", "None if grad_lse is None else grad_lse.to(wide)", "None"),
         2, LONG,
     ),
     "causal and aligned to the shard": (
-        ("blocks.py", "distance if step == 1 else 0)", "0)"),
+        ("internal/blocks.py", "distance if step == 1 else 0)", "0)"),
         2, LONG,
     ),
     "a stripe too far": (
-        ("blocks.py", "shift = (distance + right) // step",
+        ("internal/blocks.py", "shift = (distance + right) // step",
          "shift = -((-distance - right) // step)"),
         3, Case((14, 14), "striped", numbers={"is_causal": True}),
     ),
     "ALiBi's slopes without a gradient by place": (
-        ("ring.py", "slopes = -(block.distance.abs() * by_bias)", "slopes = -(0 * by_bias)"),
+        ("internal/ring.py", "slopes = -(block.distance.abs() * by_bias)", "slopes = -(0 * by_bias)"),
         2, Case((8, 8), "striped", tensors=("slopes",)),
     ),
     "heads traded back out of order": (
@@ -99,7 +99,7 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
         4, replace(IN_ROWS, tensors=("mask",)),
     ),
     "every second process for a row": (
-        ("shards.py", "shards.places[i : i + width]",
+        ("internal/shards.py", "shards.places[i : i + width]",
          "shards.places[i // width :: shards.processes // width]"),
         4, IN_ROWS,
     ),

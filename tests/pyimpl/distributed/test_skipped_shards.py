@@ -153,7 +153,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_rule_is_seen(fault: str) -> None:
     """By the same comparison."""
-    with plant(("blocks.py", *FAULTS[fault])) as package:
+    with plant(("internal/blocks.py", *FAULTS[fault])) as package:
         copy = importlib.import_module(f"{package.__name__}.blocks")
 
         def agrees(kind: str, left: int | None, documents: bool) -> bool:

@@ -38,7 +38,8 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
     ),
     # axolotl issue 3608
     "documents ignored": (
-        ("internal/blocks.py", "if sequence.documents is None:\n        yield", "if True:\n        yield"),
+        ("internal/blocks.py", "if sequence.documents is None:\n        yield",
+         "if True:\n        yield"),
         2, DOCUMENTS,
     ),
     "wrong shift in the second half of zigzag": (
@@ -55,7 +56,8 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
         2, Case((8, 8), tensors=("sinks",)),
     ),
     "dropout counted from the shard": (
-        ("internal/blocks.py", "dropout.from_row(a.first, b.first)", "dropout.from_row(a.start, b.start)"),
+        ("internal/blocks.py", "dropout.from_row(a.first, b.first)",
+         "dropout.from_row(a.start, b.start)"),
         2, DROPPED,
     ),
     "gradients of keys that stay where they are": (
@@ -76,7 +78,8 @@ FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
         3, Case((14, 14), "striped", numbers={"is_causal": True}),
     ),
     "ALiBi's slopes without a gradient by place": (
-        ("internal/ring.py", "slopes = -(block.distance.abs() * by_bias)", "slopes = -(0 * by_bias)"),
+        ("internal/ring.py", "slopes = -(block.distance.abs() * by_bias)",
+         "slopes = -(0 * by_bias)"),
         2, Case((8, 8), "striped", tensors=("slopes",)),
     ),
     "heads traded back out of order": (

@@ -3,9 +3,8 @@ a process on its part, and by one process on the whole."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from shard_cases import SHARDS, Draw, leaf, mesh_of
+from shard_cases import SHARDS, Draw, leaf, mesh_of, plant
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
@@ -22,7 +21,6 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import pyimpl.modules
-from bridge.conformance.mutants.planted_package import copied_modules
 from pyimpl.distributed import ContextParallel, Shards
 
 Results = dict[str, Tensor]
@@ -136,22 +134,6 @@ def by_one(case: Case) -> Results:
     return case.call(model, lambda x, _: x, case.masks(), parameters)
 
 
-@contextlib.contextmanager
-def plant(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
-    """`pyimpl.modules`, or a copy with an edit: of a file, this text, found once, by that."""
-    if fault is None:
-        yield pyimpl.modules
-        return
-    file, old, new = fault
-
-    def edit(text: str) -> str:
-        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {file}"
-        return text.replace(old, new)
-
-    with copied_modules(f"modules/{file}", edit) as package:
-        yield package
-
-
 def context_of(case: Case, group: dist.ProcessGroup) -> ContextParallel:
     """How the processes of a group hold the sequences of a case."""
     processes = dist.get_world_size(group)
@@ -175,7 +157,7 @@ def by_part(
     if "attn_mask" in masks and case.method == "ring":
         queries, _ = case.shards_of(dist.get_world_size(group))
         masks["attn_mask"] = queries.take(masks["attn_mask"], rank, 2)
-    with plant(fault) as package:
+    with plant(pyimpl.modules, fault) as package:
         model = case.model(package)
         parameters = dict(model.named_parameters())
         return case.call(

@@ -201,10 +201,11 @@ def by_one(case: Case, processes: int) -> Results:
 
 
 @contextlib.contextmanager
-def plant(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
-    """The package, or a copy with an edit: of a file, this text, which occurs once, by that."""
+def plant(package: ModuleType, fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
+    """The package, `pyimpl.distributed` or `pyimpl.modules`, or a copy with an edit: of a file,
+    this text, which occurs once, by that."""
     if fault is None:
-        yield pyimpl.distributed
+        yield package
         return
     file, old, new = fault
 
@@ -212,8 +213,8 @@ def plant(fault: tuple[str, str, str] | None) -> Iterator[ModuleType]:
         assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {file}"
         return text.replace(old, new)
 
-    with copied_modules(f"distributed/{file}", edit) as package:
-        yield package
+    with copied_modules(f"{package.__name__.partition('.')[2]}/{file}", edit) as copy:
+        yield copy
 
 
 def by_part(
@@ -223,7 +224,7 @@ def by_part(
     processes = dist.get_world_size(group)
     made = case.make(processes)
     over = mesh_of(case.rows, processes // case.rows) if case.rows else group
-    with plant(fault) as package:
+    with plant(pyimpl.distributed, fault) as package:
         # A copy has a class of its own for what is the same.
         shards, key_shards = (package.Shards(x.places) for x in (made.shards, made.key_shards))
         own = {"query": shards.take(made.query, rank)}

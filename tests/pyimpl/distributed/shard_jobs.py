@@ -109,7 +109,7 @@ def decode(
     if rank == 1:
         given |= {name: change(given.get(name)) for name, change in changes.items()}
     try:
-        with plant(fault) as package:
+        with plant(pyimpl.distributed, fault) as package:
             return package.decode_attention(
                 key=key, value=value, key_shards=package.Shards(made.key_shards.places),
                 group=group, enable_gqa=True, return_lse=True, **given,

@@ -14,6 +14,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from shard_cases import SHARDS, Draw, plant
 
+import pyimpl.distributed
 from bridge.spec import ring_skip, shard_bounds
 from pyimpl.distributed.internal import blocks
 from pyimpl.distributed.internal.blocks import Sequence
@@ -153,8 +154,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_rule_is_seen(fault: str) -> None:
     """By the same comparison."""
-    with plant(("internal/blocks.py", *FAULTS[fault])) as package:
-        copy = importlib.import_module(f"{package.__name__}.blocks")
+    with plant(pyimpl.distributed, ("internal/blocks.py", *FAULTS[fault])) as package:
+        copy = importlib.import_module(f"{package.__name__}.internal.blocks")
 
         def agrees(kind: str, left: int | None, documents: bool) -> bool:
             sequence = sequence_of(kind, kind, (24, 24), 3, (left, 0), False, documents, 1)

@@ -168,7 +168,7 @@ class TestKernelInCi:
         assert "fails, the smallest input first:" in "\n".join(lines)
 
 
-@pytest.mark.thorough  # tests/bridge/conformance/test_ranks.py judges it on few vectors, and wrong
+@pytest.mark.thorough  # conformance/sandbox/test_ranks.py judges it on few vectors, and wrong
 def test_the_ring_in_shards_passes() -> None:
     shown = example("ring_in_shards.py")
     (judging,) = shown.commands

@@ -11,7 +11,7 @@ from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Session
 
 skip_elsewhere()
-CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "cheats"
+CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "sandbox" / "cheats"
 
 
 def call(name: str, *inputs: torch.Tensor) -> torch.Tensor:

@@ -7,17 +7,17 @@ import pytest
 from bridge.source.brackets import closing, outside
 
 
-def found(text: str, pattern: str) -> list[tuple[int, str]]:
+def marks(text: str, pattern: str) -> list[tuple[int, str]]:
     return [(mark.start(), mark[0]) for mark in outside(text, pattern)]
 
 
 def test_marks_within_brackets_of_each_kind_are_not_found() -> None:
-    assert found("(a:b) {c:d} [e:f] ⦃g:h⦄ ⟨i:j⟩ : k", ":") == [(30, ":")]
-    assert found("((a:b):c):d", ":") == [(9, ":")]
+    assert marks("(a:b) {c:d} [e:f] ⦃g:h⦄ ⟨i:j⟩ : k", ":") == [(30, ":")]
+    assert marks("((a:b):c):d", ":") == [(9, ":")]
 
 
 def test_brackets_are_found_where_they_open() -> None:
-    assert found("{a (b)} → (c (d))", "[(→]") == [(8, "→"), (10, "(")]
+    assert marks("{a (b)} → (c (d))", "[(→]") == [(8, "→"), (10, "(")]
 
 
 @pytest.mark.parametrize(

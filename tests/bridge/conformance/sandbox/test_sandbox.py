@@ -33,7 +33,7 @@ from bridge.conformance.sandbox.wire import WireError
 from bridge.vectors.load import default_directory
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 CONDITIONS = Conditions(required=True)
 
 

@@ -18,7 +18,7 @@ from bridge.conformance.requests import trial
 from bridge.conformance.requests.trial import Trial
 from bridge.conformance.tensors.batch import Batch, Outputs
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from bridge.vectors.model.operations import ComesToAttention
 from pyimpl.distributed import Shards as Others
 
 FOLDER = Path(__file__).parent / "sharded"
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 CONDITIONS = Conditions(limit=20.0, required=True, seed=1)
 ALL = ("float32", "bfloat16")
 

@@ -22,7 +22,7 @@ from bridge.vectors.model.by_spec import attention_rows
 from bridge.vectors.model.decode import SequencesVector
 from bridge.verdict import Verdict, check
 
-LOCK = Path(__file__).resolve().parents[3] / "requirements" / "flashinfer-bench.lock"
+LOCK = Path(__file__).resolve().parents[4] / "requirements" / "flashinfer-bench.lock"
 SOME = ("fresh-definition",)
 
 

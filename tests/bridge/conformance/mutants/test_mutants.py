@@ -30,7 +30,7 @@ from bridge.report.runs import Runs
 from bridge.vectors.model.attention import AttentionVector, Family
 from pyimpl.internal.implements import implementations
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda f: f.name)

@@ -25,7 +25,7 @@ from bridge.report.page import page
 # Most of its two minutes are other processes' and waiting for limits.
 pytestmark = pytest.mark.long
 FOLDER = Path(__file__).parent / "cheats"
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "cheats.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "cheats.md"
 CONDITIONS = Conditions(limit=2.0, also=(FOLDER / "honest.py",), required=True, seed=1)
 
 

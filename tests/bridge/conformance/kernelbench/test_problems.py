@@ -24,7 +24,7 @@ from bridge.vectors.model.attention import AttentionVector, Mask, Matrix
 from bridge.vectors.model.by_intervals import enclosed_rows, integer_enclosed_rows
 from bridge.verdict import Verdict, check
 
-FILES = Path(__file__).with_name("kernelbench")
+FILES = Path(__file__).parent
 FULL = FILES / "full.py"
 CONDITIONS = Conditions(required=True)
 

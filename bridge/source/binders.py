@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bridge.source.brackets import CLOSING, OPENING, closing
+from bridge.source.brackets import CLOSING, OPENING, closing_bracket
 from bridge.source.lean import NAME, Written
 
 _COLUMNS = 100
@@ -39,7 +39,7 @@ def binders(text: str) -> tuple[list[Binder], str]:
     found = []
     text = text.lstrip()
     while text and text[0] in OPENING:
-        end = closing(text)
+        end = closing_bracket(text)
         found.append(_binder(text[0], " ".join(text[1:end].split())))
         text = text[end + 1 :].lstrip()
     return found, text

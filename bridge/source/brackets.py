@@ -19,7 +19,7 @@ def outside(text: str, pattern: str) -> Iterator[re.Match[str]]:
         depth += (found[0] in OPENING) - (found[0] in CLOSING)
 
 
-def closing(text: str) -> int:
+def closing_bracket(text: str) -> int:
     """Where the bracket that a text begins with is closed; its length where it is not."""
     inside = next(outside(text[1:], f"[{re.escape(CLOSING)}]"), None)
     return len(text) if inside is None else 1 + inside.start()

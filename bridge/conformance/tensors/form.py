@@ -11,7 +11,7 @@ from bridge.conformance.tensors.batch import Batch, Outputs, Unread
 
 
 def form_error(batch: Batch, outputs: Any) -> str | None:
-    """What is wrong with the form of a result, or with its being none; None if nothing."""
+    """The mistake in the form of a result, or that there is none; None if its form is right."""
     if not isinstance(outputs, Outputs):
         return f"returned {_kind(outputs)} instead of Outputs"
     wanted = (*batch.query.shape[:-1], batch.value.shape[-1])

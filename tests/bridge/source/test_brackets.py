@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.source.brackets import closing, outside
+from bridge.source.brackets import closing_bracket, outside
 
 
 def marks(text: str, pattern: str) -> list[tuple[int, str]]:
@@ -24,4 +24,4 @@ def test_brackets_are_found_where_they_open() -> None:
     ("text", "at"), [("(a)", 2), ("[a (b) ⟨c⟩] d", 10), ("{a : {b} → c} : (d)", 12), ("(a", 2)]
 )
 def test_where_a_bracket_is_closed(text: str, at: int) -> None:
-    assert closing(text) == at
+    assert closing_bracket(text) == at

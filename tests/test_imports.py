@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("bridge", "pyimpl")
+PACKAGES = ("bench", "bridge", "pyimpl")
 
 
 def modules() -> dict[str, Path]:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[3]
+ROOT = HERE.parents[4]
 
 
 def attempt(act: Callable[[], Any]) -> Callable[..., Tensor]:

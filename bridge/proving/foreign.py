@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from types import TracebackType
 from typing import Any
 
 from bridge.conformance import wire
@@ -56,7 +55,7 @@ class Foreign:
         self._watch = Watch(self._process.pid, self.limit)
         frame = self._hear()
         if frame.kind != "ready":
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise ForeignError(_sentence(frame))
         given = frame.field("takes")
         if not isinstance(given, dict):
@@ -64,12 +63,7 @@ class Foreign:
         self.takes = {name: wire.flag(given.get(name), name) for name in ("causal", "scale")}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         os.close(self._to)
         os.close(self._from)
         self._watch.end()

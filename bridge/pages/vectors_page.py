@@ -11,6 +11,7 @@ from bridge.vectors.export import HEX_FORMAT
 from bridge.vectors.format.files import MAX_BYTES, MAX_DEPTH
 from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
 from bridge.vectors.model.attention import Family
+from bridge.vectors.model.gradients import PER_HEAD
 from bridge.vectors.rules import Rule, fnv1a
 
 PAGE = "docs/vectors.md"
@@ -29,6 +30,7 @@ def page(families: Sequence[Family], trackers: Sequence[Item]) -> str:
         index_format=INDEX_FORMAT,
         vectors_format=VECTORS_FORMAT,
         hex_format=HEX_FORMAT,
+        per_head=PER_HEAD,
         example=EXAMPLE,
         example_state=fnv1a(EXAMPLE.drawn_from),
         example_numbers=[str(Fraction(int(x), EXAMPLE.over)) for x in EXAMPLE.numerators(SHOWN)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,22 +32,18 @@ class LibraryFailure(Exception):
         self.problems = problems
 
 
+@dataclass
 class Library:
     """The library of the checkout at `root`. cache: where results are kept; note: is told a line
     while Lean is prepared; reached: is told how many modules of how many are built ("build"), and
     how many declarations checked ("audit")."""
 
-    def __init__(
-        self,
-        root: Path,
-        cache: Cache,
-        note: Callable[[str], None],
-        reached: Callable[[str, int, int], None],
-    ) -> None:
-        self.root, self.cache = root, cache
-        self._note, self._reached = note, reached
-        self._lean: Lean | None = None
-        self._built = 0
+    root: Path
+    cache: Cache
+    note: Callable[[str], None]
+    reached: Callable[[str, int, int], None]
+    _lean: Lean | None = None
+    _built: int = 0
 
     @property
     def lean(self) -> Lean:
@@ -61,7 +58,7 @@ class Library:
 
     def find(self) -> Section:
         """Find Lean, or prepare it. Raises ToolchainError."""
-        self._lean = find(self.root, announce=self._note)
+        self._lean = find(self.root, announce=self.note)
         return {"ok": True, "kind": self.lean.kind, "version": self.lean.version}
 
     def build(self) -> Section:
@@ -80,7 +77,7 @@ class Library:
     def _module_built(self, name: str, result: ModuleResult | None) -> None:
         if result is not None:
             self._built += 1
-            self._reached("build", self._built, result.total)
+            self.reached("build", self._built, result.total)
 
     def audit(self) -> Section:
         """What the audit says of each declaration, as it is built, and of the theorems, claims and
@@ -88,7 +85,7 @@ class Library:
         audit, kept = self.cache.get(
             "audit",
             self.key(),
-            lambda: self.lean.audit(on_checked=lambda *far: self._reached("audit", *far)).to_json(),
+            lambda: self.lean.audit(on_checked=lambda *far: self.reached("audit", *far)).to_json(),
             lambda a: bool(a["ok"]),
         )
         listing = {d["name"]: d for d in audit["declarations"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -71,10 +71,7 @@ class GluonKernels(Kernels):
         q, k, v = self._pad(self._size(q, v), q, k, v)
         out = self.memory.empty(q.shape, self.dtype)
         lse = self.memory.empty(q.shape[:-1])
-        with _anywhere():
-            refusal = choice.why_not(q, k, v, out, options)
-        if refusal is not None:
-            raise ValueError(refusal)
+        _check(choice.why_not, q, k, v, out, options)
         chosen = {
             **choice.launch_options(q.shape[-1], False, q.shape[-2]),
             "block_n": self.blocks[1],
@@ -115,10 +112,7 @@ class GluonKernels(Kernels):
         q, k, v, grad_out = self._pad(size, q, k, v, grad_out)
         given = Given(q, k, v, grad_out, row_lse, delta, options, sequences)
         grad_key, grad_value = self.memory.empty(k.shape), self.memory.empty(v.shape)
-        with _anywhere():
-            refusal = backward.why_not(given, grad_key, grad_value)
-        if refusal is not None:
-            raise ValueError(refusal)
+        _check(backward.why_not, given, grad_key, grad_value)
         domain, sums = self.memory.domain, None
         if atomics:
             sums = self.memory.tensor(domain.integers(np.zeros(q.shape, np.int64)))
@@ -149,10 +143,7 @@ class GluonKernels(Kernels):
     def _queries(self, given: Given) -> Tensor:
         """dQ by the kernel that computes it alone. Raises as `forward` does."""
         grad_query = self.memory.empty(given.query.shape, self.dtype)
-        with _anywhere():
-            refusal = queries.why_not(given, grad_query)
-        if refusal is not None:
-            raise ValueError(refusal)
+        _check(queries.why_not, given, grad_query)
         chosen = {
             **choice.queries_options(given.query.shape[-1], False, given.query.shape[-2]),
             "block_n": self.blocks[1],
@@ -204,6 +195,9 @@ class GluonKernels(Kernels):
         return [self.tensor(domain.each(pad, self.memory.read(x), zero)) for x in tensors]
 
 
-def _anywhere() -> AbstractContextManager[Any]:
-    """A block in which `why_not` has nothing against the device and Triton."""
-    return mock.patch.object(choice, "_why_not_on", return_value=None)
+def _check(why_not: Callable[..., str | None], *given: Any) -> None:
+    """Raises ValueError for what `why_not` refuses, but for the device and Triton."""
+    with mock.patch.object(choice, "_why_not_on", return_value=None):
+        refusal = why_not(*given)
+    if refusal is not None:
+        raise ValueError(refusal)

@@ -14,6 +14,7 @@ from bridge.vectors.model.operations import (
     VarlenVector,
 )
 from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector
+from pyimpl.internal.scores import CHANGES
 
 _MASKS = {
     "none": "no mask",
@@ -25,15 +26,8 @@ _MASKS = {
     "document": "documents",
     "boolean": "a Boolean mask",
 }
-_OPTIONS = {
-    "softcap": "softcap",
-    "alibi": "ALiBi",
-    "bias": "a bias",
-    "sink": "sinks",
-    "sinks": "sinks",
-    "temperature": "temperatures",
-    "dropout": "dropout",
-}
+_OPTIONS = {change.feature: change.title for change in CHANGES}
+_OPTIONS |= {"sinks": "sinks", "dropout": "dropout"}
 EACH_HEAD = "a mask of each head"
 GROUPED, BATCH, LSE = "heads that share keys", "several sequences", "the log-sum-exp in the loss"
 PACKED, PACKED_HEADS = "packed sequences", "packed sequences, several heads"

@@ -12,6 +12,7 @@ from bridge.vectors.format.files import MAX_BYTES, MAX_DEPTH
 from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
 from bridge.vectors.format.rules import Rule, fnv1a
 from bridge.vectors.model.attention import Family
+from bridge.vectors.model.gradients import PER_HEAD
 
 PAGE = "docs/vectors.md"
 # A rule as the page explains it, and how many of its numbers.
@@ -29,6 +30,7 @@ def page(families: Sequence[Family], trackers: Sequence[Item]) -> str:
         index_format=INDEX_FORMAT,
         vectors_format=VECTORS_FORMAT,
         hex_format=HEX_FORMAT,
+        per_head=PER_HEAD,
         example=EXAMPLE,
         example_state=fnv1a(EXAMPLE.drawn_from),
         example_numbers=[str(Fraction(int(x), EXAMPLE.over)) for x in EXAMPLE.numerators(SHOWN)],

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from bridge.proving import replay
-from bridge.proving.foreign import Foreign, Recorded
+from bridge.proving.foreign import Foreign
+from bridge.proving.recorded import Recorded
 from bridge.proving.worker import Request
 from bridge.spec.masks import Alignment
 from bridge.ttir.compare import SCALE, Compared, Level, Place, Shape

@@ -39,10 +39,6 @@ _TINY = (
 _Run = Callable[[Shape, Level, int, Compared], Compared]
 
 
-def _forward(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
-    return compare.forward(shape, level, seed, found)
-
-
 def _sum(domain: Domain, tile: Numbers) -> Numbers:
     """The sum over the first axis."""
     length = len(tile if isinstance(tile, np.ndarray) else tile[0])
@@ -103,10 +99,6 @@ def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
     return compare.forward(packed, level, seed, found)
 
 
-def _backward(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
-    return compare.backward(shape, level, seed, found)
-
-
 @dataclass(frozen=True)
 class Own:
     """A kernel of the project, or several that compute one thing together. See `Subject`."""
@@ -131,12 +123,12 @@ class Own:
 SUBJECTS = {
     one.name: one
     for one in (
-        Own("forward", _forward, (*_SMALL, *_REAL), _SMALL),
+        Own("forward", compare.forward, (*_SMALL, *_REAL), _SMALL),
         Own("varlen", _varlen, (*_SMALL, *_REAL), _SMALL[1:4]),
         Own("decode", _decode, (*_SMALL, *_TALL), (*_TINY, _SMALL[0])),
         Own("combine", _combine, (*_SMALL[2:], *_TALL), _SMALL[2:]),
         Own(
-            "backward", _backward,
+            "backward", compare.backward,
             (*_TINY, Shape(q_len=17, kv_len=20, head_dim=3, value_dim=2)), _TINY,
         ),
     )

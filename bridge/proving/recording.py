@@ -31,6 +31,7 @@ from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from bridge.proving.integers import Integers, is_whole, key_of
+from bridge.proving.recorded import Computed, Launched, Operation, Origin, Step, Storage, View
 from bridge.ttir.source import of_kernel
 
 # The device that tensors say they are on.
@@ -50,72 +51,21 @@ _FULL = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1, "fill": 1}
 
 
 @dataclass
-class Storage:
-    """What is in a storage of fake tensors.
-
-    origin: "given", "empty" (or computed by a step that is recorded), "constant", "integers" or
-    "computed" (by what is not); detail: the name that it was given by, the constant, the integers,
-    or the operation of PyTorch.
-    """
+class Followed:
+    """A storage of fake tensors while it is followed: as `recorded.Storage`; of integers the detail
+    comes at the end."""
 
     number: int
     dtype: torch.dtype
     size: int
-    origin: str
+    origin: Origin
     detail: Any = None
     kept: list[Tensor] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class View:
-    """A tensor: the number of its storage, and where in it its elements lie."""
-
-    storage: int
-    dtype: torch.dtype
-    offset: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class BlockView:
-    """A tensor descriptor that was made by the launcher; sizes and strides are its own."""
-
-    of: View
-    padding: str
-
-
-@dataclass(frozen=True)
-class Launched:
-    """One launch: a kernel's TTIR, its arguments at run time in order, and its grid.
-
-    configuration: of an autotuned kernel, which of how many was taken.
-    """
-
-    kernel: str
-    text: str
-    arguments: tuple[tuple[str, View | BlockView | int | float | bool], ...]
-    grid: tuple[int, ...]
-    configuration: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class Computed:
-    """A step of PyTorch's between launches.
-
-    operation: one of `OPERATIONS`; operands: tensors, or numbers; dims: of a sum, those that it is
-    over, which the result has with length 1.
-    """
-
-    operation: str
-    to: View
-    operands: tuple[View | float, ...]
-    dims: tuple[int, ...] = ()
-
-
 # PyTorch's operations that are recorded, by what they do: those that end in _ write to their first
 # operand.
-OPERATIONS = {
+OPERATIONS: dict[str, Operation] = {
     "clone": "copy", "_to_copy": "copy", "copy_": "copy", "fill_": "fill", "zero_": "fill",
     "add": "add", "add_": "add", "sub": "subtract", "sub_": "subtract", "mul": "multiply",
     "mul_": "multiply", "div": "divide", "div_": "divide", "neg": "negate", "sum": "sum",
@@ -185,9 +135,9 @@ class Recording(TorchDispatchMode):
         # PyTorch writes no types for its modes: hence `no-untyped-call`, three times.
         super().__init__()  # type: ignore[no-untyped-call]
         self.arch, self.configuration = arch, configuration
-        self.steps: list[Launched | Computed] = []
+        self.steps: list[Step] = []
         self.integers = Integers()
-        self.storages: dict[int, Storage] = {}
+        self.storages: dict[int, Followed] = {}
         self._taken: tuple[int, int] | None = None
         self._stack = contextlib.ExitStack()
 
@@ -223,7 +173,9 @@ class Recording(TorchDispatchMode):
                 storage.detail = self.integers.numbers(storage.kept[0])
                 if storage.detail is None:
                     storage.origin, storage.detail = "computed", "integers that are not followed"
-            yield storage
+            numbers = isinstance(storage.detail, list)
+            detail = tuple(storage.detail) if numbers else storage.detail
+            yield Storage(storage.dtype, storage.size, storage.origin, detail)
 
     def view(self, tensor: Tensor) -> View:
         if tensor.is_neg() or tensor.is_conj():
@@ -234,7 +186,7 @@ class Recording(TorchDispatchMode):
 
     # --------------------------------------------------------------------------- PyTorch's side
 
-    def _storage(self, tensor: Tensor) -> Storage:
+    def _storage(self, tensor: Tensor) -> Followed:
         if not _is_fake(tensor):
             raise ValueError(
                 "a kernel is given a tensor that is not on the GPU, or that was made before the "
@@ -244,7 +196,7 @@ class Recording(TorchDispatchMode):
         if key not in self.storages:
             size = tensor.untyped_storage().nbytes() // tensor.element_size()
             number = len(self.storages)
-            self.storages[key] = Storage(number, tensor.dtype, size, "computed", "a number")
+            self.storages[key] = Followed(number, tensor.dtype, size, "computed", "a number")
         # Addresses of storages that have ended would be given to others.
         self.storages[key].kept.append(tensor)
         return self.storages[key]
@@ -274,8 +226,8 @@ class Recording(TorchDispatchMode):
         return found
 
     def _origin(
-        self, func: Any, tensor: Tensor, storage: Storage, args: Any, kwargs: Any, *, fresh: bool
-    ) -> tuple[str, Any]:
+        self, func: Any, tensor: Tensor, storage: Followed, args: Any, kwargs: Any, *, fresh: bool
+    ) -> tuple[Origin, Any]:
         """What is in a storage after an operation whose result is this tensor."""
         name = func.overloadpacket.__name__
         if is_whole(tensor.dtype):
@@ -387,13 +339,13 @@ class Recording(TorchDispatchMode):
             )
         )
 
-    def _argument(self, name: str, given: Any) -> View | BlockView | int | float | bool:
+    def _argument(self, name: str, given: Any) -> View | int | float | bool:
         if isinstance(given, _Pointer):
             return given.view
         if isinstance(given, TensorDescriptor):
             of = self.view(given.base)
-            own = View(of.storage, of.dtype, of.offset, tuple(given.shape), tuple(given.strides))
-            return BlockView(own, given.padding)
+            own = tuple(given.shape), tuple(given.strides)
+            return View(of.storage, of.dtype, of.offset, *own, given.padding)
         if isinstance(given, bool | int | float) and math.isfinite(given):
             return given
         raise ValueError(f"argument {name} of the kernel is {given!r}, which has no meaning here")

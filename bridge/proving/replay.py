@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.proving.foreign import Computed, Launched, Recorded, View
+from bridge.proving.recorded import Computed, Launched, Recorded, Step, View
 from bridge.ttir.compare import Case, Compared, Level, Shape
 from bridge.ttir.domain import Numbers
 from bridge.ttir.launched import kernel_of
@@ -81,7 +81,7 @@ class _Replay:
             self.given["grad_output"] = self.grad_out
         self.whole: dict[int, Tensor] = {}
 
-    def run(self, step: Launched | Computed) -> set[str]:
+    def run(self, step: Step) -> set[str]:
         """Do a step; the roundings that it has."""
         return self.launch(step) if isinstance(step, Launched) else self.compute(step)
 

@@ -5,8 +5,7 @@ among them.
     python -m bridge.proving.worker REQUESTS ANSWERS FILE.py:KERNEL
 
 REQUESTS, ANSWERS: file descriptors. A request is a line of JSON, the fields of `Request`; the
-answer to one are frames `launch` and `computed`, one for each step, then `recorded`, or `refused`
-with a sentence.
+answer to one is a frame `step` for each step, then `recorded`, or `refused` with a sentence.
 `ready` or `refused` comes first of all.
 """
 
@@ -18,13 +17,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bridge import interpreting
 
 if TYPE_CHECKING:
-    from bridge.proving.recording import BlockView, Recording, View
+    from bridge.proving.recording import Recording
 
 _CAUSAL = ("is_causal", "causal")
 _SCALE = ("scale", "sm_scale", "softmax_scale")
@@ -71,7 +70,8 @@ def main(requests: int, answers: int, name: str) -> None:
     # Triton reads its environment when it is imported.
     interpreting.settle(False)
     from bridge.conformance.sandbox import wire
-    from bridge.proving.recording import Computed, Recording, gpu
+    from bridge.proving.recorded import Recorded, encode
+    from bridge.proving.recording import Recording, gpu
 
     def send(kind: str, **fields: Any) -> None:
         wire.write(answers, kind, fields)
@@ -95,34 +95,21 @@ def main(requests: int, answers: int, name: str) -> None:
             try:
                 with recording:
                     called = _call(launcher, request, recording)
-                    views = [asdict(recording.view(tensor)) for tensor in called.outputs]
-                    gradients = [asdict(recording.view(tensor)) for tensor in called.gradients]
+                    found = encode(
+                        Recorded(
+                            tuple(recording.steps),
+                            tuple(recording.storages_to_send()),
+                            tuple(map(recording.view, called.outputs)),
+                            called.forward_steps,
+                            tuple(map(recording.view, called.gradients)),
+                        )
+                    )
             except Exception as error:
                 send("refused", sentence=wire.cut(_describe(error, name)))
                 continue
-            for step in recording.steps:
-                if isinstance(step, Computed):
-                    operands = [_data(given) for given in step.operands]
-                    send(
-                        "computed", operation=step.operation, to=_data(step.to), operands=operands,
-                        dims=step.dims,
-                    )  # fmt: skip
-                    continue
-                arguments = [[name, _data(given)] for name, given in step.arguments]
-                send(
-                    "launch", kernel=step.kernel, text=step.text, arguments=arguments,
-                    grid=step.grid, configuration=step.configuration,
-                )  # fmt: skip
-            storages = [
-                [s.number, _dtype(s.dtype), s.size, s.origin, s.detail]
-                for s in recording.storages_to_send()
-            ]
-            send(
-                "recorded", storages=storages,
-                outputs=[{**view, "dtype": _dtype(view["dtype"])} for view in views],
-                gradients=[{**view, "dtype": _dtype(view["dtype"])} for view in gradients],
-                forward_steps=called.forward_steps,
-            )  # fmt: skip
+            for step in found.pop("steps"):
+                send("step", **step)
+            send("recorded", **found)
 
 
 def _launcher(name: str) -> Callable[..., Any]:
@@ -223,18 +210,6 @@ def _dense(sizes: Sequence[int]) -> list[int]:
     for size in reversed(sizes[1:]):
         strides.insert(0, strides[0] * size)
     return strides
-
-
-def _data(given: View | BlockView | int | float | bool) -> Any:
-    if isinstance(given, bool | int | float):
-        return given
-    of: Any = getattr(given, "of", given)
-    found = {**asdict(of), "dtype": _dtype(of.dtype)}
-    return found if of is given else {**found, "padding": getattr(given, "padding", "zero")}
-
-
-def _dtype(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _describe(error: Exception, name: str) -> str:

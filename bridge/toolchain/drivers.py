@@ -52,11 +52,7 @@ class Drivers:
         kept = False
         try:
             driver.send(request)
-            answers = []
-            for answer in driver.answers():
-                answers.append(answer)
-                if "done" in answer:
-                    break
+            answers = driver.answers_until("done")
             kept = driver.memory() <= MEMORY_LIMIT
             return answers
         finally:

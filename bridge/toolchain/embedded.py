@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import filelock
-
 from bridge.files import write_changed
 from bridge.interrupt import unseen_by_children
 from bridge.limits import Limit
@@ -23,7 +21,7 @@ from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
 from bridge.toolchain.modules import Module
 from bridge.toolchain.packages import Packages
-from bridge.toolchain.prepare import Embedded
+from bridge.toolchain.prepare import Embedded, alone
 from bridge.toolchain.process import LeanProcess
 from bridge.toolchain.store import Store, Stores
 
@@ -359,9 +357,7 @@ class EmbeddedLean:
         self._up_to_date([module])
         with self._main_of(module, arguments, then=_TELL) as process:
             process.close_input()
-            for answer in process.answers():
-                if "problem" in answer:
-                    break
+            answer = process.answers_until("problem")[-1]
         if answer["problem"]:
             raise ToolchainError(f"{module}: {answer['problem']}")
 
@@ -427,17 +423,13 @@ class EmbeddedLean:
         """
         graph, _ = self._up_to_date()
         command = ["--run", str(script)]
-        answers: list[dict[str, Any]] = []
         with LeanProcess(
             self.prepared.runtime, command, lean_path=self._lean_path(), cwd=self.folder
         ) as process:
             process.send("".join(f"{m.name}\t{self.stock(m.name)}\n" for m in graph))
             process.send("".join(f"{line}\n" for line in wanted))
             process.close_input()
-            for answer in process.answers():
-                answers.append(answer)
-                if until in answer:
-                    break
+            answers = process.answers_until(until)
         (self.folder / "default.profraw").unlink(missing_ok=True)
         return answers
 
@@ -450,14 +442,9 @@ class EmbeddedLean:
             # In one order, lest two builds wait for each other.
             for folder in sorted(folders):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock = filelock.FileLock(folder / "lock")
-                try:
-                    lock.acquire(timeout=0)
-                except filelock.Timeout:
-                    whose = "this project" if folder == self.folder else str(folder.parent.parent)
-                    self.announce(f"another build of {whose} is running; waiting for it")
-                    lock.acquire()
-                locks.callback(lock.release)
+                whose = "this project" if folder == self.folder else str(folder.parent.parent)
+                others = f"another build of {whose} is running"
+                locks.enter_context(alone(folder / "lock", self.announce, others))
             try:
                 yield
             finally:

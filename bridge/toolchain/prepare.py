@@ -79,7 +79,7 @@ def prepare(announce: Announce, cache: Path | None = None) -> Embedded:
         return ready
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / "prepare.lock", announce):
+        with alone(folder / "prepare.lock", announce, "another run is preparing Lean"):
             ready = _open(node, home)
             if ready is None:
                 shutil.rmtree(home, ignore_errors=True)
@@ -117,12 +117,13 @@ def _forget_old(folder: Path, home: Path, announce: Announce) -> None:
 
 
 @contextmanager
-def _alone(path: Path, announce: Announce) -> Iterator[None]:
+def alone(path: Path, announce: Announce, others: str) -> Iterator[None]:
+    """Within the context nobody else holds the lock. others: what is announced of who does now."""
     lock = filelock.FileLock(path)
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
-        announce("another run is preparing Lean; waiting for it")
+        announce(f"{others}; waiting for it")
         lock.acquire()
     try:
         yield

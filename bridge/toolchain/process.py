@@ -147,6 +147,15 @@ class LeanProcess:
                 self.noise.append(line)
         raise self._error_of_end()
 
+    def answers_until(self, key: str) -> list[dict[str, Any]]:
+        """Its answers up to the first with this key. Raises as `answers` does."""
+        found = []
+        for answer in self.answers():
+            found.append(answer)
+            if key in answer:
+                break
+        return found
+
     def _error_of_end(self) -> ToolchainError:
         status = self.process.wait()
         if self.overdue is not None:

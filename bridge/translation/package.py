@@ -134,14 +134,13 @@ def _item(library: Library, name: str, docs: Mapping[str, str]) -> str:
     return function(library, definition, doc)
 
 
-def _docstring(doc: str, name: str, indent: int = 4) -> str:
-    room = _WIDTH - indent
+def _docstring(doc: str, name: str) -> str:
     parts_of = re.split(r"\n\n|\n(?=Source:)", doc.strip())
     paragraphs = [" ".join(part.split()) for part in parts_of]
     paragraphs.append(f"Lean: `{name}`.")
-    wrapped = ["\n".join(textwrap.wrap(p, room - 4)) for p in paragraphs]
-    inner = textwrap.indent("\n\n".join(wrapped) + "\n", " " * indent).lstrip()
-    return f'{" " * indent}"""{inner}{" " * indent}"""'.replace("\\", "\\\\")
+    wrapped = ["\n".join(textwrap.wrap(p, _WIDTH - 8)) for p in paragraphs]
+    inner = textwrap.indent("\n\n".join(wrapped) + "\n", "    ").lstrip()
+    return f'    """{inner}    """'.replace("\\", "\\\\")
 
 
 def function(library: Library, definition: Definition, doc: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from bridge.translation import build, names
 from bridge.translation.errors import UntranslatableError
@@ -24,25 +25,21 @@ from bridge.translation.terms import (
 )
 
 
+@dataclass
 class Scope:
     """Of `definition`. taken: names that are in use where it is written; hint: the type hint for a
     type. pieces, terms: by the variable's id, what stands for it in Python, or a term that it is
     bound to."""
 
-    def __init__(
-        self,
-        library: Library,
-        definition: Definition,
-        taken: set[str],
-        hint: Callable[[Term], str],
-    ) -> None:
-        self.library = library
-        self.hint = hint
-        self.definition = definition
-        self.taken = set(taken)
-        self.pieces: dict[str, ast.expr] = {}
-        self.terms: dict[str, Term] = {}
-        self.bindings: dict[str, Binding] = {p.id: p for p in definition.parameters}
+    library: Library
+    definition: Definition
+    taken: set[str]
+    hint: Callable[[Term], str]
+    pieces: dict[str, ast.expr] = field(default_factory=dict)
+    terms: dict[str, Term] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bindings = {p.id: p for p in self.definition.parameters}
 
     @contextmanager
     def scope(self) -> Iterator[None]:

@@ -28,13 +28,14 @@ Value = TypeVar("Value")
 
 
 class Sum(Generic[Key, Value]):
-    """A sum of terms, each a coefficient at what it is the coefficient of; immutable. No
-    coefficient in `terms` is 0."""
+    """A sum of terms, each a coefficient at what it is the coefficient of, those left out that are
+    0; immutable."""
 
     __slots__ = ("_hash", "terms")
 
     def __init__(self, terms: dict[Key, Value]) -> None:
-        self.terms = terms
+        some = all(terms.values())
+        self.terms = terms if some else {key: x for key, x in terms.items() if x}
         self._hash: int | None = None
 
     def __hash__(self) -> int:
@@ -56,7 +57,7 @@ class Polynomial(Sum[Monomial, Coefficient]):
 
     @staticmethod
     def constant(x: Coefficient) -> Polynomial:
-        return Polynomial({(): x}) if x else ZERO
+        return Polynomial({(): x})
 
     @staticmethod
     def atom(number: int) -> Polynomial:
@@ -75,16 +76,10 @@ class Polynomial(Sum[Monomial, Coefficient]):
             return other
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items():
-            found = terms.get(monomial, 0) + factor * coefficient
-            if found:
-                terms[monomial] = found
-            else:
-                terms.pop(monomial, None)
+            terms[monomial] = terms.get(monomial, 0) + factor * coefficient
         return Polynomial(terms)
 
     def scale(self, factor: Coefficient) -> Polynomial:
-        if not factor:
-            return ZERO
         return Polynomial({m: c * factor for m, c in self.terms.items()})
 
     def times(self, other: Polynomial) -> Polynomial:
@@ -95,11 +90,7 @@ class Polynomial(Sum[Monomial, Coefficient]):
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 key = product(m, n)
-                found = terms.get(key, 0) + c * d
-                if found:
-                    terms[key] = found
-                else:
-                    terms.pop(key, None)
+                terms[key] = terms.get(key, 0) + c * d
         return Polynomial(terms)
 
 
@@ -150,12 +141,8 @@ def together(x: Exponent, y: Exponent) -> Exponent:
         return x or y
     found = dict(x)
     for letter, coefficient in y:
-        total = found.get(letter, 0) + coefficient
-        if total:
-            found[letter] = total
-        else:
-            found.pop(letter, None)
-    return tuple(sorted(found.items()))
+        found[letter] = found.get(letter, 0) + coefficient
+    return tuple(sorted((letter, c) for letter, c in found.items() if c))
 
 
 class Exponentials(Sum[Exponent, Polynomial]):
@@ -165,7 +152,7 @@ class Exponentials(Sum[Exponent, Polynomial]):
 
     @staticmethod
     def of(x: Polynomial) -> Exponentials:
-        return Exponentials({(): x} if x else {})
+        return Exponentials({(): x})
 
     @property
     def polynomial(self) -> Polynomial | None:
@@ -178,11 +165,7 @@ class Exponentials(Sum[Exponent, Polynomial]):
         """self + factor · other."""
         terms = dict(self.terms)
         for key, coefficient in other.terms.items():
-            found = terms.get(key, ZERO).plus(coefficient, factor)
-            if found:
-                terms[key] = found
-            else:
-                terms.pop(key, None)
+            terms[key] = terms.get(key, ZERO).plus(coefficient, factor)
         return Exponentials(terms)
 
     def times(self, other: Exponentials) -> Exponentials:
@@ -190,11 +173,7 @@ class Exponentials(Sum[Exponent, Polynomial]):
         for key, c in self.terms.items():
             for another, d in other.terms.items():
                 both = together(key, another)
-                found = terms.get(both, ZERO).plus(c.times(d))
-                if found:
-                    terms[both] = found
-                else:
-                    terms.pop(both, None)
+                terms[both] = terms.get(both, ZERO).plus(c.times(d))
         return Exponentials(terms)
 
     def shift(self, by: Exponent) -> Exponentials:
@@ -206,11 +185,7 @@ class Exponentials(Sum[Exponent, Polynomial]):
         terms: dict[Exponent, Polynomial] = {}
         for key, coefficient in self.terms.items():
             whole = exponent(polynomial_of(key), frozenset())
-            found = terms.get(whole, ZERO).plus(coefficient)
-            if found:
-                terms[whole] = found
-            else:
-                terms.pop(whole, None)
+            terms[whole] = terms.get(whole, ZERO).plus(coefficient)
         return Exponentials(terms)
 
 
@@ -221,5 +196,4 @@ def total(parts: Iterable[tuple[Exponent, Polynomial]]) -> Exponentials:
         found = terms.setdefault(key, {})
         for monomial, c in coefficient.terms.items():
             found[monomial] = found.get(monomial, 0) + c
-    kept = {key: {m: c for m, c in found.items() if c} for key, found in terms.items()}
-    return Exponentials({key: Polynomial(found) for key, found in kept.items() if found})
+    return Exponentials({key: Polynomial(found) for key, found in terms.items()})

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bridge.files import write_whole
 from bridge.vectors.format import files, index
@@ -90,35 +92,18 @@ def _exactly(name: str, numbers: Sequence[Fraction | None]) -> list[str] | None:
     return found
 
 
-def _shape(data: Any) -> list[int] | None:
-    """The sizes of nested lists, or None if they are ragged."""
-    if not isinstance(data, list):
-        return []
-    inner = [_shape(x) for x in data]
-    if not inner:
-        return [0]
-    if inner[0] is None or any(shape != inner[0] for shape in inner):
-        return None
-    return [len(data), *inner[0]]
-
-
-def _leaves(data: Any) -> Iterator[Any]:
-    if isinstance(data, list):
-        for x in data:
-            yield from _leaves(x)
-    else:
-        yield data
-
-
 def inputs(data: Any) -> Array | list[Any]:
     """Nested lists of numbers as strings: shape, and the bits row by row in each format in which
     all of them are exact; a list of such where the lists are ragged."""
-    shape = _shape(data)
-    if shape is None:
+    whole = np.array(data, dtype=object)
+    if any(isinstance(x, list) for x in whole.flat):
         return [inputs(x) for x in data]
-    numbers = [None if x is None else Fraction(x) for x in _leaves(data)]
+    numbers = [None if x is None else Fraction(x) for x in whole.flat]
     bits = {name: _exactly(name, numbers) for name in _FORMATS}
-    return {"shape": shape, **{name: each for name, each in bits.items() if each is not None}}
+    return {
+        "shape": list(whole.shape),
+        **{name: each for name, each in bits.items() if each is not None},
+    }
 
 
 def _two(x: Number) -> tuple[str, str]:
@@ -172,15 +157,11 @@ def _gradients(vector: GradientVector) -> dict[str, Any]:
     found = {}
     with localcontext(prec=_DIGITS):
         for name, part in vector.expected.by_name().items():
-            shape, inner = [], part
-            while isinstance(inner, tuple):
-                shape.append(len(inner))
-                inner = inner[0]
-            exact = [Fraction(x) for x in _flat(part)]
+            exact = np.array(part, dtype=object)
             by_score = vector.model == "exact" and name in ("q", "k")
             factor = Decimal(2).ln() if by_score else Decimal(1)
-            numbers = [factor * x.numerator / Decimal(x.denominator) for x in exact]
-            found[name] = results(shape, numbers)
+            numbers = [factor * x.numerator / Decimal(x.denominator) for x in exact.flat]
+            found[name] = results(list(exact.shape), numbers)
     if vector.bounds is not None:
         found["uncertainty"] = _uncertainty(vector.uncertainty)
     return found
@@ -203,14 +184,6 @@ def _device(found: DeviceRows, value_dim: int) -> dict[str, Any]:
         "partials": [_rows(rows, [len(rows)], value_dim) for rows in found.partials],
         "merged": _rows(found.merged, [len(found.merged)], value_dim),
     }
-
-
-def _flat(part: Any) -> Iterator[Exact]:
-    if isinstance(part, tuple):
-        for some in part:
-            yield from _flat(some)
-    else:
-        yield part
 
 
 def _export_expected(vector: Vector) -> Any:

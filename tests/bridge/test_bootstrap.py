@@ -22,7 +22,10 @@ SETTINGS = '[project]\nname = "some"\n[tool.ruff]\nline-length = 100\n'
 class Machine:
     """What is installed in which Python, and which commands were run."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], root: Path
+    ) -> None:
+        self.capture = capsys.readouterr
         self.commands: list[list[str]] = []
         self.outside: dict[str, str] = {}
         self.inside: dict[str, str] = {}
@@ -78,19 +81,19 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+def machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Machine:
     root = tmp_path / "the root's"
     root.mkdir()
-    return Machine(monkeypatch, root)
+    return Machine(monkeypatch, capsys, root)
 
 
-def test_a_fresh_machine_gets_everything_and_is_told_the_size(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fresh_machine_gets_everything_and_is_told_the_size(machine: Machine) -> None:
     assert bootstrap.main([]) == 0
     for part in ("torch==2.13.0", "triton==3.7.1", "--require-hashes", "--no-deps"):
         assert part in machine.installed_by()
-    said = capsys.readouterr().out
+    said = machine.capture().out
     assert said.index("installing torch==2.13.0 (about") < said.index("setup: done")
 
 
@@ -142,11 +145,11 @@ def test_an_existing_torch_in_a_virtual_environment_is_seen(
     ("package", "version", "oldest"), [("torch", "2.10.0+cpu", "2.11"), ("triton", "3.2.0", "3.6")]
 )
 def test_what_is_too_old_in_the_environment_is_refused(
-    package: str, version: str, oldest: str, machine: Machine, capsys: pytest.CaptureFixture[str]
+    package: str, version: str, oldest: str, machine: Machine
 ) -> None:
     machine.inside[package] = version
     assert bootstrap.main([]) == 1
-    error = capsys.readouterr().err
+    error = machine.capture().err
     assert f"{package} {version} is too old: {oldest} or newer is needed" in error
     assert error.count("\n") == 1
     assert not bootstrap.STAMP.exists()
@@ -154,14 +157,14 @@ def test_what_is_too_old_in_the_environment_is_refused(
 
 @pytest.mark.parametrize("old", [{"torch": "2.6.0", "triton": "3.2.0"}, {"triton": "3.5.1"}])
 def test_what_is_too_old_outside_is_named_and_not_used(
-    old: dict[str, str], machine: Machine, capsys: pytest.CaptureFixture[str]
+    old: dict[str, str], machine: Machine
 ) -> None:
     machine.outside.update({"torch": "2.11.0", "triton": "3.6.0"} | old)
     assert bootstrap.main([]) == 0
     assert "--system-site-packages" not in machine.commands[0]
     assert "torch==2.13.0" in machine.installed_by()
     package, version = next(iter(old.items()))
-    assert f"not used, since {package} {version} is too old" in capsys.readouterr().out
+    assert f"not used, since {package} {version} is too old" in machine.capture().out
 
 
 @pytest.mark.parametrize(("torch", "numpy"), [("2.11.0", "2.3.5"), ("2.13.0", "2.4.6")])
@@ -173,12 +176,10 @@ def test_triton_3_6_gets_a_numpy_that_its_interpreter_can_use(
     assert machine.inside["numpy"] == numpy
 
 
-def test_a_failed_download_leaves_no_stamp_and_is_completed_later(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_download_leaves_no_stamp_and_is_completed_later(machine: Machine) -> None:
     machine.fails = "--require-hashes"
     assert bootstrap.main([]) == 1
-    assert "pip could not install" in capsys.readouterr().err
+    assert "pip could not install" in machine.capture().err
     assert not bootstrap.STAMP.exists()
     machine.fails = None
     assert bootstrap.main([]) == 0
@@ -186,11 +187,11 @@ def test_a_failed_download_leaves_no_stamp_and_is_completed_later(
 
 
 def test_a_python_that_is_too_old_is_refused(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "hexversion", 0x030A0000)
     assert bootstrap.main([]) == 2
-    assert "Python 3.11 or newer is needed" in capsys.readouterr().out
+    assert "Python 3.11 or newer is needed" in machine.capture().out
     assert machine.commands == []
 
 
@@ -230,11 +231,9 @@ def test_only_what_is_installed_counts_in_pyproject(machine: Machine) -> None:
     assert machine.tiers() == ["test", "flashinfer-bench"]
 
 
-def test_an_unknown_tier_is_one_sentence(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_tier_is_one_sentence(machine: Machine) -> None:
     assert bootstrap.main(["everything"]) == 2
-    said = capsys.readouterr().err
+    said = machine.capture().err
     assert said == "setup: there is no tier 'everything'; there are try, verify, test, test-all\n"
     assert machine.commands == []
 

@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Project:
     """A folder with two files, and checks that write down that they ran."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.patch = root, monkeypatch.setattr
         (root / "a.py").write_text("1")
         (root / "b.md").write_text("1")
         self.checks = [self.check("first", "*.py"), self.check("second", "*")]
@@ -39,6 +39,10 @@ class Project:
         # Below build/, which is no input.
         code = f"open('build/ran', 'a').write('{name} '); {more}"
         return Check(name, f"the {name}", ("python", "-c", code), inputs)
+
+    def cores(self, number: int) -> None:
+        """Those that the machine seems to have."""
+        self.patch(checks.os, "cpu_count", lambda: number)
 
     def run(self, *, fresh: bool = False) -> tuple[int, str, list[str]]:
         """The exit status, what was said, and which checks ran."""
@@ -51,8 +55,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
 
 
 def test_what_is_unchanged_since_it_passed_is_kept(project: Project) -> None:
@@ -90,15 +94,13 @@ def test_only_the_times_of_everything_are_recorded(given: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_the_times_are_recorded(
-    project: Project, kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_times_are_recorded(project: Project, kept: bool) -> None:
     recorded: list[tuple[Path, str, list[str]]] = []
     (project.root / "lakefile.lean").touch()
     (project.root / "build").mkdir()
-    monkeypatch.setattr(checks, "checkout", lambda: project.root)
-    monkeypatch.setattr(checks, "checks", lambda everything: project.checks)
-    monkeypatch.setattr(
+    project.patch(checks, "checkout", lambda: project.root)
+    project.patch(checks, "checks", lambda everything: project.checks)
+    project.patch(
         written, "record", lambda root, name, t: recorded.append((root, name, list(t.stages)))
     )
     if kept:
@@ -128,9 +130,9 @@ def test_fresh_runs_everything(project: Project) -> None:
     assert project.run(fresh=True)[2] == ["first", "second"]
 
 
-def test_another_package_runs_everything(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_package_runs_everything(project: Project) -> None:
     project.run()
-    monkeypatch.setattr(checks, "facts", lambda: ["torch==99"])
+    project.patch(checks, "facts", lambda: ["torch==99"])
     assert project.run()[2] == ["first", "second"]
 
 
@@ -165,10 +167,8 @@ MAKE = "open('build/{0}', 'w'); print('made {0}')"
 WAIT = "import os, time; exec('while not os.path.exists(\"build/{0}\"): time.sleep(0.01)')"
 
 
-def test_those_of_one_core_run_beside_each_other(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+def test_those_of_one_core_run_beside_each_other(project: Project) -> None:
+    project.cores(2)
     side_by_side(
         project, f"{WAIT.format('b')}; {MAKE.format('a')}",
         f"{MAKE.format('b')}; {WAIT.format('a')}",
@@ -186,9 +186,9 @@ def test_those_of_one_core_run_beside_each_other(
 
 
 def test_the_last_begins_beside_one_that_still_runs(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+    project.cores(2)
     side_by_side(project, f"{WAIT.format('c')}; {MAKE.format('a')}", "print('short')")
     project.checks[2] = project.check(
         "last", "*", more=f"{MAKE.format('c')}; {WAIT.format('a')}; import time; time.sleep(0.3)"
@@ -203,10 +203,8 @@ def test_the_last_begins_beside_one_that_still_runs(
     assert project.run()[2] == []
 
 
-def test_one_that_takes_results_of_another_waits_for_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 3)
+def test_one_that_takes_results_of_another_waits_for_it(project: Project) -> None:
+    project.cores(3)
     found = "import os; assert os.path.exists('build/results')"
     late = "import time; time.sleep(0.3); open('build/results', 'w')"
     side_by_side(project, late, found, "")
@@ -219,10 +217,8 @@ def test_one_that_takes_results_of_another_waits_for_it(
     assert project.run(fresh=True)[0] == 0
 
 
-def test_no_more_run_at_once_than_there_are_cores(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 1)
+def test_no_more_run_at_once_than_there_are_cores(project: Project) -> None:
+    project.cores(1)
     alone = (
         "import os; os.mkdir('build/held'); import time; time.sleep(0.05); os.rmdir('build/held')"
     )
@@ -231,10 +227,8 @@ def test_no_more_run_at_once_than_there_are_cores(
     assert (status, ran) == (0, ["one0", "one1", "one2", "last"]), said
 
 
-def test_a_failure_ends_what_runs_beside_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 2)
+def test_a_failure_ends_what_runs_beside_it(project: Project) -> None:
+    project.cores(2)
     side_by_side(
         project, f"{MAKE.format('a')}; import time; time.sleep(600)",
         f"{WAIT.format('a')}; print('why'); raise SystemExit(4)",
@@ -254,10 +248,9 @@ def test_git_says_what_the_files_of_the_project_are(project: Project) -> None:
     assert set(checks.digests(root)) == {".gitignore", "a.py", "b.md"}
 
 
-def test_ctrl_c_ends_the_run_within_seconds(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_run_within_seconds(project: Project) -> None:
     """A check that does not listen is killed; what passed before it is kept."""
-    Project(tmp_path)
-    (tmp_path / "build").mkdir()
+    (project.root / "build").mkdir()
     program = f"""
 import sys
 from pathlib import Path
@@ -268,7 +261,7 @@ steps = [
     Check("quick", "quick", ("python", "-c", ""), ("*",)),
     Check("slow", "slow", ("python", "-c", deaf + "time.sleep(600)"), ("*",)),
 ]
-sys.exit(Run(Path({str(tmp_path)!r}), Console()).all(steps))
+sys.exit(Run(Path({str(project.root)!r}), Console()).all(steps))
 """
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -285,7 +278,7 @@ sys.exit(Run(Path({str(tmp_path)!r}), Console()).all(steps))
     assert time.monotonic() - start < 300
     assert "Stopped in slow; the next run goes on from there." in after
     assert "Traceback" not in "".join(before) + after
-    assert list((tmp_path / "build" / "cache").glob("check-quick-*.json"))
+    assert list((project.root / "build" / "cache").glob("check-quick-*.json"))
 
 
 def test_the_suite_depends_on_every_file_and_each_input_is_there() -> None:

@@ -208,7 +208,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         if batch.alibi is not None:
             options["alibi_slopes"] = batch.slopes()
         if batch.sink is not None:
-            options["sinks"] = batch.sinks()
+            options["sinks"] = batch.of_heads()["sinks"]
         if self.features.lse_by == "return_lse":
             options["return_lse"] = True
         return options

@@ -42,7 +42,7 @@ def inputs_of(
         rates["bias"] = matrix(vector.tangent_bias)
     others = {
         "alibi_slopes": (batch.slopes(), vector.tangent_slope),
-        "sinks": (batch.sinks(), vector.tangent_sink),
+        "sinks": (batch.of_heads().get("sinks"), vector.tangent_sink),
     }
     for name, (given, rate) in others.items():
         if given is not None:

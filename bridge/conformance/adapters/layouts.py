@@ -8,7 +8,6 @@ Each function returns what belongs to the plain problems that the vector comes t
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +20,7 @@ import pyimpl
 from bridge.conformance.adapters import packed, shards
 from bridge.conformance.adapters.whole_batches import sample_rows, whole_batch
 from bridge.conformance.tensors.batch import Batch, Outputs, array
+from bridge.conformance.tensors.own_options import keywords, score_options
 from bridge.vectors.model.attention import Mask, Matrix
 from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.operations import (
@@ -161,27 +161,16 @@ class Layouts:
 
     def sampled_attention(self, vector: SampledVector) -> list[Outputs]:
         def run(batch: Batch) -> Outputs:
-            window, alibi = batch.window, batch.alibi
-            if window is not None and alibi is not None and window.shift != alibi.shift:
-                # There is one alignment for both.
-                batch, window = replace(batch, mask=batch.boolean), None
-            shift = 0 if alibi is None else alibi.shift
-            left, right, shift = window or (None, None, shift)
             if vector.packed is not None:
                 how: dict[str, Any] = {"scale": vector.natural_scale, "backend": self.backend}
                 return Outputs(*packed.attend(*batch.qkv, vector.packed, **how))
-            return Outputs(
-                *self.attention(
-                    *batch.qkv, vector, mask=batch.mask,
-                    window=(left, right), causal_alignment="bottom-right" if shift else "top-left",
-                    softcap=batch.softcap, alibi_slopes=batch.slopes(), bias=batch.bias,
-                    sinks=batch.sinks(), temperature=batch.temperatures(), **more,
-                )
-            )  # fmt: skip
+            options = keywords(score_options(batch))
+            if vector.dropout_p is not None:
+                options["dropout_p"] = float(vector.dropout_p)
+                options["dropout_seed"] = vector.dropout_seed
+            given = {**options, "return_lse": True, "backend": self.backend}
+            return Outputs(*pyimpl.attention(*batch.qkv, **given))
 
-        more: dict[str, Any] = {}
-        if vector.dropout_p is not None:
-            more = {"dropout_p": float(vector.dropout_p), "dropout_seed": vector.dropout_seed}
         dtype = str(self.dtype).removeprefix("torch.")
         return sample_rows(vector, whole_batch(vector, dtype, str(self.device)), run)
 
@@ -190,7 +179,7 @@ class Layouts:
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        vector: LaidOutVector | SampledVector,
+        vector: LaidOutVector,
         mask: Tensor | None = None,
         **more: Any,
     ) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Outputs
 from bridge.conformance.tensors.form import form_error
+from bridge.vectors.model.gradients import PER_HEAD
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.sampled import Numbers, SampledVector, seen_by
 
@@ -45,8 +46,11 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
         bias=None if vector.bias is None else tensor(vector.bias)[None].expand(batch, -1, -1, -1),
         sink=None if first.sink is None else float(first.sink),
         head_slopes=tuple(map(float, slopes)),
-        head_sinks=tuple(map(float, vector.sinks or ())),
-        head_temperatures=tuple(map(float, vector.temperature or ())),
+        per_head={
+            name: tuple(map(float, each))
+            for name in PER_HEAD
+            if (each := getattr(vector, name)) is not None
+        },
     )
 
 

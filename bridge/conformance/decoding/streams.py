@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.sandbox.remote import Cache, Remote
-from bridge.conformance.tensors.batch import Misbehaviour, Unread
+from bridge.conformance.tensors.batch import Misbehaviour, tensor_error
 
 # Numbers of rows that are not filled: none of a vector comes near them, and every dtype holds them.
 KEY_BEYOND, VALUE_BEYOND = 8.0, 256.0
@@ -58,19 +58,15 @@ class Way:
     beyond_nan: bool = False
 
 
+@dataclass
 class Stream(ABC):
     """Sequences with as many tokens each, decoded together. name: of its cache."""
 
-    def __init__(
-        self,
-        function: Remote,
-        way: Way,
-        name: str,
-        numbers: Several[Numbers],
-        chance: random.Random,
-    ) -> None:
-        self.function, self.way, self.name = function, way, name
-        self.numbers, self.chance = numbers, chance
+    function: Remote
+    way: Way
+    name: str
+    numbers: Several[Numbers]
+    chance: random.Random
 
     @abstractmethod
     def begin(self) -> None:
@@ -98,17 +94,10 @@ class Stream(ABC):
                 raise Misbehaviour(f"returned a log-sum-exp that is no tensor of {wanted[:3]}")
         if isinstance(result, tuple):
             raise Misbehaviour("returned a tuple where an output was to come")
-        if not isinstance(result, (Tensor, Unread)):
-            kind = "None" if result is None else f"a value of type {type(result).__name__}"
-            raise Misbehaviour(f"returned {kind} instead of a tensor")
         swapped = self.way.form.layout == "batch, length, heads, dim"
         shape = (wanted[0], wanted[2], wanted[1], wanted[3]) if swapped else wanted
-        if tuple(result.shape) != shape:
-            raise Misbehaviour(
-                f"returned an output of shape {tuple(result.shape)} instead of {shape}"
-            )
-        if isinstance(result, Unread) or result.dtype != dtype:
-            raise Misbehaviour(f"returned an output of {result.dtype} instead of {dtype}")
+        if (error := tensor_error(result, shape, dtype)) is not None:
+            raise Misbehaviour(error)
         return (result.transpose(1, 2) if swapped else result), lse
 
 

@@ -15,7 +15,14 @@ from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.decoding.streams import KEY_BEYOND, VALUE_BEYOND
 from bridge.conformance.flashinfer.operation import SPARE, BenchOperation
 from bridge.conformance.sandbox.remote import Cache, Remote
-from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Outputs, Unread, array
+from bridge.conformance.tensors.batch import (
+    DTYPES,
+    Batch,
+    Misbehaviour,
+    Outputs,
+    array,
+    tensor_error,
+)
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector, Matrix
 from bridge.vectors.model.decode import SequencesVector
@@ -115,18 +122,9 @@ class BenchAdapter:
             raise Misbehaviour(f"returned {len(parts)} outputs instead of {len(names)}")
         found = {}
         for name, part in zip(names, parts, strict=True):
-            if not isinstance(part, (Tensor, Unread)):
-                kind = "None" if part is None else f"a value of type {type(part).__name__}"
-                raise Misbehaviour(f"returned {kind} as {name} instead of a tensor")
-            if tuple(part.shape) != shapes[name]:
-                raise Misbehaviour(
-                    f"returned an output of shape {tuple(part.shape)} as {name} instead of "
-                    f"{shapes[name]}"
-                )
-            if isinstance(part, Unread) or part.dtype != kinds[name]:
-                raise Misbehaviour(
-                    f"returned an output of {part.dtype} as {name} instead of {kinds[name]}"
-                )
+            error = tensor_error(part, shapes[name], kinds[name])
+            if error is not None:
+                raise Misbehaviour(f"{error}, as {name}")
             found[name] = part
         return found
 

@@ -190,23 +190,20 @@ def _without_argument(found: Iterable[str], sentence: str) -> dict[str, str]:
     return {a: sentence.format(name) for a, name in ARGUMENTS.items() if a not in found}
 
 
+@dataclass
 class _Probe:
     """Small calls of one function."""
 
-    def __init__(
-        self,
-        function: Function,
-        device: str,
-        asked: tuple[str, ...],
-        about_to_call: Callable[[], None],
-        multiple: int,
-    ) -> None:
-        self.multiple = multiple
-        self.q_len, self.kv_len, self.dim = (multiple * n for n in (_Q_LEN, _KV_LEN, _DIM))
-        self.function, self.device, self.asked = function, device, asked
-        self.about_to_call = about_to_call
-        self.width: int | None = None
-        self.dtype = "float32"
+    function: Function
+    device: str
+    asked: tuple[str, ...]
+    about_to_call: Callable[[], None]
+    multiple: int
+    width: int | None = None
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        self.q_len, self.kv_len, self.dim = (self.multiple * n for n in (_Q_LEN, _KV_LEN, _DIM))
 
     def call(
         self,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
@@ -34,14 +33,9 @@ class Borrowed:
             self.listening.__enter__()  # type: ignore[no-untyped-call]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         if self.listening is not None:
-            self.listening.__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
+            self.listening.__exit__(*raised)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:
         """Operators that were called and packages that are loaded."""

@@ -109,11 +109,10 @@ def answers(adapter: Adapter, job: Job, dtype: str, device: str) -> list[Answer]
 
 
 def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) -> str | None:
+    missing: frozenset[str] = frozenset()
+    problems: tuple[AttentionVector, ...]
     if isinstance(vector, AttentionVector):
-        missing = sorted(vector.options - adapter.takes)
-        if missing:
-            return f"takes no {' and no '.join(missing)}"
-        problems: tuple[AttentionVector, ...] = (vector,)
+        missing, problems = vector.options - adapter.takes, (vector,)
     elif isinstance(vector, GradientVector) and isinstance(adapter, GradientsAdapter):
         reason = adapter.no_gradients(vector, device)
         if reason is None and not _is_exact(floats_of(vector)["grad_output"], dtype):
@@ -122,13 +121,10 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
             return reason
         problems = vector.attentions()
     elif isinstance(vector, TangentVector) and isinstance(adapter, TangentsAdapter):
-        attention = vector.attention()
-        missing = sorted(attention.options - adapter.takes)
-        if missing:
-            return f"takes no {' and no '.join(missing)}"
-        if not _exact(vector.rates(), dtype):
+        problems = (vector.attention(),)
+        missing = problems[0].options - adapter.takes
+        if not missing and not _exact(vector.rates(), dtype):
             return f"the rates of its inputs are not exact in {dtype}"
-        problems = (attention,)
     elif (
         not isinstance(adapter, LayoutsAdapter)
         or not isinstance(vector, ComesToAttention)
@@ -139,21 +135,18 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
         if isinstance(adapter, ChoosingAdapter) and (why := adapter.why_not(vector)) is not None:
             return why
         grouped = GroupedQueryVector.operation
-        if (
-            isinstance(vector, SampledVector)
-            and vector.grouped
-            and grouped not in (adapter.operations)
-        ):
+        sampled = vector if isinstance(vector, SampledVector) else None
+        if sampled is not None and sampled.grouped and grouped not in adapter.operations:
             return f"takes no vectors of {grouped}"
         problems = vector.problems()
         options = problems[0].options if problems else frozenset()
         takes = adapter.takes
-        if isinstance(vector, SampledVector):
-            options |= vector.own_options
+        if sampled is not None:
+            options |= sampled.own_options
             takes |= adapter.operations & {DropoutVector.operation}
-        missing = sorted(options - takes)
-        if missing:
-            return f"takes no {' and no '.join(missing)}"
+        missing = options - takes
+    if missing:
+        return f"takes no {' and no '.join(sorted(missing))}"
     for problem in problems:
         reason = adapter.why_unsupported(problem, dtype, device, "output") or _inexact(
             problem, dtype

@@ -4,7 +4,7 @@ operation that the problem's own `Model` computes."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -18,26 +18,20 @@ from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.vectors.model.attention import AttentionVector
 
 
+@dataclass
 class ModelAdapter(WholeBatches):
     """A model that is called with query, key and value by position, in the problem's layout.
 
     refuses: why it takes no other sizes than the problem's; None if it does.
     """
 
+    name: str
+    function: Function
+    operation: Operation
+    dtypes: tuple[str, ...]
+    _rounding: Callable[[str], RoundingModel]
+    refuses: str | None = None
     takes: frozenset[str] = frozenset()
-
-    def __init__(
-        self,
-        name: str,
-        function: Function,
-        operation: Operation,
-        dtypes: tuple[str, ...],
-        rounding: Callable[[str], RoundingModel],
-        refuses: str | None = None,
-    ) -> None:
-        self.name, self.function, self.operation = name, function, operation
-        self.dtypes, self.refuses = dtypes, refuses
-        self._rounding = rounding
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return self._rounding(dtype)

@@ -6,7 +6,7 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -125,25 +125,22 @@ class Cache:
     name: str
 
 
+@dataclass
 class _Call:
     """One call of the function of a session. by: the tensors that gradients are asked for by;
-    cache, show: as of `Remote.step`; shown: what that came to."""
+    cache, show: as of `Remote.step`; shown: what that came to; graphs: by place, which outputs have
+    a graph."""
 
-    def __init__(
-        self,
-        session: Session,
-        fields: Mapping[str, Any],
-        known: Mapping[str, str],
-        chance: random.Random | None,
-    ) -> None:
-        self.session, self.fields, self.known, self.chance = session, fields, known, chance
-        self.by: list[str] = []
-        self.cache: str | None = None
-        self.show: dict[str, Tensor] = {}
-        self.shown: dict[str, Tensor] = {}
-        self._described: Any = None
-        # By place: which outputs have a graph.
-        self.graphs: dict[str, bool] = {}
+    session: Session
+    fields: Mapping[str, Any]
+    known: Mapping[str, str]
+    chance: random.Random | None
+    by: list[str] = field(default_factory=list)
+    cache: str | None = None
+    show: dict[str, Tensor] = field(default_factory=dict)
+    shown: dict[str, Tensor] = field(default_factory=dict)
+    graphs: dict[str, bool] = field(default_factory=dict)
+    _described: Any = None
 
     def call(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors that came back, on the CPU."""

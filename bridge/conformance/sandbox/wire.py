@@ -28,8 +28,8 @@ MOST_HEADER = 1 << 22
 MOST_NUMBERS = 1 << 28
 _MOST_TENSORS, _MOST_DIMS = 1024, 8
 # What a terminal or a page could take for more than text, or shows in another order.
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe]"
+CONTROL = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe"
 )
 
 
@@ -158,7 +158,7 @@ def _bytes_of(dtype: torch.dtype, shape: Sequence[int]) -> int:
 
 def printable(text: str) -> str:
     """A text, what controls a terminal replaced."""
-    return _CONTROL.sub("\ufffd", text)
+    return re.sub(f"[{CONTROL}]", "\ufffd", text)
 
 
 def show(value: Any) -> str:

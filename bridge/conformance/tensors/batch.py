@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -39,8 +39,8 @@ class Batch:
     Given to adapters that take them (`Adapter.takes`), as in `AttentionVector`: softcap; alibi;
     bias [batch, 1, q_len, kv_len], −∞ where the pair is masked; sink.
 
-    In one call of several heads (`whole_batches`) these take the place of 1, and slopes, sinks and
-    temperatures are of each head: head_slopes, head_sinks, head_temperatures; alibi is then that of
+    In one call of several heads (`whole_batches`) these take the place of 1, and slopes and the
+    numbers of `PER_HEAD`, by name, are of each head: head_slopes, per_head; alibi is then that of
     the first.
     """
 
@@ -57,8 +57,7 @@ class Batch:
     bias: Tensor | None = None
     sink: float | None = None
     head_slopes: tuple[float, ...] = ()
-    head_sinks: tuple[float, ...] = ()
-    head_temperatures: tuple[float, ...] = ()
+    per_head: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def qkv(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,21 +78,15 @@ class Batch:
         """The slope of each head, [heads], in float32 at least; None: there are none."""
         if self.alibi is None:
             return None
-        return self._by_head(self.head_slopes, float(self.alibi.slope))
+        return self._wide(self.head_slopes or (float(self.alibi.slope),) * self.query.shape[1])
 
-    def sinks(self) -> Tensor | None:
-        """Likewise the sinks."""
-        if self.sink is None:
-            return None
-        return self._by_head(self.head_sinks, self.sink)
+    def of_heads(self) -> dict[str, Any]:
+        """Likewise the numbers of `PER_HEAD` that there are, by name."""
+        one = {} if self.sink is None else {"sinks": (self.sink,) * self.query.shape[1]}
+        return {name: self._wide(each) for name, each in {**one, **self.per_head}.items()}
 
-    def temperatures(self) -> Tensor | None:
-        """Likewise the temperatures."""
-        return self._by_head(self.head_temperatures, 1.0) if self.head_temperatures else None
-
-    def _by_head(self, each: tuple[float, ...], one: float) -> Tensor:
+    def _wide(self, numbers: tuple[float, ...]) -> Tensor:
         wide = torch.float64 if self.query.dtype == torch.float64 else torch.float32
-        numbers = each or (one,) * self.query.shape[1]
         return torch.tensor(numbers, dtype=wide, device=self.query.device)
 
     @property
@@ -180,6 +173,35 @@ class Unread:
 
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point
+
+
+def kind_of(value: object) -> str:
+    """What a value is that is no tensor, in words."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def tensor_error(
+    found: Any,
+    shape: tuple[int, ...],
+    dtype: torch.dtype | None,
+    device: torch.device | None = None,
+    named: str = "an output",
+) -> str | None:
+    """What is wrong with what was returned where a tensor was to come, in a sentence without its
+    subject; None if nothing. dtype: None: any of floating numbers; device: None: any."""
+    if not isinstance(found, (Tensor, Unread)):
+        return f"returned {kind_of(found)} instead of a tensor, {named}"
+    if tuple(found.shape) != shape:
+        return f"returned {named} of shape {tuple(found.shape)} instead of {shape}"
+    if dtype is None and not found.is_floating_point():
+        return f"returned {named} of {found.dtype}"
+    if dtype is not None and found.dtype != dtype:
+        return f"returned {named} of {found.dtype} instead of {dtype}"
+    if device is not None and found.device != device:
+        return f"returned {named} on {found.device} instead of {device}"
+    if isinstance(found, Unread) or found.layout != torch.strided:
+        return f"returned {named} of layout {found.layout} on {found.device}"
+    return None
 
 
 @dataclass(frozen=True)

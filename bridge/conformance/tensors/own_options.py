@@ -26,8 +26,7 @@ def score_options(batch: Batch) -> ScoreOptions:
         left=None if window is None else window.left,
         right=None if window is None else window.right,
         shift=shift,
-        sinks=batch.sinks(),
-        temperature=batch.temperatures(),
+        **batch.of_heads(),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.vectors.format.fields import LARGEST_UNCERTAINTY, Entry, Size, bf16_or_none, number
 from bridge.vectors.format.read_dropout import dropout_masks
-from bridge.vectors.format.read_options import has_changes, pairs_of_heads, scale, softcap
+from bridge.vectors.format.read_options import has_changes, pairs_of_heads, per_head, scale, softcap
 from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes, middle_of
 
 # What there is together or not at all.
@@ -22,7 +22,7 @@ def gradient(entry: Entry) -> GradientVector:
     entry.affordable(pairs_of_heads(entry), 2 * (data["head_dim"] + data["value_dim"]))
     entry["grad_log_sum_exp"].check_count("num_heads", "rows")
     bias = _bias(entry)
-    options: dict[str, Any] = {name: _per_head(entry, name) for name in PER_HEAD}
+    options = per_head(entry)
     options["alibi"] = slopes = _slopes(entry)
     sizes: Sizes = {
         "q": (*_QUERIES, "head_dim"),
@@ -33,7 +33,7 @@ def gradient(entry: Entry) -> GradientVector:
     if bias is not None:
         sizes["bias"] = ((len(bias), "that of bias"), (len(bias[0]), "that of bias"), "kv_len")
     for name in ("slopes", *PER_HEAD):
-        if (slopes if name == "slopes" else options[name]) is not None:
+        if (slopes if name == "slopes" else options.get(name)) is not None:
             sizes[name] = ("num_heads",)
         elif f"expected_{name}" in entry:
             raise entry[f"expected_{name}"].fail("is given, but there is nothing that it is by")
@@ -93,12 +93,6 @@ def _slopes(entry: Entry) -> Slopes | None:
         return None
     alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]
     return Slopes(alibi["slopes"].numbers("num_heads"), alibi.shift(bottom_right))
-
-
-def _per_head(entry: Entry, name: str) -> Any:
-    if name not in entry or not (PER_HEAD[name] or has_changes(entry, name)):
-        return None
-    return entry[name].numbers("num_heads")
 
 
 def results(entry: Entry, sizes: Sizes) -> tuple[Gradients, tuple[Gradients, Gradients] | None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bridge.vectors.format.fields import Entry, bf16, bf16_or_none, number
 from bridge.vectors.model.attention import Alibi, Exact
+from bridge.vectors.model.gradients import PER_HEAD
 
 # Scales are numbers that a kernel is given: well within float32.
 _LARGEST_SCALE = 1 << 64
@@ -47,6 +48,15 @@ def has_changes(entry: Entry, name: str) -> bool:
     if name in entry and entry.model == "exact":
         raise entry[name].fail("is given, which the exact model cannot hold")
     return name in entry
+
+
+def per_head(entry: Entry) -> dict[str, Any]:
+    """The numbers of `PER_HEAD` that are given."""
+    return {
+        name: entry[name].numbers("num_heads")
+        for name, row in PER_HEAD.items()
+        if name in entry and (row.exact or has_changes(entry, name))
+    }
 
 
 def sink(entry: Entry) -> Exact | None:

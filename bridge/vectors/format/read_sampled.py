@@ -12,12 +12,12 @@ import numpy as np
 from bridge.vectors.format.fields import Entry, Field, bf16
 from bridge.vectors.format.read_dropout import probability, seed_of
 from bridge.vectors.format.read_gradients import Sizes, check_bounds, results
-from bridge.vectors.format.read_options import scale, softcap
+from bridge.vectors.format.read_options import has_changes, per_head, scale, softcap
 from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import enclosed_row, row
 from bridge.vectors.format.read_rules import MOST_NUMBERS, rule
 from bridge.vectors.model.attention import Dropout, Exact, Mask, Row
-from bridge.vectors.model.gradients import Slopes
+from bridge.vectors.model.gradients import PER_HEAD, Slopes
 from bridge.vectors.model.sampled import (
     Numbers,
     Packed,
@@ -51,8 +51,6 @@ def sampled_attention(entry: Entry) -> SampledVector:
         softcap=softcap(entry),
         alibi=_slopes(entry),
         bias=bias,
-        sinks=_sinks(entry),
-        temperature=_temperature(entry),
         dropout_p=p,
         dropout_seed=seed,
         packed=packed,
@@ -60,6 +58,7 @@ def sampled_attention(entry: Entry) -> SampledVector:
             tuple(map(read, head.check_count((len(rows), "the number of rows"), "rows")))
             for head in expected
         ),
+        **_per_head(entry),
     )
     if entry.model == "exact":
         _check_integers(entry, vector)
@@ -114,12 +113,12 @@ def _dropout(entry: Entry) -> tuple[Exact | None, int]:
     return probability(entry), seed_of(entry)
 
 
-def _temperature(entry: Entry) -> tuple[Exact, ...] | None:
-    if "temperature" not in entry:
-        return None
-    found: tuple[Exact, ...] = entry["temperature"].numbers("num_heads", read=bf16)
-    if entry.model == "exact" and any(t.denominator != 1 for t in found):
-        raise entry["temperature"].fail("has fractions, but scores of the exact model are integers")
+def _per_head(entry: Entry) -> dict[str, Any]:
+    """Those of `PER_HEAD` that are given; in the exact model integers."""
+    found = per_head(entry)
+    for name, numbers in found.items():
+        if entry.model == "exact" and any(x.denominator != 1 for x in numbers):
+            raise entry[name].fail("has fractions, but scores of the exact model are integers")
     return found
 
 
@@ -135,9 +134,8 @@ def _masks(entry: Entry, heads: int, packed: Packed | None) -> tuple[Mask, ...]:
 
 def _bias(entry: Entry, heads: int) -> Numbers | None:
     """[heads, q_len, kv_len]."""
-    if "bias" not in entry:
+    if not has_changes(entry, "bias"):
         return None
-    _only_natural(entry, "bias")
     found = rule(entry["bias"]).numbers(heads, entry.data["q_len"], entry.data["kv_len"])
     return np.asarray(found)
 
@@ -149,24 +147,11 @@ def _places(entry: Entry, name: str, size: str) -> tuple[int, ...]:
     return places
 
 
-def _only_natural(entry: Entry, name: str) -> None:
-    if entry.model == "exact":
-        raise entry[name].fail("is given, which the exact model cannot hold")
-
-
 def _slopes(entry: Entry) -> Slopes | None:
-    if "alibi" not in entry:
+    if not has_changes(entry, "alibi"):
         return None
-    _only_natural(entry, "alibi")
     alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]
     return Slopes(alibi["slopes"].numbers("num_heads", read=bf16), alibi.shift(bottom_right))
-
-
-def _sinks(entry: Entry) -> Any:
-    if "sinks" not in entry:
-        return None
-    _only_natural(entry, "sinks")
-    return entry["sinks"].numbers("num_heads")
 
 
 def _check_integers(entry: Entry, vector: SampledVector) -> None:
@@ -213,15 +198,16 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         "v": (of_kv_heads, of_keys, "value_dim"),
         "bias": (of_heads, queries, of_keys),
     }
-    for name in ("alibi", "bias", "sinks", "temperature"):
+    for name in ("alibi", "bias", *PER_HEAD):
         if name in entry and batch > 1:
             raise entry[name].fail(f"is given for each head, but there are {batch} sequences")
-    alibi, sinks, bias = _slopes(entry), _sinks(entry), _bias(entry, heads)
-    temperature, packed, (p, seed) = _temperature(entry), _packing(entry), _dropout(entry)
-    for name, there in (("slopes", alibi), ("sinks", sinks), ("temperature", temperature)):
-        if (f"expected_{name}" in entry) != (there is not None):
+    alibi, bias, each_head = _slopes(entry), _bias(entry, heads), _per_head(entry)
+    packed, (p, seed) = _packing(entry), _dropout(entry)
+    there = {*each_head, *(() if alibi is None else ("slopes",))}
+    for name in ("slopes", *PER_HEAD):
+        if (f"expected_{name}" in entry) != (name in there):
             raise entry.fail("is given or missing, unlike its input", f"expected_{name}")
-        if there is not None:
+        if name in there:
             sizes[name] = ("num_heads",)
     expected, bounds = results(entry, sizes)
     by_output = rule(entry["grad_output"]).numbers(heads, q_len, data["value_dim"])
@@ -242,8 +228,6 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         softcap=softcap(entry),
         alibi=alibi,
         bias=None if bias is None else tuple(map(matrix, bias)),
-        sinks=sinks,
-        temperature=temperature,
         bounds=bounds,
         dropout=()
         if p is None
@@ -252,6 +236,7 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
         rows=rows,
         keys=keys,
         packed=packed,
+        **each_head,
     )
     check_bounds(entry, vector)
     return vector

@@ -20,12 +20,12 @@ from bridge.vectors.format.shapes import (
     Lengths,
     Mask,
     Number,
-    Numbers,
     Row,
     Rule,
     Scale,
     Slopes,
     Vector,
+    with_heads,
 )
 
 Places = Annotated[list[Count], ROWS, SOME, Meta(description="places, from 0 on, that rise")]
@@ -54,14 +54,6 @@ class Drawn(Vector, kw_only=True):
     softcap: Number | UnsetType = UNSET
     alibi: Slopes | UnsetType = UNSET
     bias: Rule | UnsetType = UNSET
-    sinks: Numbers | UnsetType = UNSET
-    temperature: (
-        Annotated[
-            Numbers,
-            Meta(description="for each query head a factor of its scores, before their changes"),
-        ]
-        | UnsetType
-    ) = UNSET
     dropout_p: DropoutP | UnsetType = UNSET
     dropout_seed: DropoutSeed | UnsetType = UNSET
     cu_seqlens_q: (
@@ -75,14 +67,17 @@ class Drawn(Vector, kw_only=True):
     rows: Places
 
 
+@with_heads()
 class ExactSampled(Drawn):
     expected: Annotated[list[Annotated[list[Row], ROWS]], HEADS]
 
 
+@with_heads()
 class NaturalSampled(Drawn):
     expected: Annotated[list[Annotated[list[EnclosedRow], ROWS]], HEADS]
 
 
+@with_heads(lambda _: Enclosed)
 class SampledGradient(Drawn, kw_only=True):
     grad_output: Rule
     grad_log_sum_exp: Rule
@@ -92,5 +87,3 @@ class SampledGradient(Drawn, kw_only=True):
     expected_v: EnclosedMatrices
     expected_bias: EnclosedMatrices
     expected_slopes: Enclosed | UnsetType = UNSET
-    expected_sinks: Enclosed | UnsetType = UNSET
-    expected_temperature: Enclosed | UnsetType = UNSET

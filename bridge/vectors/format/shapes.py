@@ -6,9 +6,14 @@ strings. Sizes that have to agree, and what the numbers themselves say, the read
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+
+from bridge.vectors.model.gradients import PER_HEAD, PerHead
+
+T = TypeVar("T", bound=Struct)
 
 # Python's $ also matches before a newline at the end; JSON Schema's does not.
 END = r"$(?!\n)"
@@ -284,6 +289,27 @@ DropoutP = Annotated[Number, Meta(description="the probability to drop a weight"
 DropoutSeed = Annotated[Integer, Meta(description="from 0 to 2^63 − 1")]
 
 
+def with_heads(expected: Callable[[PerHead], Any] | None = None) -> Callable[[type[T]], type[T]]:
+    """A shape with a field for each of `PER_HEAD` more, which may be left out, and for the gradient
+    by it, of the shape that `expected` says; None: without gradients."""
+
+    def extend(shape: Any) -> Any:
+        said = {name: (Numbers, row.meaning) for name, row in PER_HEAD.items()}
+        if expected is not None:
+            by = {f"expected_{n}": (expected(x), f"by {n}, if given") for n, x in PER_HEAD.items()}
+            said |= by
+        fields: list[Any] = [
+            (name, Annotated[kind, Meta(description=meaning)] | UnsetType, UNSET)
+            for name, (kind, meaning) in said.items()
+        ]
+        return defstruct(
+            shape.__name__, fields, bases=(shape,), kw_only=True, forbid_unknown_fields=True
+        )
+
+    return extend
+
+
+@with_heads(lambda row: Numbers if row.exact else Enclosed)
 class Gradient(Sized, kw_only=True):
     num_heads: Length
     num_kv_heads: Length
@@ -302,17 +328,6 @@ class Gradient(Sized, kw_only=True):
     expected_slopes: Annotated[Enclosed, Meta(description="by slopes, if given")] | UnsetType = (
         UNSET
     )
-    expected_sinks: Annotated[Enclosed, Meta(description="by sinks, if given")] | UnsetType = UNSET
-    expected_temperature: (
-        Annotated[Numbers, Meta(description="by temperature, if given")] | UnsetType
-    ) = UNSET
-    temperature: (
-        Annotated[
-            Numbers,
-            Meta(description="for each head a factor of its scores, before all that changes them"),
-        ]
-        | UnsetType
-    ) = UNSET
     softcap: Softcap | UnsetType = UNSET
     alibi: Slopes | UnsetType = UNSET
     bias: (
@@ -324,13 +339,6 @@ class Gradient(Sized, kw_only=True):
                 description="a number to add to each score, third, of every head and query or "
                 "one for all; null masks the pair"
             ),
-        ]
-        | UnsetType
-    ) = UNSET
-    sinks: (
-        Annotated[
-            Numbers,
-            Meta(description="for each head one more score in every softmax, without a value"),
         ]
         | UnsetType
     ) = UNSET

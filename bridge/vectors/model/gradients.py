@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -23,9 +23,27 @@ from bridge.vectors.model.attention import (
 )
 from bridge.vectors.model.operations import problem
 
-# Numbers, one for each query head, that a vector may have, each with its gradient; whether the
-# exact model can hold them.
-PER_HEAD = {"sinks": False, "temperature": True}
+
+class PerHead(NamedTuple):
+    """Numbers, one for each query head, that a vector may have, with the gradient by them. exact:
+    whether the exact model can hold them, where that gradient is divided by ln 2; lean: the
+    definition that gives it, of the Spec; meaning: as the schema and the page say it."""
+
+    exact: bool
+    lean: str
+    meaning: str
+
+
+PER_HEAD = {
+    "sinks": PerHead(
+        False,
+        "sinkVjp",
+        "for each head one more score in every softmax, without a value; the log-sum-exp counts it",
+    ),
+    "temperature": PerHead(
+        True, "temperatureVjp", "for each head a factor of its scores, before other changes"
+    ),
+}
 
 
 @dataclass(frozen=True)

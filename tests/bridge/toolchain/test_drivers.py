@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,12 +24,12 @@ class Driver:
     def send(self, request: str) -> None:
         self.asked.append(request)
 
-    def answers(self) -> Iterator[dict[str, Any]]:
+    def answers_until(self, key: str) -> list[dict[str, Any]]:
         if self._left == 0:
             self._ended = self._status
             raise ToolchainError(f"ended with status {self._status}")
         self._left -= 1
-        yield {"done": self.asked[-1]}
+        return [{key: self.asked[-1]}]
 
     def memory(self) -> int:
         return 0

@@ -17,6 +17,14 @@ def _memory(*numbers: int) -> tuple[Memory, torch.Tensor]:
     return memory, memory.tensor(np.array(numbers, object))
 
 
+def violation(kind: str, *given: object, **how: object) -> Violation:
+    """What a run does that none may, of this kind."""
+    with pytest.raises(Violation) as caught:
+        run(*given, **how)  # type: ignore[arg-type]
+    assert caught.value.kind == kind
+    return caught.value
+
+
 # Loads 4 elements and stores them: %load and %store say to and from which.
 _COPY = """
     %r = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
@@ -53,12 +61,9 @@ def test_stores_outside_and_twice(
 ) -> None:
     memory, given = _memory(1, 2, 3, 4)
     text = kernel(_TWO, _COPY.replace("CONSTANT", str(step)))
-    with pytest.raises(Violation) as caught:
-        run(text, memory, given, memory.empty((size,)), programs=programs)
-    assert caught.value.kind == kind
-    assert caught.value.operation.name == "tt.store"
-    assert caught.value.program == (1, 0, 0)
-    assert caught.value.element == element
+    found = violation(kind, text, memory, given, memory.empty((size,)), programs=programs)
+    assert (found.operation.name, found.program) == ("tt.store", (1, 0, 0))
+    assert found.element == element
 
 
 def test_a_load_outside() -> None:
@@ -76,9 +81,9 @@ def test_a_view_is_no_whole_storage() -> None:
 
 def test_read_and_written() -> None:
     memory, given = _memory(1, 2, 3, 4)
-    with pytest.raises(Violation) as caught:
-        run(kernel(_TWO, _COPY.replace("CONSTANT", "0")), memory, given, given)
-    assert caught.value.kind == "read and written"
+    violation(
+        "read and written", kernel(_TWO, _COPY.replace("CONSTANT", "0")), memory, given, given
+    )
 
 
 def test_one_store_twice_to_an_address() -> None:
@@ -87,9 +92,8 @@ def test_one_store_twice_to_an_address() -> None:
     %x = tt.splat %p : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
     %v = arith.constant dense<1.0> : tensor<4xf32>
     tt.store %x, %v : tensor<4x!tt.ptr<f32>>"""
-    with pytest.raises(Violation) as caught:
-        run(kernel("%p: !tt.ptr<f32>", body), memory, given)
-    assert (caught.value.kind, caught.value.element) == ("stored twice at once", (0,))
+    found = violation("stored twice at once", kernel("%p: !tt.ptr<f32>", body), memory, given)
+    assert found.element == (0,)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +119,7 @@ def test_overflow_where_a_number_is_used(
     if not overflows:
         run(used, memory, n)
         return
-    with pytest.raises(Violation) as caught:
-        run(used, memory, n)
-    assert caught.value.kind == "overflow"
-    assert caught.value.operation.name == f"arith.{operation}"
+    assert violation("overflow", used, memory, n).operation.name == f"arith.{operation}"
 
 
 def test_an_overflow_passes_through_loops_and_bits_to_an_address() -> None:
@@ -157,8 +158,7 @@ def test_what_a_masked_load_leaves_open() -> None:
     arguments = "%p: !tt.ptr<f32>, %i: !tt.ptr<i32>, %n: i32, %zero: i32"
     at = torch.ones(1, dtype=torch.int32)
     text = kernel(arguments, _LEFT_OPEN.replace("FACTOR", "%c1"))
-    with pytest.raises(Violation, match="read and written"):
-        run(text, memory, given, at, 0, 0)
+    violation("read and written", text, memory, given, at, 0, 0)
     with pytest.raises(CannotTell, match="a value that a masked load left open"):
         run(text, memory, given, at, 1, 0)
     # Times 0 it is 0; a region that gives nothing ends without a word.
@@ -199,12 +199,10 @@ def test_exp2_of_what_is_used(
     if wrong is None:
         run(text, memory, given, to, masked_after=True)
     else:
-        with pytest.raises(Violation) as caught:
-            run(text, memory, given, to, masked_after=True)
-        assert (caught.value.kind, caught.value.element) == ("exp2 of a positive number", wrong)
+        found = violation("exp2 of a positive number", text, memory, given, to, masked_after=True)
+        assert found.element == wrong
     if max(numbers) > 0:
-        with pytest.raises(Violation, match="exp2 of a positive number"):
-            run(text, memory, given, to)
+        violation("exp2 of a positive number", text, memory, given, to)
 
 
 # Of a matrix of weights the first column's may overflow; DONE is what becomes of them.
@@ -267,8 +265,7 @@ def test_what_may_overflow_may_be_left_out_where_it_is_stored(
     arguments = "%p: !tt.ptr<f32>, %to: !tt.ptr<f32>, %row: i32"
     text = kernel(arguments, _OVERFLOWING.replace("DONE", done))
     if wrong:
-        with pytest.raises(Violation, match="exp2 of a positive number"):
-            run(text, memory, given, to, row, masked_after=True)
+        violation("exp2 of a positive number", text, memory, given, to, row, masked_after=True)
     else:
         run(text, memory, given, to, row, masked_after=True)
         # No NaN is stored.
@@ -337,9 +334,8 @@ def test_atomic_additions() -> None:
     run(kernel("%p: !tt.ptr<f32>", body.replace("FIRST", "")), memory, given, programs=3)
     assert memory.read(given).tolist() == [7]
     for first in ("%x = tt.load %p : !tt.ptr<f32>", "tt.store %p, %v : !tt.ptr<f32>"):
-        with pytest.raises(Violation) as caught:
-            run(kernel("%p: !tt.ptr<f32>", body.replace("FIRST", first)), memory, given)
-        assert caught.value.kind == "read and written"
+        text = kernel("%p: !tt.ptr<f32>", body.replace("FIRST", first))
+        violation("read and written", text, memory, given)
 
 
 def test_what_has_no_meaning_is_said_with_its_operation() -> None:

@@ -7,16 +7,17 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from compiling import output_of, run_compiling
 
-from bridge.conformance.sandbox.wire import Frame, WireError
-from bridge.proving import foreign
+from bridge.conformance.sandbox.wire import WireError
 from bridge.proving.foreign import Foreign, ForeignError, Refused
 from bridge.proving.kernel import Kernel
 from bridge.proving.procedure import prove
+from bridge.proving.recorded import decode
 from bridge.proving.replay import place_of
 from bridge.proving.verdict import LevelResult, Verdict
 from bridge.proving.worker import Request
@@ -26,6 +27,10 @@ ROOT = Path(__file__).resolve().parents[3]
 FUSED = Path(__file__).parent / "kernels" / "fused_attention.py"
 FAULTY = FUSED.with_name("faulty_rows.py")
 _CAUSAL = (None, 0)
+# Of a recording, as it is sent.
+VIEW = {"storage": 0, "dtype": "float32", "offset": 0, "sizes": [4], "strides": [1]}
+EMPTY = {"dtype": "float32", "size": 3, "origin": "empty"}
+SUM = {"step": "computed", "operation": "sum", "to": VIEW, "operands": [VIEW], "dims": [0]}
 
 
 class Few(Kernel):
@@ -256,27 +261,25 @@ class TestForeign:
         with pytest.raises(ForeignError, match=sentence), Foreign(f"{FUSED}:{kernel}"):
             pass
 
-    def test_what_is_sent_is_looked_at(self) -> None:
-        view = {"storage": 0, "dtype": "float32", "offset": 0, "sizes": [4], "strides": [1]}
-        fields = {
-            "storages": [[0, "float32", 3, "empty", None]], "outputs": [view], "gradients": [],
-            "forward_steps": 0,
-        }  # fmt: skip
-        with pytest.raises(WireError, match="larger than its storage"):
-            foreign._read_recording(Frame("recorded", fields, {}), ())
-        fields["gradients"] = [view]
-        with pytest.raises(WireError, match="1 outputs and 1 gradients"):
-            foreign._read_recording(Frame("recorded", fields, {}), ())
-        fields["gradients"] = []
-        fields["storages"] = [[0, "int32", 3, "integers", [1, 2]]]
-        with pytest.raises(WireError, match="2 integers for a storage of 3"):
-            foreign._read_recording(Frame("recorded", fields, {}), ())
-        step = {"operation": "sum", "to": view, "operands": [view, 1.0], "dims": []}
-        with pytest.raises(WireError, match="sum of 2 operands"):
-            foreign._read_computation(Frame("computed", step, {}))
-        fields["storages"] = []
-        with pytest.raises(WireError, match="of which there are less"):
-            foreign._read_recording(Frame("recorded", fields, {}), ())
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"storages": [EMPTY]}, "larger than its storage"),
+            ({"storages": []}, "of which there are less"),
+            ({"gradients": [VIEW]}, "1 gradients"),
+            ({"outputs": [{**VIEW, "dtype": "float8"}]}, "a dtype that is none of float64, "),
+            ({"outputs": [{**VIEW, "strides": []}]}, "0 strides for 1 sizes"),
+            ({"storages": [{**EMPTY, "origin": "integers", "detail": [1]}]}, "1 integers for a st"),
+            ({"storages": [{**EMPTY, "origin": "given", "detail": "a\x1b"}]}, "matching regex"),
+            ({"steps": [{**SUM, "operands": [VIEW, 1.0]}]}, "sum of 2 operands"),
+            ({"steps": [{**SUM, "operation": "max"}]}, "Invalid enum value 'max'"),
+        ],
+    )
+    def test_what_is_sent_is_looked_at(self, change: dict[str, Any], sentence: str) -> None:
+        whole = {"storages": [{**EMPTY, "size": 4}], "outputs": [VIEW], "steps": [SUM]}
+        assert decode(whole).outputs[0].last == 3
+        with pytest.raises(WireError, match=sentence):
+            decode({**whole, **change})
 
 
 def test_verdict_without_shapes_is_not_equal() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bridge.proving.recording import Computed, Recording
+from bridge.proving.recorded import Computed
+from bridge.proving.recording import Recording
 
 
 def test_integers_are_known_on_the_host() -> None:
@@ -20,11 +21,11 @@ def test_integers_are_known_on_the_host() -> None:
         table[1, 2:].fill_(5)
         table[0] += torch.arange(4, device="cuda")
         repeated = torch.repeat_interleave(torch.arange(2).cuda(), lengths)
-        sent = {storage.number: storage for storage in recording.storages_to_send()}
-        assert sent[recording.view(table).storage].detail == [0, 1, 2, 3, 0, 0, 5, 5]
-        assert sent[recording.view(repeated).storage].detail == [0, 0, 0, 1, 1, 1, 1]
+        sent = list(recording.storages_to_send())
+        assert sent[recording.view(table).storage].detail == (0, 1, 2, 3, 0, 0, 5, 5)
+        assert sent[recording.view(repeated).storage].detail == (0, 0, 0, 1, 1, 1, 1)
         # What a view has is its storage's.
-        assert sent[recording.view(begins[1:]).storage].detail == [0, 3, 7]
+        assert sent[recording.view(begins[1:]).storage].detail == (0, 3, 7)
 
 
 def test_numbers_that_no_one_knows_are_not_told() -> None:
@@ -43,9 +44,7 @@ def test_an_integer_that_changes_after_a_kernel_was_told_of_it_is_not_known() ->
         lengths = torch.tensor([3, 4], device="cuda")
         recording.integers.told.add(lengths.untyped_storage()._cdata)
         lengths.add_(1)
-        (storage,) = [
-            s for s in recording.storages_to_send() if s.number == recording.view(lengths).storage
-        ]
+        storage = list(recording.storages_to_send())[recording.view(lengths).storage]
         assert storage.origin == "computed"
 
 
@@ -69,7 +68,5 @@ def test_operations_on_floats_are_recorded_in_their_order() -> None:
         assert isinstance(filled, Computed)
         assert filled.to.offset == 1
         sines = torch.sin(x)
-        (storage,) = [
-            s for s in recording.storages_to_send() if s.number == recording.view(sines).storage
-        ]
+        storage = list(recording.storages_to_send())[recording.view(sines).storage]
         assert (storage.origin, storage.detail) == ("computed", "aten.sin")

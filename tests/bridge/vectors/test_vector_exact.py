@@ -55,26 +55,21 @@ def vector(**changes: object) -> AttentionVector:
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-def test_by_hand() -> None:
-    # Weights 1 and 2: (3 − 1)/3.
-    (row,) = exact.attention(vector())
-    assert (row.max, row.denominator, row.output) == (1, Fraction(3, 2), (Fraction(2, 3),))
-
-
-def test_scale_and_negative_scores_by_hand() -> None:
-    # Weights 1 and 1/4: (3 − 1/8)·4/5.
-    (row,) = exact.attention(vector(scale=-2))
-    assert (row.max, row.denominator, row.output) == (0, Fraction(5, 4), (Fraction(23, 10),))
-
-
-def test_a_masked_row() -> None:
-    (row,) = exact.attention(vector(mask=Mask("boolean", ((False, False),))))
-    assert (row.max, row.denominator, row.output) == (None, 0, (Fraction(0),))
-
-
-def test_causal_is_top_left() -> None:
-    (row,) = exact.attention(vector(mask=Mask("causal")))
-    assert row.output == (Fraction(3),)
+@pytest.mark.parametrize(
+    ("changes", "most", "denominator", "output"),
+    [
+        # Weights 1 and 2: (3 − 1)/3.
+        ({}, 1, Fraction(3, 2), Fraction(2, 3)),
+        # Weights 1 and 1/4: (3 − 1/8)·4/5.
+        ({"scale": -2}, 0, Fraction(5, 4), Fraction(23, 10)),
+        ({"mask": Mask("boolean", ((False, False),))}, None, 0, Fraction(0)),
+        # Top-left.
+        ({"mask": Mask("causal")}, 0, 1, Fraction(3)),
+    ],
+)
+def test_by_hand(changes: Any, most: int | None, denominator: Any, output: Fraction) -> None:
+    (row,) = exact.attention(vector(**changes))
+    assert (row.max, row.denominator, row.output) == (most, denominator, (output,))
 
 
 def test_a_score_that_is_no_integer() -> None:

@@ -60,7 +60,7 @@ WRONG: dict[str, tuple[str, str | None]] = {
     "gives_the_natural_logarithm": ("INCORRECT_NUMERICAL", None),
     "returns_zeros": ("INCORRECT_NUMERICAL", None),
     "writes_no_lse": ("INCORRECT_NUMERICAL", None),
-    "returns_float32": ("INCORRECT_DTYPE", "as output instead of torch.bfloat16"),
+    "returns_float32": ("INCORRECT_DTYPE", "instead of torch.bfloat16, as output"),
     "returns_one_head": ("INCORRECT_SHAPE", "returned an output of shape"),
     "raises": ("RUNTIME_ERROR", "raised RuntimeError: no kernel image is available"),
     "aligns_top_left": ("INCORRECT_NUMERICAL", None),

@@ -128,7 +128,7 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Batch, Outputs], Outputs], str]] = {
     "changes its input": (change_input, "changed its inputs: query"),
     "none": (lambda _b, _o: Outputs(None), "returned None instead of a tensor"),  # type: ignore[arg-type]
     "no outputs": (lambda _b, o: o.out, "returned a value of type Tensor instead of Outputs"),  # type: ignore[dict-item,return-value]
-    "lse": (lambda _b, o: Outputs(o.out, 1.0), "of type float as log-sum-exp"),  # type: ignore[arg-type]
+    "lse": (lambda _b, o: Outputs(o.out, 1.0), "of type float instead of a tensor, a log-sum-exp"),  # type: ignore[arg-type]
     "lse dtype": (
         lambda _b, o: Outputs(o.out, torch.zeros(o.out.shape[:-1], dtype=torch.int64)),
         "returned a log-sum-exp of torch.int64",

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import committed
 import pytest
-import wrong_backward_past_tiles as backward
 import wrong_parts_past_tiles as parts
 import wrong_wide_layouts as wide
-from wrong_past_tiles import FAULTS, function
+from wrong_past_tiles import BACKWARD, FAULTS, function, function_backwards
 
 from bridge.conformance.adapters.callables import CallableAdapter
 from bridge.conformance.functions.features import Function, probe
@@ -56,16 +55,16 @@ def test_no_other_family_catches_it(fault: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_right_backward_pass_passes(dtype: str) -> None:
-    result = judge_function(backward.right, dtype, MASKS)
+    result = judge_function(function_backwards(""), dtype, MASKS)
     assert [v.id for v in result.failures] == []
-    # It has neither slopes nor sinks.
+    # It is given the same slope and sink for every head alone.
     given = {v.id: v.options & {"alibi", "sinks"} for v in committed.family(MASKS).vectors}
     assert all((v.status == "unsupported") == bool(given[v.id]) for v in result.vectors)
 
 
-@pytest.mark.parametrize("fault", backward.FAULTS)
+@pytest.mark.parametrize("fault", BACKWARD)
 def test_each_fault_of_a_backward_pass_is_caught(fault: str) -> None:
-    assert judge_function(backward.function(fault), "float32", MASKS).failures
+    assert judge_function(function_backwards(fault), "float32", MASKS).failures
 
 
 # The place of a gradient by a bias of 0 shows it, too.
@@ -73,10 +72,10 @@ SHOWN_ELSEWHERE = {"bias_of_rows_in_tile"}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fault", sorted(backward.FAULTS.keys() - SHOWN_ELSEWHERE))
+@pytest.mark.parametrize("fault", sorted(BACKWARD.keys() - SHOWN_ELSEWHERE))
 def test_no_other_family_catches_that_backward_pass(fault: str) -> None:
     others = [name for name in committed.names() if name not in (MASKS, *PARTS)]
-    assert not judge_function(backward.function(fault), "float32", *others).failures
+    assert not judge_function(function_backwards(fault), "float32", *others).failures
 
 
 def judged_layouts(fault: str, *names: str) -> Result:

@@ -257,7 +257,7 @@ class Parts(PyimplTiled):
         given = _Given(
             batch.query, batch.key, batch.value, batch.scale,
             torch.ones(q_len, kv_len, dtype=torch.bool) if seen is None else seen,
-            batch.softcap, added, batch.sinks(),
+            batch.softcap, added, batch.of_heads().get("sinks"),
             None if t is None else torch.tensor([float(x) for x in t]),
             None if p is None else (p, vector.dropout_seed),
         )  # fmt: skip

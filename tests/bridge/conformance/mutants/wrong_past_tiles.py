@@ -1,15 +1,16 @@
 """Attention functions that are wrong only where small vectors do not reach: past a tile, in wide
-heads, for masks that differ by head, for scores far above those that are seen, and for inputs that
-a format of 16 bits does not hold.
+heads, by a bias, for masks that differ by head, for several sequences, for scores far above those
+that are seen, and for inputs that a format of 16 bits does not hold.
 
-Each is `_attend` with one fault, which `FAULTS` says.
+Each is `_attend` with one fault: of `FAULTS`, or right forwards with one of `BACKWARD`, where the
+backward pass computes the scores and the weights again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -39,6 +40,24 @@ FAULTS = {
     "gradients_past_128": ("leaves out keys from 128 on in dQ", "gradient-past-tiles"),
     "dk_of_64_columns": ("has no dK in columns past 64", "gradient-past-tiles"),
 }  # fmt: skip
+# By each fault, what the backward pass does.
+BACKWARD = {
+    "bias_first_tile": "leaves out the bias of keys from 64 on",
+    "bias_of_rows_in_tile": "takes the bias of a query's place in its tile of 64",
+    "bias_off_diagonal": "leaves out the bias where query and key are both past 64",
+    "mask_of_first_head": "takes the first head's mask for all",
+    "mask_of_first_entry": "takes the first sequence's masks for all",
+    "weights_of_first_entry": "takes the first sequence's keys for all",
+    "sums_over_entries": "gives every sequence the sum of the gradients by the keys of all",
+    "causal_past_64": "shows one key more from query 64 on",
+    "softcap_first_rows": "leaves out softcap's slope from query 64 on",
+    "lse_first_rows": "leaves out the gradient by the log-sum-exp from query 128 on",
+    "first_head_of_group": "sums keys from 64 on over the first head of a group alone",
+    "keys_past_1024": "leaves out the gradients by keys from 1,024 on",
+    "key_columns_past_tiles": "leaves out columns from 32 on of keys from 64 on",
+    "query_columns_past_tiles": "leaves out columns from 32 on of queries from 64 on",
+    "value_columns_past_tiles": "leaves out columns from 32 on of values from 128 on",
+}
 
 
 def _bits(x: Tensor, bits: int) -> Tensor:
@@ -48,9 +67,38 @@ def _bits(x: Tensor, bits: int) -> Tensor:
     return x + (rounded - x.detach())
 
 
-def _visible(mask: Tensor | None, fault: str) -> Tensor | None:
-    boolean = mask is not None and mask.dtype == torch.bool
-    return mask[:, :1] if mask is not None and boolean and fault == "mask_of_first_head" else mask
+def _detach(x: Tensor, where: Tensor) -> Tensor:
+    """No gradient at these places."""
+    return torch.where(where, x.detach(), x)
+
+
+def _inputs(query: Tensor, key: Tensor, value: Tensor, fault: str) -> tuple[Tensor, ...]:
+    """Queries, keys and values, with what is wrong in their gradients alone."""
+    rows, keys = (torch.arange(x.shape[-2])[:, None] for x in (query, key))
+    if fault == "weights_of_first_entry":
+        key = key + (key[:1] - key).detach()
+    if fault == "sums_over_entries":
+        total = key.sum(0, keepdim=True)
+        key = key.detach() + total - total.detach()
+    if fault == "keys_past_1024":
+        key, value = (_detach(x, keys >= 1024) for x in (key, value))
+    if fault == "key_columns_past_tiles":
+        key = _detach(key, (keys >= 64) & (torch.arange(key.shape[-1]) >= 32))
+    if fault == "query_columns_past_tiles":
+        query = _detach(query, (rows >= 64) & (torch.arange(query.shape[-1]) >= 32))
+    if fault == "value_columns_past_tiles":
+        value = _detach(value, (keys >= 128) & (torch.arange(value.shape[-1]) >= 32))
+    return query, key, value
+
+
+def _added(bias: Tensor, rows: Tensor, columns: Tensor, fault: str) -> Tensor:
+    if fault == "bias_of_rows_in_tile":
+        bias = bias.expand(*bias.shape[:-2], len(rows), -1)[..., rows[:, 0] % 64, :]
+    left_out = {
+        "bias_first_tile": columns >= 64,
+        "bias_off_diagonal": (rows >= 64) & (columns >= 64),
+    }
+    return torch.where(left_out[fault], bias - bias.detach(), bias) if fault in left_out else bias
 
 
 def _products(query: Tensor, key: Tensor, fault: str) -> Tensor:
@@ -83,12 +131,14 @@ def _attend(
     *,
     softcap: float | None = None,
     alibi_slopes: Tensor | None = None,
+    bias: Tensor | None = None,
     sinks: Tensor | None = None,
     return_lse: bool = False,
     fault: str = "",
 ) -> Any:
     q_len, kv_len, heads = query.shape[-2], key.shape[-2], query.shape[1]
     scale = query.shape[-1] ** -0.5 if scale is None else scale
+    query, key, value = _inputs(query, key, value, fault)
     if fault == "keys_of_first_entry" and heads == key.shape[1] > 1:
         key, value = (x[:1].expand_as(x) for x in (key, value))
     group = heads // key.shape[1]
@@ -99,6 +149,10 @@ def _attend(
         if fault == "grouped_scale" and not query.requires_grad:
             scale = scale * scale / math.log(2.0)
         key, value = key[:, places], value[:, places]
+    if fault == "first_head_of_group":
+        others = (torch.arange(heads) % group > 0)[:, None, None]
+        late = torch.arange(kv_len)[:, None] >= 64
+        key, value = (_detach(x, late & others) for x in (key, value))
     if fault in ("rounded_to_bf16", "rounded_to_tf32"):
         query, key = (_bits(x, 8 if fault == "rounded_to_bf16" else 11) for x in (query, key))
     if fault in ("rounded_to_bf16", "values_rounded_to_bf16"):
@@ -112,19 +166,23 @@ def _attend(
             capped = torch.where(first, capped, scores)
         if fault == "softcap_slope_first_tile":
             capped = torch.where(first, capped, scores + (capped - scores).detach())
+        if fault == "softcap_first_rows":
+            capped = torch.where(rows >= 64, scores + (capped - scores).detach(), capped)
         scores = capped
     if alibi_slopes is not None:
         places = columns % 64 if fault == "distance_in_tile" else columns
         scores = scores - alibi_slopes.to(scores.dtype).view(-1, 1, 1) * (rows - places).abs()
+    if bias is not None:
+        scores = scores + _added(bias, rows, columns, fault)
     seen = torch.ones(q_len, kv_len, dtype=torch.bool)
     if is_causal:
-        more = 1 if fault == "causal_past_512" else 0
-        seen = columns <= rows + more * (rows >= 512)
+        last = {"causal_past_512": 512, "causal_past_64": 64}.get(fault, q_len)
+        seen = columns <= rows + 1 * (rows >= last)
     if fault == "keys_past_1100":
         seen = seen & (columns < 1100)
-    attn_mask = _visible(attn_mask, fault)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
-        seen = seen & attn_mask
+        attn_mask = attn_mask[:, :1] if fault == "mask_of_first_head" else attn_mask
+        seen = seen & (attn_mask[:1] if fault == "mask_of_first_entry" else attn_mask)
     elif attn_mask is not None:
         scores = scores + attn_mask
     before = scores
@@ -146,11 +204,30 @@ def _attend(
         out = weights @ value
     if fault == "overflow_times_zero":
         out = out + 0.0 * torch.exp(before.masked_fill(seen, 0.0)).sum(-1, keepdim=True)
-    if return_lse:
-        return out, alive.logsumexp(-1).masked_fill(dead[..., 0], -torch.inf)
-    return out
+    lse = alive.logsumexp(-1)
+    if fault == "lse_first_rows":
+        lse = _detach(lse, rows[:, 0] >= 128)
+    return (out, lse.masked_fill(dead[..., 0], -torch.inf)) if return_lse else out
 
 
 def function(fault: str) -> Callable[..., Any]:
     """The function with this fault of `FAULTS`; "" for none."""
     return partial(_attend, fault=fault)
+
+
+def function_backwards(fault: str) -> Callable[..., Any]:
+    """The function that is right forwards, with this fault of `BACKWARD`; "" for none."""
+
+    @wraps(_attend)
+    def call(*given: Any, return_lse: bool = False, **options: Any) -> Any:
+        wrong = _attend(*given, **options, return_lse=True, fault=fault)
+        with torch.no_grad():
+            right = _attend(*given, **options, return_lse=True)
+        # Minus infinity less itself is no number.
+        out, lse = (
+            torch.where(x.isfinite(), x - x.detach() + y, y)
+            for x, y in zip(wrong, right, strict=True)
+        )
+        return (out, lse) if return_lse else out
+
+    return call

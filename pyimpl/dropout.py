@@ -23,7 +23,7 @@ from pyimpl.internal import arguments as check
 from pyimpl.internal.implements import implements
 
 WORD = 0xFFFFFFFF
-# The multipliers of a round, and by what each round raises the key.
+# The multipliers of a round, and the numbers by which each round raises the key.
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _RAISE = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10

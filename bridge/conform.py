@@ -99,7 +99,7 @@ class Conform(Command):
     type=click.Choice(["attention", "decode"]),
     default="attention",
     show_default=True,
-    help="What the function computes; decode: it is called step by step with a cache.",
+    help="Operation of the function; decode: it is called step by step with a cache.",
 )
 @click.option(
     "--definition",
@@ -208,7 +208,7 @@ def check_files(files: dict[str, str | None]) -> None:
                 raise Problem(f"{option}: there is no folder for {name!r}")
             if not name or path.is_dir():
                 raise Problem(f"{option}: {name!r} is a folder; the name of a file is accepted")
-            # What is there and no regular file, such as a pipe, is not replaced but written to.
+            # A pipe, or another thing that is no regular file, is not replaced but written to.
             there = path.exists() and not path.is_file()
             why = None if there else why_not_writable(path)
         except OSError as error:

@@ -50,7 +50,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Detail:
-    """What was returned for a vector, and the tolerances: [q_len][value_dim] of the output, [q_len]
+    """The result for a vector, and the tolerances: [q_len][value_dim] of the output, [q_len]
     of the log-sum-exp, both empty where that is not judged. parts: of gradients, to which the rows
     belong, as in `Element`."""
 
@@ -73,13 +73,13 @@ class Detail:
 
 @dataclass(frozen=True)
 class VectorResult:
-    """What became of one vector.
+    """The verdict on one vector.
 
     ratio: largest error/tolerance over its output; lse_ratio: over its log-sum-exp, None where that
     is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
     vector; failing: how many elements exceed their tolerance; reason: why it is unsupported, or
-    what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
-    was returned, kept where asked for and the vector failed; size: of one that failed, how many
+    the mistake besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: the
+    result, kept where asked for and the vector failed; size: of one that failed, how many
     numbers its query, key and value have, None where it has no such.
     """
 
@@ -157,7 +157,7 @@ def _size(vector: Vector) -> int | None:
 
 
 def form_error(batch: Batch, outputs: Any) -> str | None:
-    """What is wrong with the form of a result, or with its being none; None if nothing."""
+    """The mistake in the form of a result, or that there is none; None if its form is right."""
     if not isinstance(outputs, Outputs):
         return f"returned {_kind(outputs)} instead of Outputs"
     wanted = (*batch.query.shape[:-1], batch.value.shape[-1])

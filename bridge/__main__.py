@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.scripts import lacking
+from bridge.scripts import end_without_package
 
 if TYPE_CHECKING:
     from bridge.audit.library import Library
@@ -27,7 +27,7 @@ try:
     from bridge.terminal import tell, tell_problems
     from bridge.translate import translate
 except ModuleNotFoundError as error:
-    lacking(error)
+    end_without_package(error)
 
 
 class FolderPath(click.Path):
@@ -298,7 +298,7 @@ def findings(name: tuple[str, ...]) -> None:
         chosen = [subjects.find_function(one) for one in name] or list(subjects.CALLED)
     except KeyError as error:
         raise Problem(f"NAME: {error.args[0]}") from error
-    absent = store.missing(chosen)
+    absent = store.missing_packages(chosen)
     if absent:
         raise Problem(
             f"{', '.join(absent)} need packages that are not installed: "
@@ -481,4 +481,4 @@ if __name__ == "__main__":
     try:
         main(prog_name="python -m bridge")
     except ModuleNotFoundError as error:
-        lacking(error)
+        end_without_package(error)

@@ -39,7 +39,7 @@ def translate(check: bool, kernels: bool) -> None:
         verification = Verification(root, Console(stderr=True))
         with writing("the files"):
             wanted = make.texts(verification.library, verification.stage)
-            changed = (make.differing if check else make.replace)(root, wanted)
+            changed = (make.differing_files if check else make.replace)(root, wanted)
     except (LibraryFailure, UntranslatableError) as error:
         raise click.ClickException(str(error)) from error
     if check and changed:
@@ -62,7 +62,7 @@ def _translate_kernels(root: Path, check: bool) -> None:
         return
     try:
         wanted = texts.texts()
-        changed = texts.differing(root, wanted)
+        changed = texts.differing_files(root, wanted)
         others = [name for text in texts.TEXTS for name in texts.differing_launches(text)]
     except TtirError as error:
         raise click.ClickException(str(error)) from error

@@ -253,9 +253,9 @@ def _run(
     until_failure = None
     if conditions.first_failure:
         # It imports all that there are mutants of.
-        from bridge.conformance.mutants.attention import telling
+        from bridge.conformance.mutants.attention import telling_families
 
-        until_failure = telling()
+        until_failure = telling_families()
     # Drawn here, not before: the function is imported by now.
     drawn = () if conditions.fresh is None else conditions.fresh.families
     return run(

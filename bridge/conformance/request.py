@@ -284,7 +284,7 @@ def check_function(name: str) -> None:
             f"{name!r} is given; module:function or file.py:function is "
             "accepted, or the name of a built-in implementation",
         )
-    absent = libraries.missing(name)
+    absent = libraries.missing_packages(name)
     if absent is not None:
         raise Misuse(
             "function", f"{name} needs packages that are not installed: pip install {absent}"

@@ -39,13 +39,13 @@ def binders(text: str) -> tuple[list[Binder], str]:
     found = []
     text = text.lstrip()
     while text and text[0] in _OPENING:
-        end = _closing(text)
+        end = _closing_bracket(text)
         found.append(_binder(text[0], " ".join(text[1:end].split())))
         text = text[end + 1 :].lstrip()
     return found, text
 
 
-def _closing(text: str) -> int:
+def _closing_bracket(text: str) -> int:
     """Where the bracket that a text begins with is closed."""
     depth = 0
     for at, letter in enumerate(text):

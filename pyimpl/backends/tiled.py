@@ -441,7 +441,7 @@ class Heads:
             return values
         self.hide(by_head, hidden)
         # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-        return without(values, self.unseen(hidden))
+        return without(values, self.hidden_keys(hidden))
 
     def add(self, scores: Tensor, tile: Tile) -> None:
         """Add ALiBi and bias to the scores `[batch, heads, rows, keys]` of a tile, base 2."""
@@ -461,7 +461,7 @@ class Heads:
         rows, keys = range(tile.start, tile.stop), range(tile.first, tile.last)
         return self.options.dropout.kept_weights(self.batch, self.heads, rows, keys)
 
-    def unseen(self, hidden: Tensor) -> Tensor:
+    def hidden_keys(self, hidden: Tensor) -> Tensor:
         """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,
         from the pairs of `hidden`."""
         unseen = as_numbers(hidden).amin(dim=-2).expand(self.batch, self.heads, -1)

@@ -219,7 +219,7 @@ class _HeadsBackward(Heads):
         k, keys_t, values_t = self.k[:, keys], self.keys_t[:, :, keys], self.values_t[:, :, keys]
         if hidden is not None:
             # A weight 0 would not silence a NaN: keys that no query sees go.
-            unseen = self.unseen(hidden)
+            unseen = self.hidden_keys(hidden)
             k, values_t = without(k, unseen), without(values_t.mT, unseen).mT
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)

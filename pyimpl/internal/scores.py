@@ -276,7 +276,7 @@ def folds_into_query(function: Function) -> Function:
     place, wants = parameters.index("options"), "wanted" in parameters
 
     @wraps(function)
-    def folding(query: Tensor, *args: Any, **named: Any) -> Any:
+    def fold(query: Tensor, *args: Any, **named: Any) -> Any:
         options = named["options"] if "options" in named else args[place - 1]
         if options.temperature is None:
             return function(query, *args, **named)
@@ -285,7 +285,7 @@ def folds_into_query(function: Function) -> Function:
         found = function(scale_by_head(query, options.temperature), **given)
         return found.unfold(query, options.temperature, given["wanted"]) if wants else found
 
-    return cast(Function, folding)
+    return cast(Function, fold)
 
 
 @implements("Attention.Spec.Alignment.shift")

@@ -78,7 +78,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Every supported vector passes, at least one is, and all that is required is taken."""
+        """Every supported vector passes, there is at least one, and every requirement is met."""
         return self.result.ok and not self.lacking
 
     def to_json(self) -> dict[str, Any]:

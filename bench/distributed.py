@@ -73,18 +73,18 @@ def _count_messages() -> Iterator[dict[str, float]]:
     found = {"sent": 0.0, "waited": 0.0}
     start, wait = Processes.start, Posted.wait
 
-    def counting(self: Processes, sent: Any, received: Any, tag: int) -> Posted:
+    def count(self: Processes, sent: Any, received: Any, tag: int) -> Posted:
         found["sent"] += sum(x.numel() * x.element_size() for _, x in sent)
         return start(self, sent, received, tag)
 
-    def waiting(self: Posted) -> None:
+    def wait_timed(self: Posted) -> None:
         began = time.perf_counter()
         wait(self)
         found["waited"] += time.perf_counter() - began
 
     with (
-        mock.patch.object(Processes, "start", counting),
-        mock.patch.object(Posted, "wait", waiting),
+        mock.patch.object(Processes, "start", count),
+        mock.patch.object(Posted, "wait", wait_timed),
     ):
         yield found
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.scripts import lacking
+from bridge.scripts import end_without_package
 
 if TYPE_CHECKING:
     from bridge.audit.library import Library
@@ -27,7 +27,7 @@ try:
     from bridge.terminal import tell, tell_problems
     from bridge.translate import translate
 except ModuleNotFoundError as error:
-    lacking(error)
+    end_without_package(error)
 
 
 class FolderPath(click.Path):
@@ -220,9 +220,9 @@ def watch() -> None:
 @main.command()
 @click.option("--family", help="Write only this family, and those without a file.")
 def vectors(family: str | None) -> None:
-    """Write tests/vectors anew by running the Lean definitions.
+    """Regenerate tests/vectors by running the Lean definitions.
 
-    Then its index and the files made from it: docs/vectors.md and tests/generated.
+    Also writes its index and the files made from it: docs/vectors.md and tests/generated.
     """
     from bridge.pages import written
     from bridge.source import lean_imports
@@ -266,8 +266,8 @@ def pages() -> None:
 def site(out: Path | None) -> None:
     """Write the documentation as a static site, without Lean.
 
-    Theorems stand there as they are written, and as Lean has stored them where `verify` or `audit`
-    has seen these sources. Fails if a link leads nowhere; then the old site stays.
+    Shows theorems as written, and as stored by Lean where `verify` or `audit` has seen these
+    sources. Fails on a broken link, and then keeps the old site.
     """
     from bridge.audit import statements
     from bridge.site import full
@@ -298,7 +298,7 @@ def findings(name: tuple[str, ...]) -> None:
         chosen = [subjects.find_function(one) for one in name] or list(subjects.CALLED)
     except KeyError as error:
         raise Problem(f"NAME: {error.args[0]}") from error
-    absent = store.missing(chosen)
+    absent = store.missing_packages(chosen)
     if absent:
         raise Problem(
             f"{', '.join(absent)} need packages that are not installed: "
@@ -316,7 +316,7 @@ def findings(name: tuple[str, ...]) -> None:
 @click.option(
     "--tolerances", metavar="DTYPE", help="With the tolerances of attention in this dtype."
 )
-@click.option("--rounding-model", metavar="NAME", help="Sets them; default: generous.")
+@click.option("--rounding-model", metavar="NAME", help="Sets the tolerances; default: generous.")
 def export(
     folder: Path, family: tuple[str, ...], tolerances: str | None, rounding_model: str | None
 ) -> None:
@@ -418,8 +418,8 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
 def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
     """Show the library's declarations and its gaps.
 
-    NAME of a declaration: shows all that is known of it. NAME of a module or namespace: a line for
-    each declaration in it. Compares Lean's stored library with the audit's findings and with the
+    NAME of a declaration: shows its whole entry. NAME of a module or namespace: a line for each
+    declaration in it. Compares Lean's stored library with the audit's findings and with the
     text of the files. Exit status 1 if they differ, the audit finds something or, without a
     NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
     current; 2 for misuse.
@@ -481,4 +481,4 @@ if __name__ == "__main__":
     try:
         main(prog_name="python -m bridge")
     except ModuleNotFoundError as error:
-        lacking(error)
+        end_without_package(error)

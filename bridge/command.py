@@ -1,4 +1,4 @@
-"""How a command of the command line runs, and what the user can mend."""
+"""How a command of the command line runs, and the errors that its user can mend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 class Command(click.Command):
     """A command that settles, before it begins, whether Triton interprets its kernels, and that
     Ctrl-C ends with all that it started. `--help` and misuse come earlier, and do without
-    PyTorch. What the user can mend (`MendableError`) ends it with its sentence.
+    PyTorch. An error that the user can mend (`MendableError`) ends it with its sentence.
 
     interprets: as of `interpreting.settle`.
     """
@@ -49,7 +49,7 @@ class Commands(click.Group):
 
 
 class Problem(click.ClickException):
-    """What the user can mend: one sentence, exit status 2."""
+    """An error that the user can mend: one sentence, exit status 2."""
 
     exit_code = 2
 
@@ -62,12 +62,12 @@ def checkout() -> Path:
 
 
 @contextmanager
-def writing(what: object) -> Iterator[None]:
-    """A block that writes files. Raises Problem, which begins with `what`, where it cannot."""
+def writing(file: object) -> Iterator[None]:
+    """A block that writes a file. Raises Problem, which begins with `file`, where it cannot."""
     try:
         yield
     except OSError as error:
-        raise Problem(f"{what} cannot be written: {error.strerror or error}") from error
+        raise Problem(f"{file} cannot be written: {error.strerror or error}") from error
 
 
 def write(path: Path, text: str, named: str = "") -> None:

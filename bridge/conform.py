@@ -32,7 +32,7 @@ class Conform(Command):
 @click.option(
     "--dtype", "dtypes", multiple=True, help="float64, float32, float16 or bfloat16; default: all."
 )
-@click.option("--device", default="cpu", show_default=True, help="As PyTorch names it.")
+@click.option("--device", default="cpu", show_default=True, help="A device of PyTorch.")
 @click.option(
     "--rounding-model",
     help="Sets the tolerances: generous, flash, …; default: an adapter's own, else generous.",
@@ -52,10 +52,10 @@ class Conform(Command):
     type=click.Choice(["top-left", "bottom-right"]),
     default="top-left",
     show_default=True,
-    help="How is_causal is aligned, for a function without an argument that says so.",
+    help="Alignment of is_causal, for a function without an argument for it.",
 )
 @click.option(
-    "--undeclared", is_flag=True, help="Also run vectors that an adapter declares to fail."
+    "--undeclared", is_flag=True, help="Also run vectors that an adapter declares as failing."
 )
 @click.option(
     "--time-limit",
@@ -99,7 +99,7 @@ class Conform(Command):
     type=click.Choice(["attention", "decode"]),
     default="attention",
     show_default=True,
-    help="What the function computes; decode: it is called step by step with a cache.",
+    help="Operation of the function; decode: it is called step by step with a cache.",
 )
 @click.option(
     "--definition",
@@ -117,14 +117,14 @@ class Conform(Command):
     "--processes",
     type=int,
     metavar="N",
-    help="The function is called by N processes, each with its shards of the sequence.",
+    help="Call the function from N processes, each with its shards of the sequence.",
 )
 @click.option(
     "--layout",
     type=click.Choice(["contiguous", "zigzag", "striped"]),
     default="contiguous",
     show_default=True,
-    help="With --processes: how the sequence is cut into shards.",
+    help="Division of the sequence into shards, with --processes.",
 )
 @click.option("--trace", metavar="FILE", help="Write the verdict on a Solution as Traces.")
 @click.option("--large", is_flag=True, help="Fresh vectors at real sizes too, up to 16,384 keys.")
@@ -152,7 +152,7 @@ def conform(
     IMPLEMENTATION: module:function, path/to/file.py:function, or one of those below; default:
     the built-in ones of pyimpl.
 
-    Exit status 0 if every supported vector passes and all that is required is taken, 1 if not, 2
+    Exit status 0 if every supported vector passes and every requirement is met, 1 if not, 2
     for misuse.
     """
     with garbage.no_search():
@@ -208,7 +208,7 @@ def check_files(files: dict[str, str | None]) -> None:
                 raise Problem(f"{option}: there is no folder for {name!r}")
             if not name or path.is_dir():
                 raise Problem(f"{option}: {name!r} is a folder; the name of a file is accepted")
-            # What is there and no regular file, such as a pipe, is not replaced but written to.
+            # A pipe, or another thing that is no regular file, is not replaced but written to.
             there = path.exists() and not path.is_file()
             why = None if there else why_not_writable(path)
         except OSError as error:

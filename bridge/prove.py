@@ -130,7 +130,7 @@ def _own(name: str, seconds: float) -> Any:
 
 
 def _refuse(published: Published, backward: bool) -> None:
-    """Raise Problem for what cannot be asked of a published kernel."""
+    """Raise Problem for options that a published kernel does not have."""
     if backward and not published.gradients:
         raise Problem(f"--backward: {published.name} has no launcher with a backward pass")
     if published.version is None:

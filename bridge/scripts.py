@@ -30,7 +30,7 @@ def remedy(error: ModuleNotFoundError) -> str:
     return f"{sys.executable} has no package {name}; {what}"
 
 
-def lacking(error: ModuleNotFoundError) -> NoReturn:
+def end_without_package(error: ModuleNotFoundError) -> NoReturn:
     """End with status 2 and one sentence, unless it is a module of the project that is missing."""
     print(f"Error: {remedy(error)}", file=sys.stderr)
     sys.exit(2)
@@ -43,7 +43,7 @@ def attention_check() -> None:
 
         conform(prog_name="attention-check")
     except ModuleNotFoundError as error:
-        lacking(error)
+        end_without_package(error)
 
 
 def bridge() -> None:
@@ -53,4 +53,4 @@ def bridge() -> None:
 
         main(prog_name="bridge")
     except ModuleNotFoundError as error:
-        lacking(error)
+        end_without_package(error)

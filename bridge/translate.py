@@ -16,13 +16,13 @@ from bridge.command import Command, Problem, checkout, tell_written, write, writ
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not current.")
 @click.option("--kernels", is_flag=True, help="Write the compiled kernels in Lean instead.")
 def translate(check: bool, kernels: bool) -> None:
-    """Write the Spec in Python anew.
+    """Translate the Spec to Python.
 
     Reads Lean's own terms, writes bridge/spec. Exit status 1 if a definition has no translation, or
     the library does not build.
 
-    --kernels: reads Triton's compiled text, writes Attention/Kernel/Generated; --check then says of
-    each launch too whether it comes to this text. Skips Triton versions without recorded texts.
+    --kernels: reads Triton's compiled text, writes Attention/Kernel/Generated; --check also checks
+    that each launch compiles to this text. Skips Triton versions without recorded texts.
     """
     if kernels:
         _translate_kernels(checkout(), check)
@@ -39,7 +39,7 @@ def translate(check: bool, kernels: bool) -> None:
         verification = Verification(root, Console(stderr=True))
         with writing("the files"):
             wanted = make.texts(verification.library, verification.stage)
-            changed = (make.differing if check else make.replace)(root, wanted)
+            changed = (make.differing_files if check else make.replace)(root, wanted)
     except (LibraryFailure, UntranslatableError) as error:
         raise click.ClickException(str(error)) from error
     if check and changed:
@@ -62,7 +62,7 @@ def _translate_kernels(root: Path, check: bool) -> None:
         return
     try:
         wanted = texts.texts()
-        changed = texts.differing(root, wanted)
+        changed = texts.differing_files(root, wanted)
         others = [name for text in texts.TEXTS for name in texts.differing_launches(text)]
     except TtirError as error:
         raise click.ClickException(str(error)) from error

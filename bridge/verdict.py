@@ -63,7 +63,7 @@ def check(
     """Run an attention function on the vectors, and judge all that it returns.
 
     It runs in processes of its own, in a sandbox, and never in this one. `docs/conform.md` says how
-    it is called, what is judged, and up to which sizes a pass speaks.
+    it is called, which results are judged, and up to which sizes a pass speaks.
 
     function: takes query, key and value, `[batch, heads, length, dim]`, as SDPA does, and is
       defined at the top level of a module or file, so that another process can import it; or its
@@ -86,7 +86,7 @@ def check(
     problem: a file of KernelBench's form, with `class Model`, `get_inputs` and `get_init_inputs`;
       `function` is then a class of models such as `ModelNew`, which is judged as a function of the
       operation that `Model` is found to compute, in the dtype of the problem's inputs.
-    operation: what the function computes; "decode": it is called step by step with a cache, as
+    operation: of the function; "decode": it is called step by step with a cache, as
       `docs/conform.md` says, and judged on vectors of decoding.
     definition: a file of FlashInfer-Bench's form; `function` is then a file with a Solution, which
       is judged as the attention that the definition is found to state. workload: a file of traces,
@@ -134,8 +134,8 @@ def check(
 
 
 def judge(request: Request, announce: Callable[[str], None] = lambda text: None) -> Verdict:
-    """Run what is asked for. announce: is told what is done next. Raises CallableError,
-    NoSandboxError and VectorError, and Misuse where no function takes a dtype asked for."""
+    """Carry out a request. announce: is told each next step. Raises CallableError, NoSandboxError
+    and VectorError, and Misuse where no function takes a dtype asked for."""
     families = choose_committed(request.families, request.vectors)
     subjects = request.subjects()
     operation = subjects[0].operation if subjects else None
@@ -198,8 +198,8 @@ def _judge_one(
 
 
 class Verdict:
-    """What became of the vectors: true if every one that is supported passes, and all that is
-    required is taken. As a string, the report that the command `conform` prints."""
+    """The results of the vectors: true if every one that is supported passes, and every required
+    feature is supported. As a string, the report that the command `conform` prints."""
 
     def __init__(
         self, dtypes: tuple[str, ...], families: Sequence[Family], conditions: Conditions
@@ -290,7 +290,7 @@ class Verdict:
 
     def html(self) -> str:
         """One page that shows each failure."""
-        # It imports what makes pages.
+        # It imports the page writers.
         from bridge.report import page
 
         return page.page(self.outcomes, self._run(self.outcomes), refused=self.refused)

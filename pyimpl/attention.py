@@ -107,7 +107,7 @@ def attention(
             heads, dim]`; masks, biases and the log-sum-exp stay as above.
         check: whether the numbers in `attn_mask`, `bias`, `alibi_slopes`, `sinks` and `temperature`
             are looked at, which waits for a GPU; None: on a CPU. Where nobody looks, NaN, +∞ and
-            numbers that are too large make NaN of what depends on them.
+            numbers that are too large make NaN of every result that depends on them.
         backend: "triton" (float32, float16, bfloat16; head sizes up to 256), "gluon" (Hopper GPUs;
             below), "tiled" (PyTorch, memory linear in the lengths), "reference" (float64 inside,
             materialises the scores), or "auto": on CUDA gluon where it was seen right and faster,
@@ -122,7 +122,7 @@ def attention(
     row of a key that some query may attend to must be finite, even where another query may not: on
     a tile they share, its product with the weight 0 is NaN if it is not. So must the sum of the
     values be, in float32 (float64 for float64 inputs): it is divided at the end. The scores, times
-    log₂e, must be finite likewise, and what they are made of: ⟨q, k⟩, and queries times scale.
+    log₂e, must be finite likewise, and so must their parts: ⟨q, k⟩, and queries times scale.
     Scores of 10⁷ and more are off by 1 or more in float32 before their exponential is taken; beyond
     10⁸ such a row may come out as 0 or NaN on a GPU. Under `torch.autocast` query, key and value
     are first rounded to its dtype, unless they are float64, as SDPA does. `torch.compile` takes the
@@ -141,8 +141,8 @@ def attention(
     and with `create_graph=True` attention is computed by its definition in float64, with the matrix
     of scores in memory, and PyTorch differentiates that as often as it is asked to
     (`pyimpl.autograd.definition`); where Triton's kernels would run, a warning says so. A query and
-    a key that may not attend to each other add nothing to each other's gradients; what a query or
-    key that does holds must be finite, as above. In float16 and bfloat16 the kernels round dS to
+    a key that may not attend to each other add nothing to each other's gradients; the numbers of
+    those that may must be finite, as above. In float16 and bfloat16 the kernels round dS to
     the dtype of `query` before it is multiplied: in float16 it must stay below 65504.
 
     Raises:

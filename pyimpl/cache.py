@@ -2,13 +2,13 @@
 `.replace`, `.edit` and `.slide`.
 
 The queries stay, and the keys of a cache change one at a time. A key is appended by `step`, and
-taken out again by subtracting its terms; what is kept is (m, l, o), which `pyimpl.state.finish`
-turns into the output. The stored m stays when its key goes: from then on it is a point of
+taken out again by subtracting its terms; only (m, l, o) is kept, which `pyimpl.state.finish` turns
+into the output. The stored m stays when its key goes: from then on it is a point of
 reference, and need not be the score of a key that is left.
 
-In floating point a deletion leaves the rounding of what it subtracts. Beside keys whose scores are
-x below the stored m, that is e^x times as large as usual: where the largest keys have been deleted,
-compute the state anew with `pyimpl.state.of_block`.
+In floating point a deletion leaves the rounding error of its subtraction. Beside keys whose scores
+are x below the stored m, that is e^x times as large as usual: where the largest keys have been
+deleted, compute the state anew with `pyimpl.state.of_block`.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ from pyimpl.internal.scores import (
 )
 from pyimpl.merge import combine
 
-# Keys in one split of a cache in pages, unless the caller says how many splits: what is gathered at
-# a time.
+# Keys in one split of a cache in pages, unless the caller says how many splits; so many are
+# gathered at a time.
 SPLIT_LEN = 4096
 
 
@@ -169,7 +169,7 @@ def _attention_decode(
             lens[first],
             None if pages is None else pages[first],
         )
-        # The tile loop holds few scores at a time; but what is gathered from pages is held too.
+        # The tile loop holds few scores at a time, but also the keys gathered from pages.
         count = num_splits or (1 if pages is None else max(1, num_tiles(lens[first], SPLIT_LEN)))
         out[some], lse[some] = split.run(options.of_batches(some), count, backend)
     return out, lse

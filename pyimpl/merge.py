@@ -22,7 +22,7 @@ def combine(outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
     `outs` `[parts, ..., value_dim]`, `lses` `[parts, ...]`. Arguments are not checked. The weights
     are taken against the largest Lₖ and divided by their sum: L itself is rounded, and where it is
     large exp(Lₖ − L) would be off by as much. Differentiable as it stands: the largest counts as a
-    constant, since neither result depends on what the Lₖ are taken against.
+    constant, since neither result depends on the number that is subtracted from the Lₖ.
     """
     m = lses.detach().amax(dim=0)
     weights = torch.exp(lses - torch.where(torch.isneginf(m), 0.0, m))

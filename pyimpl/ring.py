@@ -4,8 +4,8 @@ Every device has a shard of the queries, which stays, and at first its own shard
 each round it takes the keys that it holds into the states of its queries and passes them on; after
 as many rounds as there are devices, every query has met every key.
 
-The devices are places in a list and one process plays them all in turn: what this shows, and the
-vectors judge, is the order of the computation, in which each device sees the keys in another order.
+The devices are places in a list and one process plays them all in turn: this shows, and the vectors
+test, the order of the computation, in which each device sees the keys in another order.
 Between processes, with gradients and all options, it is `pyimpl.distributed.ring_attention`.
 Source: Liu, Zaharia and Abbeel 2023, "Ring Attention with Blockwise Transformers for Near-Infinite
 Context", algorithm 1; Brandon et al. 2023, "Striped Attention", for shards that are no stretches.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @implements("Attention.Spec.rotate")
 def _rotate(held: list[T]) -> list[T]:
-    """What each holds goes to the one before it, and what the first holds to the last."""
+    """Each passes its item to the one before it, the first to the last."""
     return held[1:] + held[:1]
 
 

@@ -1,6 +1,6 @@
 """The state of online softmax, under the names of `Attention.Spec.Online`, on PyTorch tensors.
 
-A state holds, for each of n queries, what is known of the keys seen so far: m, the largest unmasked
+A state holds, for each of n queries, a summary of the keys seen so far: m, the largest unmasked
 score; l = Σ exp(s − m); o = Σ exp(s − m)·v. Every function takes any leading batch dimensions
 (`...`), computes in the dtype of its tensors, under `torch.autocast` too, and is free of NaN for
 finite values and scores that are finite or −∞ (masked). Source: Milakov & Gimelshein 2018,

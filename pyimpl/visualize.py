@@ -106,7 +106,7 @@ def draw_tiles(q_len: int, kv_len: int, **options: Any) -> Any:
 
 
 def draw_errors(got: Tensor, expected: Tensor, tolerance: Tensor) -> Any:
-    """A figure of the errors of one row, element by element, and of what each may be.
+    """A figure of the errors of one row, element by element, and of their tolerances.
 
     Args:
         got, expected, tolerance: `[n]`, n at least 1, floating; a tolerance is at least 0.

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from bridge.ttir.classes import classes, features, text_of
-from bridge.ttir.given import Unmet, unmet
+from bridge.ttir.given import Unmet, unmet_conditions
 from pyimpl.backends.kernels import forward
 
 # Launches, by what was found of them.
@@ -22,7 +22,7 @@ FOUND: Counter[str] = Counter()
 
 def facts_of(found: Any, tensors: tuple[Any, ...]) -> str:
     """What is known of a launch. Fails if the launcher does not meet a hypothesis."""
-    off: list[Unmet] = unmet(found, *tensors)
+    off: list[Unmet] = unmet_conditions(found, *tensors)
     own = [str(one) for one in off if not one.of_tensors]
     assert not own, f"a launch does not meet the theorems' hypotheses: {'; '.join(own)}"
     text = text_of(found)

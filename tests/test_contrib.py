@@ -22,7 +22,7 @@ def declared_names() -> set[str]:
     return {one.name for text in texts for one in declarations(text) if one.name}
 
 
-def unknown(text: str, names: set[str]) -> list[str]:
+def unknown_names(text: str, names: set[str]) -> list[str]:
     """What a text names of the library that the library does not have: modules, declarations."""
     modules = header_imports(text)
     absent = [
@@ -41,13 +41,13 @@ def test_what_it_names_of_the_library_is_there() -> None:
     used = 0
     for path in LEAN:
         text = path.read_text("utf-8")
-        assert unknown(text, names) == [], path.name
+        assert unknown_names(text, names) == [], path.name
         used += len(_NAME.findall(blank_comments(text)))
     assert used > 20
     wrong = (
         "import Attention.Nowhere\n\n#check Attention.Spec.attention\n#check Attention.Spec.gone"
     )
-    assert unknown(wrong, names) == ["Attention.Nowhere", "Attention.Spec.gone"]
+    assert unknown_names(wrong, names) == ["Attention.Nowhere", "Attention.Spec.gone"]
 
 
 def test_no_proof_is_left_out() -> None:

@@ -1,4 +1,4 @@
-"""A function is named by a verb or a noun, not by a bare participle (`drawn`, `_given`)."""
+"""A function is named by a verb or a noun, not by a bare participle (`drawn`, `missing`)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 # But for nouns and verbs that end as participles do.
 PARTICIPLE = re.compile(
-    r"_*(?!(bed|embed|feed|need|seed|speed)_*$)([a-z]+ed|begun|bent|born|bought|broken|brought|caught|"
-    r"chosen|done|drawn|felt|forgotten|found|given|gone|grown|heard|held|hidden|kept|known|laid|lent|"
-    r"lost|made|meant|met|paid|proven|said|seen|sent|shown|sold|sought|spent|spoken|stuck|taken|thrown|"
-    r"told|torn|understood|undone|worn|(re)?written)_*"
+    r"_*(?!(bed|embed|feed|need|seed|speed|bring|ring|string|nothing|everything|binding|docstring|"
+    r"finding|heading|listing|packing|padding|rounding|timing|warning)_*$)"
+    r"([a-z]+ed|[a-z]+ing|(un|re|over|mis|fore|with)?(begun|bent|born|bought|bound|broken|brought|"
+    r"built|caught|chosen|done|drawn|felt|forgotten|found|given|gone|grown|heard|held|hidden|kept|"
+    r"known|laid|left|lent|lost|made|meant|met|paid|proven|said|seen|sent|shown|sold|sought|spent|"
+    r"spilt|spoilt|spoken|stuck|taken|thrown|told|torn|understood|won|worn|written)|"
+    r"un(cut|put|read|set|split))_*"
 )
-# A property and a fixture are things, a class method an adjective of its class (`Shards.striped`);
-# names in what Triton compiles stand in the kernels' Lean.
-DECORATORS = ("property", "fixture", "classmethod", "jit", "device_function")
+# A property and a fixture are things, a class method an adjective of its class (`Shards.striped`),
+# a context manager says what goes on in its block, as `contextlib.closing` does; names in what
+# Triton compiles stand in the kernels' Lean.
+DECORATORS = ("property", "fixture", "classmethod", "contextmanager", "jit", "device_function")
 # The Spec's own names; functions under test and cases, whose names are adjectives of a function.
 ELSEWHERE = ("bridge/spec", "tests/generated", "cheats", "attention_functions.py",
              "flashinfer_solutions.py", "judged_here.py", "gluon_cases.py")  # fmt: skip
@@ -35,6 +41,11 @@ def participles(text: str) -> Iterator[str]:
 def test_a_bare_participle_is_found() -> None:
     text = "@property\ndef kept(): ...\ndef seed(): ...\ndef draw():\n    def _masked(): ...\n"
     assert [*participles(text + "def drawn_rows(): ...\ndef given(): ...")] == ["given", "_masked"]
+
+
+@pytest.mark.parametrize("name", ["unseen", "_unwritten", "unmet", "bound", "missing", "asking_"])
+def test_so_is_one_with_a_prefix_and_one_that_goes_on(name: str) -> None:
+    assert [*participles(f"def {name}(): ...\ndef unfold(): ...\ndef string(): ...")] == [name]
 
 
 def test_functions_are_named_by_verbs_and_nouns() -> None:

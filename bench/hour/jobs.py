@@ -124,7 +124,7 @@ def ceilings(work: Work, given: Fields) -> Job:
     return "ok"
 
 
-def compiling(work: Work, given: Fields) -> Job:
+def compile_candidate(work: Work, given: Fields) -> Job:
     """A candidate's kernels into Triton's cache, for a compute capability and without a device."""
     one = candidate_of(given["candidate"])
     triton.runtime.driver.set_active(Offline(given["capability"]))
@@ -243,7 +243,7 @@ def vectors(work: Work, given: Fields) -> Job:
 JOBS: dict[str, Callable[[Work, Fields], Job]] = {
     "machine": machine,
     "ceilings": ceilings,
-    "compile": compiling,
+    "compile": compile_candidate,
     "candidate": candidate,
     "peers": against_peers,
     "race": race,

@@ -28,9 +28,9 @@ _TIME_LIMIT = 600.0
 Document = dict[str, Any]
 
 
-def missing(chosen: Iterable[Called]) -> dict[str, str]:
+def missing_packages(chosen: Iterable[Called]) -> dict[str, str]:
     """By function, the packages that it needs and that are not here."""
-    found = {one.name: libraries.missing(one.name) for one in chosen}
+    found = {one.name: libraries.missing_packages(one.name) for one in chosen}
     return {name: packages for name, packages in found.items() if packages is not None}
 
 

@@ -64,7 +64,7 @@ class Barrier:
             assert self._count is not None
             self._left = self._count
 
-    def missing(self) -> str:
+    def progress(self) -> str:
         """To be read: how far its phase is."""
         return (
             f"in phase {self.done}, {self._left} of {self._count} arrivals and {self._bytes} bytes "
@@ -133,7 +133,7 @@ def wait(mbarrier: Barriers, phase: int, pred: Any = True, deps: Any = ()) -> No
     here().scheduler.point(
         who,
         lambda: barrier.passes(parity),
-        lambda: f"parity {parity} of {barrier.name} at {at}, {barrier.missing()}",
+        lambda: f"parity {parity} of {barrier.name} at {at}, {barrier.progress()}",
     )
     who.clock.join(barrier.clock)
     unawaited = here().unawaited

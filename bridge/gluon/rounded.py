@@ -65,7 +65,7 @@ class Float32(Domain):
     def integers(self, x: Array) -> Array:
         return _f32(x)
 
-    def unwritten(self, size: int) -> Array:
+    def empty(self, size: int) -> Array:
         return np.full(size, np.nan, np.float32)
 
     def add(self, a: Array, b: Array) -> Array:

@@ -69,7 +69,7 @@ def peers(cases: Sequence[Case]) -> list[str]:
 _PARTS = ("dtype", "batch", "heads", "head_dim", "length", "mask")
 
 
-def _differing(cases: Sequence[Case]) -> list[str]:
+def _differing_parts(cases: Sequence[Case]) -> list[str]:
     return [part for part in _PARTS if len({getattr(case.case, part) for case in cases}) > 1]
 
 
@@ -80,12 +80,12 @@ def _describe(case: Case, part: str) -> str:
 
 def label(case: Case, cases: Sequence[Case]) -> str:
     """What is special about a case among these."""
-    return ", ".join(_describe(case, part) for part in _differing(cases) or ["mask"])
+    return ", ".join(_describe(case, part) for part in _differing_parts(cases) or ["mask"])
 
 
 def common(cases: Sequence[Case]) -> str:
     """What all of these cases have."""
-    alike = [part for part in _PARTS if part not in _differing(cases)]
+    alike = [part for part in _PARTS if part not in _differing_parts(cases)]
     return ", ".join(_describe(cases[0], part) for part in alike)
 
 

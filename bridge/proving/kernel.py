@@ -103,7 +103,7 @@ class Kernel:
         )  # fmt: skip
 
     def program(self, shape: Shape, number: int, output: str) -> tuple[int, ...]:
-        launched = self._record(shape).storing(output)
+        launched = self._record(shape).last_store(output)
         return (number,) if launched is None else replay.place_of(launched, number)
 
     def _record(self, shape: Shape) -> Recorded:

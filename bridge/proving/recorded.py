@@ -147,7 +147,7 @@ class Recorded(Struct, frozen=True):
     def launches(self) -> tuple[Launched, ...]:
         return tuple(step for step in self.steps if isinstance(step, Launched))
 
-    def storing(self, output: str) -> Launched | None:
+    def last_store(self, output: str) -> Launched | None:
         """The last launch that can have stored to an output, or a gradient, of the names of
         `Compared`; None: PyTorch did."""
         outputs = dict(zip(("output", "log-sum-exp"), self.outputs, strict=False))

@@ -73,7 +73,7 @@ def arithmetic(program: Program, instruction: Instruction) -> None:
     elif kind in BITS and kinds.is_float(kind):
         result, *given = instruction.operands
         values = [program.numbers(one, kind) for one in given]
-        program.put_numbers(result, _floating(instruction, kind, values), kind)
+        program.put_numbers(result, _float_result(instruction, kind, values), kind)
     elif kind in BITS and kind[0] in "su":
         _integer(program, instruction)
     else:
@@ -87,14 +87,14 @@ def _packed_arithmetic(program: Program, instruction: Instruction) -> None:
     pairs = [kinds.halves(program.bits(one, "b32")) for one in given]
     low, high = (
         kinds.bits_of(
-            _floating(instruction, kind, [kinds.numbers(pair[i], kind) for pair in pairs]), kind
+            _float_result(instruction, kind, [kinds.numbers(pair[i], kind) for pair in pairs]), kind
         )
         for i in range(2)
     )
     program.put(result, kinds.join_halves(low, high))
 
 
-def _floating(instruction: Instruction, kind: str, values: list[Array]) -> Array:
+def _float_result(instruction: Instruction, kind: str, values: list[Array]) -> Array:
     operation, flush = instruction.operation, "ftz" in instruction.modifiers
     if flush:
         values = [kinds.flush_subnormals(x) for x in values]

@@ -23,7 +23,7 @@ def _text(text: str) -> str:
 
 def junit(outcomes: Sequence[Outcome], refused: Sequence[NotJudged] = ()) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
-    is its family, and for each feature that is required and lacking. What is unsupported is
+    is its family, and for each feature that is required and lacking. Unsupported vectors are
     skipped. refused: functions that were not judged, each an error."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:

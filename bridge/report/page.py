@@ -142,7 +142,7 @@ def theorem_sentences(path: Path) -> dict[str, str]:
 
 
 def command(outcome: Outcome, vector: str) -> str:
-    """What runs this vector alone once more."""
+    """The command that runs this vector alone once more."""
     subject, result = outcome.subject, outcome.result
     in_checkout = (Path(__file__).resolve().parents[2] / "lakefile.lean").exists()
     python = ".venv/bin/python" if in_checkout else "python"
@@ -265,7 +265,7 @@ def _rates_given(vector: Vector) -> tuple[tuple[str, str], ...]:
 def _lines(
     result: VectorResult, expected: list[tuple[float, ...]], lse: list[tuple[float, ...]]
 ) -> list[Line]:
-    """The rows of the output, then those of the log-sum-exp; what was expected alone where nothing
+    """The rows of the output, then those of the log-sum-exp; only the expected ones where nothing
     was returned that could be judged."""
     detail = result.detail
     if detail is None:

@@ -1,7 +1,7 @@
-"""The plots of `conform --html`: where what is drawn stands. `templates/plots.html.jinja` draws it.
+"""The plots of `conform --html`: the positions of marks. `templates/plots.html.jinja` draws them.
 
-Both axes of numbers are logarithmic; what is 0 or below the axis stands at its lower end, what is
-above it, infinite or no number at its upper one.
+Both axes of numbers are logarithmic; a number that is 0 or below the axis stands at its lower end,
+one above it, infinity or NaN at its upper one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Dot:
-    """A number: where it stands, what it is, whether it is within its tolerance."""
+    """A number: its position, its value, and whether it is within its tolerance."""
 
     x: float
     y: float
@@ -107,7 +107,7 @@ def _order(ratio: float) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of some elements of a result and what each may be. path: of the tolerances, as SVG
+    """The errors of some elements of a result and their tolerances. path: of the tolerances, as SVG
     has it; ticks: of the errors."""
 
     of: str
@@ -117,8 +117,8 @@ class Errors:
 
 
 def errors(of: str, error: Sequence[float], tolerance: Sequence[float]) -> Errors:
-    """The plot of these errors, at least one, beside their tolerances. of: what the elements
-    are."""
+    """The plot of these errors, at least one, beside their tolerances. of: a name of the
+    elements."""
     # Nothing near the smallest numbers that there are, of which a part would be 0.
     numbers = [x for x in (*error, *tolerance) if 1e-280 < x < math.inf] or [1.0]
     high = min(max(numbers), 1e300) * 4

@@ -46,12 +46,12 @@ class Bar:
     def text(self) -> str:
         """As in `12 of 28, about 3 min left`."""
         parts = [f"{self.done} of {self.total}"] if self.total else []
-        left = self.left()
+        left = self.seconds_left()
         if left is not None:
             parts.append(f"about {duration_text(left)} left")
         return ", ".join(parts)
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """An estimate of the seconds that are left; None if nothing tells."""
         elapsed = time.monotonic() - self._start
         # The first of many say little: they pay for what starts.

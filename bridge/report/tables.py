@@ -105,7 +105,7 @@ def implementations(console: Console, section: Section) -> None:
 
 
 def by_family(console: Console, results: list[Section]) -> None:
-    """One implementation: what became of the vectors of each family, and what it does not take.
+    """One implementation: the results of each family's vectors, and the features that it lacks.
     The counts are over all dtypes that it was run in."""
     dtypes = [r["dtype"] for r in results]
     name, rounding_model = results[0]["adapter"], results[0]["rounding_model"]
@@ -152,7 +152,7 @@ def by_family(console: Console, results: list[Section]) -> None:
 
 
 def no_sandbox(why: str) -> str:
-    """What it means that a function's process had no walls, as a sentence."""
+    """A sentence on the consequence of a function's process without walls."""
     return (
         f"NO SANDBOX: {why}. The function could read the vectors and reach the judge; a pass is "
         "worth no more than it is trusted."
@@ -160,7 +160,7 @@ def no_sandbox(why: str) -> str:
 
 
 def alignment_of_is_causal(found: str, judged: str) -> str:
-    """What small calls showed and how the vectors judge it, as a sentence."""
+    """A sentence on the alignment that small calls showed, and that of the vectors."""
     match found:
         case "square":
             return "is_causal: only where there are as many queries as keys."

@@ -31,7 +31,7 @@ def element(
     function = writer.erase(function)
     for n in range(count):
         if not isinstance(function, Function):
-            titles = _remaining(writer, function, count - n, suggestions[n:])
+            titles = _new_names(writer, function, count - n, suggestions[n:])
             targets += map(build.name, titles)
             given = tuple(_as_argument(build.name(title)) for title in titles)
             return targets, _extend(writer, function, given)
@@ -77,7 +77,7 @@ def accumulate(writer: Writer, function: Term, title: str) -> tuple[ast.expr, Te
     return variable, _extend(writer, function, given)
 
 
-def _remaining(writer: Writer, function: Term, count: int, suggestions: Sequence[str]) -> list[str]:
+def _new_names(writer: Writer, function: Term, count: int, suggestions: Sequence[str]) -> list[str]:
     """New names for the arguments that a function still lacks."""
     wanted = _remaining_names(writer, function, count)
     titles = []

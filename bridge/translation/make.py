@@ -48,7 +48,7 @@ def texts(library: Library, stage: Stage) -> dict[str, str]:
     return package.texts(translated.Library(map(read, answers)), sources, root)
 
 
-def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
+def differing_files(root: Path, wanted: Mapping[str, str]) -> list[str]:
     """The files that are not as they should be, those that should not be there included."""
     there = {p.relative_to(root).as_posix(): p for p in (root / FOLDER).glob("*.py")}
     kept = {f"{FOLDER}/{name}" for name in _KEPT}
@@ -60,7 +60,7 @@ def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def replace(root: Path, wanted: Mapping[str, str]) -> list[str]:
     """Write the files that differ, and remove those that should not be there; their paths."""
-    changed = differing(root, wanted)
+    changed = differing_files(root, wanted)
     write_texts(root, wanted)
     for name in changed:
         if name not in wanted:

@@ -60,7 +60,7 @@ class Domain(ABC):
     def integers(self, x: Array) -> Numbers: ...
 
     @abstractmethod
-    def unwritten(self, size: int) -> Numbers:
+    def empty(self, size: int) -> Numbers:
         """Memory that nothing was stored to."""
 
     def each(self, f: Callable[..., Any], *tiles: Numbers) -> Numbers:
@@ -183,7 +183,7 @@ class ObjectDomain(Domain):
     def integers(self, x: Array) -> Array:
         return array(self._integer(x.astype(object)))
 
-    def unwritten(self, size: int) -> Array:
+    def empty(self, size: int) -> Array:
         return np.full(size, None, object)
 
     def add(self, a: Array, b: Array) -> Array:

@@ -148,7 +148,7 @@ class FieldDomain(Domain):
     def integers(self, x: Array) -> Residues:
         return _tile(x % P, x % Q)
 
-    def unwritten(self, size: int) -> Residues:
+    def empty(self, size: int) -> Residues:
         zeros = np.zeros(size, np.int64)
         return Residues(
             zeros, zeros.copy(), np.full(size, _UNWRITTEN, np.int8), np.ones(size, np.int64)

@@ -44,7 +44,7 @@ class Unmet(NamedTuple):
         return f"{self.name}: {self.said}"
 
 
-def unmet(
+def unmet_conditions(
     launch: Launch,
     query: Tensor,
     key: Tensor,

@@ -246,7 +246,7 @@ class Machine:
         detail = f"its result is used as a number at {operation.location}"
         return Violation("overflow", detail, mark.operation, mark.program, mark.element)
 
-    def _bound(self, value: Value, operation: Operation) -> int:
+    def _control_integer(self, value: Value, operation: Operation) -> int:
         """An integer that a loop or branch goes by."""
         mark = self.marks.get(value.number)
         if mark is not None:
@@ -254,7 +254,9 @@ class Machine:
         return int(self.value_of(value))
 
     def _for(self, operation: Operation) -> None:
-        first, stop, step = (self._bound(value, operation) for value in operation.operands[:3])
+        first, stop, step = (
+            self._control_integer(value, operation) for value in operation.operands[:3]
+        )
         if step <= 0:
             raise Undecided(f"the step of a loop is {step}")
         block = operation.regions[0][0]

@@ -82,7 +82,7 @@ class Memory:
     def empty(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
         """A new tensor to which nothing was written."""
         tensor = torch.zeros(tuple(shape), dtype=dtype)
-        self._add(tensor, self.domain.unwritten(tensor.numel()), True)
+        self._add(tensor, self.domain.empty(tensor.numel()), True)
         return tensor
 
     def _add(self, tensor: Tensor, values: Numbers, is_float: bool) -> Buffer:
@@ -115,7 +115,7 @@ class Memory:
                     f"of {tensor.dtype} {list(tensor.shape)}"
                 )
             is_float = tensor.is_floating_point()
-            values = self.domain.unwritten(0) if is_float else _integers(tensor)
+            values = self.domain.empty(0) if is_float else _integers(tensor)
             buffer = self._add(tensor, values, is_float)
         first = int(tensor.storage_offset())
         steps = zip(tensor.shape, tensor.stride(), strict=True)

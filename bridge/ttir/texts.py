@@ -208,7 +208,7 @@ def is_compared() -> bool:
     return version.startswith(tuple(f"{one}." for one in COMPARED))
 
 
-def differing(root: Path, wanted: Mapping[str, str]) -> list[str]:
+def differing_files(root: Path, wanted: Mapping[str, str]) -> list[str]:
     """The files that are not as they should be, those that should not be there included."""
     there = {p.relative_to(root).as_posix() for p in (root / FOLDER).glob("*.lean")}
     wrong = {n for n, text in wanted.items() if n not in there or (root / n).read_text() != text}

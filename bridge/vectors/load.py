@@ -1,4 +1,4 @@
-"""Load vector files: their shape first (`shape_check`), then what a shape cannot say.
+"""Load vector files: check their shape first (`shape_check`), then the rest.
 
 Every complaint is one sentence that names the file, the vector and the field.
 """
@@ -29,7 +29,7 @@ def default_directory() -> Path:
 
 def load(directory: Path | None = None, names: Iterable[str] | None = None) -> list[Family]:
     """The families of a directory that have these names, default all, sorted by name. No other file
-    is read; what there is and how many vectors it has, the index says (`index.entries_of`).
+    is read; the index lists all families with their numbers of vectors (`index.entries_of`).
 
     Raises VectorError for a missing or empty directory, an index (`format.index`) that does
     not fit the files or is of another version, a damaged file, and a name that the index lacks.
@@ -46,7 +46,7 @@ def load(directory: Path | None = None, names: Iterable[str] | None = None) -> l
 
 def listed_family(content: bytes, listed: index.Entry) -> Family:
     """The family in the content of the file of this entry of an index. Raises VectorError where it
-    is damaged, and where it is not what the entry says."""
+    is damaged, and where it differs from the entry."""
     sha256 = files.sha256(content)
     family = _family(content, listed["file"], sha256 in _written_here())
     index.check_entry(listed, family, sha256)
@@ -61,7 +61,7 @@ def load_file(path: Path) -> Family:
 def read_trusted(path: Path) -> Family:
     """The family in a file that this project wrote, where there is nothing to check others with.
 
-    Raises VectorError where the file cannot be read; what else may be wrong with it does not show.
+    Raises VectorError where the file cannot be read; other mistakes in it do not show.
     """
     return _family(files.read_bytes(path), path.name, True)
 
@@ -69,7 +69,7 @@ def read_trusted(path: Path) -> Family:
 def write_index(folder: Path) -> None:
     """Write the index of the vector files in a folder anew.
 
-    Raises VectorError for a file that is not what it should be.
+    Raises VectorError for a file that is malformed.
     """
     entries = []
     for path in sorted(folder.glob("*.json")):

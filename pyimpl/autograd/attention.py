@@ -1,5 +1,5 @@
-"""The backward pass of `pyimpl.attention` as a PyTorch operator of its own, and what autograd does
-with it.
+"""The backward pass of `pyimpl.attention` as a PyTorch operator of its own, and its formula for
+autograd.
 
 Source: Dao 2023, "FlashAttention-2", algorithm 2. The log-sum-exp is an output like the other, with
 a gradient. The operator itself has none: where a gradient of these gradients may be asked for, they
@@ -42,7 +42,7 @@ def _attention_backward(
     backend: Backend,
     *flat: Any,
 ) -> Flat:
-    """`backward` of what `pyimpl::attention` was given and returned, the rest as there."""
+    """`backward` for the arguments and results of `pyimpl::attention`, named as there."""
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     found = backward(
         query, key, value, out, lse, grad_out, grad_lse, options, Wanted(*wanted), backend

@@ -1,5 +1,5 @@
-"""Attention by its definition in PyTorch's own operations, for what the operators have no formula
-for: `torch.func`'s transforms (grad, vjp, vmap, jvp, jacrev, jacfwd, hessian), forward-mode
+"""Attention by its definition in PyTorch's own operations, where the operators have no formula:
+for `torch.func`'s transforms (grad, vjp, vmap, jvp, jacrev, jacfwd, hessian), forward-mode
 derivatives, and gradients of gradients.
 
 It computes as the backend "reference" does, float64 inside, and holds the matrix of scores; all
@@ -54,7 +54,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def warn_of_kernels(backend: Backend, query: Tensor, value: Tensor) -> None:
-    """Say, once for a line of the caller's, that the kernels are not what runs."""
+    """Warn, once for a line of the caller's, that the kernels do not run."""
     if choose_backend(backend_of_backward(backend), query, value) == "triton":
         warnings.warn(
             "under torch.func's transforms, with tangents and with create_graph=True attention is "
@@ -64,8 +64,8 @@ def warn_of_kernels(backend: Backend, query: Tensor, value: Tensor) -> None:
 
 
 def checked_transformed(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
-    """`checked_numbers` of tensors under a transform: what their numbers are is looked at, and what
-    counts as −∞ replaced without looking."""
+    """`checked_numbers` of tensors under a transform: it checks their numbers, and replaces those
+    that count as −∞ without looking."""
     finite = {change.name for change in CHANGES if change.finite}
 
     def check_numbers(name: str, given: Tensor, field: str) -> Tensor:
@@ -124,7 +124,8 @@ def differentiable_gradients(
     """The gradients by those of `inputs` that are needed, as functions of everything that they are
     computed from: None for the others.
 
-    grads: by output and log-sum-exp. inputs: query, key, value, and what `ScoreOptions.flat` gives.
+    grads: by output and log-sum-exp. inputs: query, key, value, and the items of
+    `ScoreOptions.flat`.
     """
     # The same tensor may be query and key: each becomes one of its own.
     own = [x.view_as(x) if need else x for x, need in zip(inputs, needed, strict=True)]

@@ -1,5 +1,5 @@
-"""The backward pass of `pyimpl.attention_varlen` as a PyTorch operator, and what autograd does with
-it: `pyimpl.autograd.attention` of each sequence.
+"""The backward pass of `pyimpl.attention_varlen` as a PyTorch operator, and its formula for
+autograd: `pyimpl.autograd.attention` of each sequence.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _attention_varlen_backward(
     backend: Backend,
     *flat: Any,
 ) -> Flat:
-    """The gradients of what `pyimpl::attention_varlen` was given and returned, the rest as there;
+    """The gradients for the arguments and results of `pyimpl::attention_varlen`, which come first;
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     if choose_backend(backend, query, value) == "triton":

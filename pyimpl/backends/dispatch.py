@@ -74,13 +74,13 @@ def backward(
     delta: Tensor | None = None,
     wide: bool = False,
 ) -> Gradients:
-    """dQ, dK, dV and what else is wanted, in any dtype; wide: in `compute_dtype(query.dtype)` or
-    wider.
+    """dQ, dK, dV and the other wanted gradients, in any dtype; wide: in
+    `compute_dtype(query.dtype)` or wider.
 
-    `out` and `lse` are what `forward` returned, or those over more keys than these, as where keys
+    `out` and `lse` are the results of `forward`, or those over more keys than these, as where keys
     are split; `grad_out` and `grad_lse` (None: 0) are their gradients, of any strides; the rest as
-    for `forward`, which raises what this does. delta: `row_gradient` of these, where it is known;
-    `out` and `grad_lse` are not read then.
+    for `forward`, with the same errors. delta: `row_gradient` of these, where it is known; `out`
+    and `grad_lse` are not read then.
     """
     asked = backend
     backend = choose_backend(backend_of_backward(backend), query, value)
@@ -105,8 +105,8 @@ def backward(
         return reference_backward.attention_backward(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted, delta=delta
         )
-    # Of rows that the forward pass returned, what it rounded away is computed anew; others, over
-    # more keys than these, count as they are given.
+    # Rows that the forward pass returned are computed anew, without its rounding; others, over more
+    # keys than these, count as they are given.
     own_out, own_lse = reference.attention(query, key, value, options)
     own = (lse == own_lse.to(lse.dtype)) & (out == own_out.to(out.dtype)).all(-1)
     out = torch.where(own.unsqueeze(-1), own_out, out.double())
@@ -130,7 +130,7 @@ def _by_gluon(
         if not choice.is_chosen(query, key, value, options):
             return None
     elif not choice.IS_WRITTEN_FOR_THIS_TRITON:
-        # It cannot import the kernel, which otherwise says itself what it does not take.
+        # It cannot import the kernel, which otherwise refuses such a call itself.
         raise ValueError(choice.why_not(query, key, value, None, options))
     from pyimpl.backends.kernels.hopper.forward import forward as kernel
 
@@ -138,8 +138,8 @@ def _by_gluon(
 
 
 def backend_of_backward(backend: Backend) -> Backend:
-    """The backend of the backward pass of what this one has computed: where no Gluon kernel takes
-    it, the Triton kernels do."""
+    """The backend of the backward pass after a forward pass by this one: where no Gluon kernel
+    takes it, the Triton kernels do."""
     return "triton" if backend == "gluon" else backend
 
 

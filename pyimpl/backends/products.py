@@ -16,8 +16,8 @@ from torch import Tensor
 
 from pyimpl.backends.scratch import Scratch
 
-# Multiplications of one matrix from which on oneDNN is worth what it takes to call it, 12 µs; it is
-# slow for few rows.
+# Multiplications of one matrix from which on oneDNN is worth the 12 µs of a call; it is slow for
+# few rows.
 LEAST_WORK = 1 << 22
 LEAST_ROWS = 64
 

@@ -1,8 +1,8 @@
 """Attention in float64 with the whole score matrix in memory: `Attention.Spec.Softmax`,
 `.ScoreMods`, `.Masks`, `.Heads`, `.Sink` and `.Attention`, line by line.
 
-Slow and plain on purpose: it is what the other implementations are read against. Masked scores are
-−∞, the floating-point stand-in for the Spec's `none`; a row without an unmasked key has weights 0,
+Slow and plain on purpose: the other implementations are read against it. Masked scores are −∞, the
+floating-point stand-in for the Spec's `none`; a row without an unmasked key has weights 0,
 output 0 and log-sum-exp −∞.
 """
 

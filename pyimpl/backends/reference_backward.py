@@ -1,8 +1,8 @@
 """The gradients of attention in float64 with the matrices of scores and weights in memory, line by
 line as they are written: Dao et al. 2022, "FlashAttention", appendix B.2.
 
-Slow and plain on purpose, as `backends.reference` is: what the other implementations are read
-against.
+Slow and plain on purpose, as `backends.reference` is: the other implementations are read against
+it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def attention_backward(
     *,
     delta: Tensor | None = None,
 ) -> Gradients:
-    """dQ, dK, dV and what else is wanted, all float64.
+    """dQ, dK, dV and the other wanted gradients, all float64.
 
     `query`, `key`, `value` and `options` as for `reference.attention`, `out` and `lse` what
     it returned, `grad_out` and `grad_lse` their gradients, of the same shapes; `grad_lse` None: 0.

@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 class Scratch:
-    """What is kept from tile to tile: memory for the scores of one, of the kind of `like`, which
-    the system would otherwise give, clear and take back each time; and what hides the pairs outside
-    of the window, which is alike for many tiles."""
+    """Memory that is kept from tile to tile: for the scores of one, of the kind of `like`, which
+    the system would otherwise give, clear and take back each time; and the masks of the window,
+    which are alike for many tiles."""
 
     def __init__(self, like: Tensor) -> None:
         self.like = like

@@ -9,7 +9,7 @@ Source: Dao 2023, algorithm 1 and section 3.1.
 
 The states are those of `pyimpl.state`, changed in place (`_Running`). Base 2, as in the kernels:
 a score is multiplied by log₂e before anything is done with it, and m by ln 2 at the end. PyTorch's
-exp takes 10 to 35 times as long for −∞ and for what underflows as for other numbers on some
+exp takes 10 to 35 times as long for −∞ and for scores that underflow as for other numbers on some
 processors; its exp2 does not.
 """
 
@@ -66,8 +66,8 @@ def flash(
     """Output in the dtype of `query` and natural log-sum-exp in `compute_dtype(query.dtype)`; wide:
     both in the latter.
 
-    Shapes, `options` and what is returned as in `reference.attention`; `block_m` queries and
-    `block_n` keys to a tile, at least 1, by default what was measured to be fast. Products and sums
+    Shapes, `options` and results as in `reference.attention`; `block_m` queries and `block_n` keys
+    to a tile, at least 1, by default numbers that were measured to be fast. Products and sums
     are in `compute_dtype`, under `torch.autocast` too; float32 products follow PyTorch's own
     settings (TF32 on a GPU, `torch.set_float32_matmul_precision`). The tensors are not checked
     here: `pyimpl.attention` does.
@@ -176,7 +176,7 @@ def _blocks(
 
 
 def cuts(options: ScoreOptions) -> int:
-    """How many edges of what is seen cut through tiles, at most 2: of such tiles less is masked
+    """How many edges of the visible keys cut through tiles, at most 2: of such tiles less is masked
     when they are short. A mask may have edges anywhere."""
     if options.mask is not None:
         return 2
@@ -441,7 +441,7 @@ class Heads:
             return values
         self.hide(by_head, hidden)
         # A weight 0 would not silence a NaN: the values of keys that no query sees go.
-        return without(values, self.unseen(hidden))
+        return without(values, self.hidden_keys(hidden))
 
     def add(self, scores: Tensor, tile: Tile) -> None:
         """Add ALiBi and bias to the scores `[batch, heads, rows, keys]` of a tile, base 2."""
@@ -461,7 +461,7 @@ class Heads:
         rows, keys = range(tile.start, tile.stop), range(tile.first, tile.last)
         return self.options.dropout.kept_weights(self.batch, self.heads, rows, keys)
 
-    def unseen(self, hidden: Tensor) -> Tensor:
+    def hidden_keys(self, hidden: Tensor) -> Tensor:
         """The keys of a tile that all of its queries are hidden from, `[batch·kv_heads, keys, 1]`,
         from the pairs of `hidden`."""
         unseen = as_numbers(hidden).amin(dim=-2).expand(self.batch, self.heads, -1)

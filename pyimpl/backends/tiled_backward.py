@@ -1,7 +1,7 @@
 """The backward pass of FlashAttention-2 in PyTorch, tile by tile.
 
 For each tile of queries it goes over the tiles of keys that `tiled` goes over, computes the
-weights anew from the log-sum-exp, and adds what the tile gives to the gradients; the memory beyond
+weights anew from the log-sum-exp, and adds the tile's part to the gradients; the memory beyond
 inputs and outputs is that of a few tiles of scores for each thread, and of the gradients of keys
 and values in the dtype of the computation. Runs on any device; the order of all sums is fixed.
 Source: Dao 2023, algorithm 2, with its loops exchanged: all that one thread adds to is its own.
@@ -63,7 +63,7 @@ def flash_backward(
     """dQ in the dtype of `query`, laid out as `empty_output` does, the others, with `wide` all, in
     `compute_dtype(query.dtype)`.
 
-    Arguments and what is returned as in `backends.reference_backward.attention_backward`; `block_m`
+    Arguments and results as in `backends.reference_backward.attention_backward`; `block_m`
     queries and `block_n` keys to a tile. Products and sums as in `pyimpl.backends.tiled.flash`.
 
     A key masked for every query of a tile, and a query whose log-sum-exp is −∞, have no influence
@@ -103,7 +103,7 @@ def flash_backward(
     if grad_q.numel() and kv_len:
         k, v = key.to(dtype), value.to(dtype)
         threads = query.device.type == "cpu" and batch * heads * q_len * kv_len >= THREADS_FROM
-        # Threads that shared what a bias adds to would add in any order.
+        # Threads that shared the gradient of a bias would add to it in any order.
         threads = threads and (grad_bias is None or grad_bias.shape[:2] == (batch, heads))
         pieces = 4 * torch.get_num_threads() if threads else 1
         at_once = TILE_SCORES // (group * min(block_m, q_len) * min(block_n, kv_len))
@@ -171,7 +171,7 @@ class _HeadsBackward(Heads):
         self.gradients = gradients
 
     def run(self, scratch: Scratch) -> None:
-        """Add what all tiles give."""
+        """Add the parts of all tiles."""
         with without_autocast(self.query.device):
             for t in range(num_tiles(self.bounds.q_len, self.bounds.block_m)):
                 self.add_query_tile(t, scratch)
@@ -210,7 +210,7 @@ class _HeadsBackward(Heads):
         grad_q: Tensor,
         scratch: Scratch,
     ) -> None:
-        """Add what one tile gives. Base 2: `lse` is multiplied by log₂e; `scaled` is `q` times the
+        """Add the part of one tile. Base 2: `lse` is multiplied by log₂e; `scaled` is `q` times the
         factor of the scores."""
         tile, hidden = self.narrow(tile, self.hidden_pairs(tile))
         if tile.first == tile.last:
@@ -219,7 +219,7 @@ class _HeadsBackward(Heads):
         k, keys_t, values_t = self.k[:, keys], self.keys_t[:, :, keys], self.values_t[:, :, keys]
         if hidden is not None:
             # A weight 0 would not silence a NaN: keys that no query sees go.
-            unseen = self.unseen(hidden)
+            unseen = self.hidden_keys(hidden)
             k, values_t = without(k, unseen), without(values_t.mT, unseen).mT
         shape = (q.shape[0], q.shape[1], tile.last - tile.first)
         by_head = (self.batch, self.heads, tile.stop - tile.start, tile.last - tile.first)
@@ -257,8 +257,8 @@ class _HeadsBackward(Heads):
         add_product(grad_q, grad_s, k)
 
     def dropout_factors(self, tile: Tile, shape: tuple[int, ...]) -> Tensor | None:
-        """By what dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of this shape; None
-        without dropout."""
+        """The factors by which dropout multiplies the weights of the tile, 0 or 1 / (1 − p), of
+        this shape; None without dropout."""
         kept = self.kept_weights(tile)
         if kept is None or self.options.dropout is None:
             return None

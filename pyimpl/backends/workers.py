@@ -78,7 +78,7 @@ def _workers(size: int) -> ThreadPoolExecutor:
                 pool.shutdown(cancel_futures=True)
                 raise
             finally:
-                # Each has set what threads that PyTorch does not know yet will start with.
+                # Each has set the number with which threads new to PyTorch will start.
                 torch.set_num_threads(size)
             _pool, _size = pool, size
         return _pool
@@ -86,7 +86,7 @@ def _workers(size: int) -> ThreadPoolExecutor:
 
 def _compute_alone() -> None:
     """Have PyTorch run the operations of this thread on this thread."""
-    # PyTorch sets a thread up when it is first asked something; that would undo what comes next.
+    # PyTorch sets a thread up when it is first asked something; that would undo the next line.
     torch.get_num_threads()
     torch.set_num_threads(1)
 

@@ -76,7 +76,7 @@ def ring_attention(
 
     Both outputs are differentiable as those of `pyimpl.attention`, and every process has to call
     backward where one does. The gradients of key and value are summed over the queries of all
-    processes. Those of bias, attn_mask and what changes the scores are of this process's queries
+    processes. Those of bias, attn_mask and the changes of the scores are of this process's queries
     alone: a parameter that every process holds has their sum over the processes for its
     gradient. Key and value are sent in their dtype, gradients in float32 (float64 for float64).
 

@@ -86,7 +86,7 @@ class ContextParallel:
             )
 
     def _grid(self) -> Grid:
-        """The processes of the group. Raises TypeError or ValueError for what is none."""
+        """The processes of the group. Raises TypeError or ValueError if it is none."""
         if self.method == "ring":
             processes_of(self.group)
         return grid_of(self.group)

@@ -88,7 +88,7 @@ class Share:
         return replace(options.at(self.place), **found)
 
     def gradient(self, local: Tensor, axes: Axes, of: Tensor) -> Tensor:
-        """The gradient of a tensor with these axes from what this part adds to it, summed over the
+        """The gradient of a tensor with these axes from this part's addend, summed over the
         processes where it has to be."""
         placed = [
             Partial() if role is not None and axes[role] is None else placement
@@ -132,8 +132,8 @@ def axes_of(name: str, tensor: Tensor) -> Axes:
 
 
 def share_of(query: Tensor, key: Tensor, value: Tensor) -> Share:
-    """What this process computes. Raises TypeError or ValueError for what cannot be told apart or
-    needs the keys of other processes."""
+    """The share of this process. Raises TypeError or ValueError for placements that are ambiguous
+    or need the keys of other processes."""
     named: dict[str, DTensor] = {}
     for name, tensor in {"query": query, "key": key, "value": value}.items():
         if not isinstance(tensor, DTensor):

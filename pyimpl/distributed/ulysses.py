@@ -73,8 +73,8 @@ def ulysses_attention(
         The rest as for `ring_attention`.
 
     Returns:
-        As `ring_attention`. The gradients of bias, attn_mask and what changes the scores are those
-        by the heads and queries that this process computes alone, 0 for the others.
+        As `ring_attention`. The gradients of bias, attn_mask and the changes of the scores are
+        those by the heads and queries that this process computes alone, 0 for the others.
 
     Raises:
         As `ring_attention`; ValueError also where the number of processes that trade heads divides

@@ -107,8 +107,8 @@ class _Operators:
         *,
         scale: float | None = None,
     ) -> tuple[Any, ...]:
-        """Output and log-sum-exp; no prefix sums; the lengths; what the backward pass needs of
-        dropout. `[batch, heads, length, head_dim]`, aligned top-left."""
+        """Output and log-sum-exp; no prefix sums; the lengths; the dropout's seed, for the
+        backward pass. `[batch, heads, length, head_dim]`, aligned top-left."""
         if return_debug_mask:
             raise NotImplementedError(
                 "return_debug_mask must be False: the weights are never formed"

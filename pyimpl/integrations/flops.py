@@ -13,8 +13,8 @@ from torch.utils.flop_counter import flop_registry, register_flop_formula
 def register() -> None:
     """Have `FlopCounterMode` count `pyimpl.attention` from now on; a second call changes nothing.
 
-    `attention_varlen` and `attention_decode` are not counted, nor is what `pyimpl.distributed`
-    computes outside of the operators.
+    `attention_varlen` and `attention_decode` are not counted, nor are the computations of
+    `pyimpl.distributed` outside of the operators.
     """
     operators = (
         (torch.ops.pyimpl.attention, _forward),

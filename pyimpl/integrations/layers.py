@@ -60,8 +60,8 @@ class SwappedMultiheadAttention(nn.MultiheadAttention):
 def swap_attention(model: nn.Module, *, backend: Backend = "auto") -> int:
     """Have every `torch.nn.MultiheadAttention` in the model attend by `pyimpl.attention`.
 
-    PyTorch's Transformer layers compute in C++ what they can, without asking their attention; they
-    do not where it has a hook, so each gets one. A `TransformerEncoder` does not make nested
+    PyTorch's Transformer layers compute in C++ where they can, without calling their attention;
+    they do not where it has a hook, so each gets one. A `TransformerEncoder` does not make nested
     tensors of padded ones any more. Subclasses of others are left as they are.
 
     Args:

@@ -19,7 +19,7 @@ whichever name the caller imported the function. Two things hide calls from a pl
   operator in C++: `torch.backends.mha` has it off while any thread is in such a block. The layers
   of other threads are then slower, and compute the same.
 
-TorchScript and calls from C++ are out of reach, and so is what never calls
+TorchScript and calls from C++ are out of reach, and so is code that never calls
 `scaled_dot_product_attention`: `torch.nn.MultiheadAttention` multiplies the matrices itself unless
 it is called with `need_weights=False`, as PyTorch's Transformer layers call it.
 """

@@ -94,8 +94,8 @@ def attention_forward(
         key, value: `[batch, kv_heads, kv_len, head_dim]`, `[batch, kv_heads, kv_len, value_dim]`.
         attention_mask: as the function registered with this one makes it, booleans with causality,
             window and padding in it; or floating, added to the scores. None: the keys from q_len on
-            are hidden from causal layers, which is what an empty static cache asks for (aligned
-            top-left), and one query sees every key.
+            are hidden from causal layers, as an empty static cache requires (aligned top-left),
+            and one query sees every key.
         sliding_window: how many keys a query sees, its own among them; it is in the mask already
             if there is one.
         softcap, s_aux: `softcap` and `sinks` of `pyimpl.attention`.
@@ -164,7 +164,7 @@ def _attend_packed(
 
 
 def _check_others(others: dict[str, Any]) -> None:
-    """Raises ValueError for what has a say in attention and is not taken."""
+    """Raises ValueError for an argument that would change attention and is not supported."""
     if others.get("output_attentions"):
         raise ValueError(
             "output_attentions must be False: the weights are never formed (attn_implementation "

@@ -1,5 +1,6 @@
-"""What the public functions check about their arguments, and what the implementations share about
-them. Every refusal is one sentence: the argument, what was given, what is accepted."""
+"""The public functions' checks of their arguments, and the helpers for arguments that the
+implementations share. Every refusal is one sentence: the argument, the value given, the values
+accepted."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def describe(given: object) -> str:
 
 
 def is_dtensor(tensor: object) -> bool:
-    """Whether it is a DTensor, without an import of what that is defined in."""
+    """Whether it is a DTensor, without an import of the module that defines it."""
     return type(tensor).__name__ == "DTensor"
 
 
@@ -260,8 +261,8 @@ def check_integers(name: str, given: object) -> None:
 def check_scores_like(
     name: str, given: Tensor, query: Tensor, sizes: tuple[int, ...], *, boolean: bool
 ) -> Tensor:
-    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len); what a floating
-    one holds is checked by `checked_range`."""
+    """A mask or bias that broadcasts to `sizes` = (batch, heads, q_len, kv_len); the numbers of a
+    floating one are checked by `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -279,8 +280,8 @@ def check_scores_like(
 
 
 def check_per_head(name: str, given: Tensor, query: Tensor, shapes: Iterable[list[int]]) -> Tensor:
-    """A floating tensor of one of these shapes on the device of `query`; what it holds is checked
-    by `checked_range`."""
+    """A floating tensor of one of these shapes on the device of `query`; its numbers are checked by
+    `checked_range`."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor or None, not {type(given).__name__}")
     check_dense(name, given)
@@ -301,9 +302,9 @@ def _check_device(name: str, given: Tensor, query: Tensor) -> None:
 
 
 def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
-    """`given`, floating, in which what is at most −`largest_added` for inputs of this dtype became
-    −∞; raises ValueError for NaN, +∞, and what is larger than that, with `finite` also for −∞ and
-    what counts as such."""
+    """`given`, floating, with numbers of at most −`largest_added` for inputs of this dtype replaced
+    by −∞; raises ValueError for NaN, +∞, and larger numbers, with `finite` also for −∞ and numbers
+    that count as such."""
     some = _unexpand(given)
     if finite and not bool(some.isfinite().all()):
         raise ValueError(f"{name} must hold finite numbers, and holds NaN or ∞")
@@ -324,7 +325,7 @@ def checked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool)
 
 
 def unchecked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: bool) -> Tensor:
-    """`checked_range` of what nobody looks at: nothing is waited for, and nothing is refused."""
+    """`checked_range` without looking at the numbers: it waits for nothing and refuses nothing."""
     limit = largest_added(dtype)
     if finite or torch.finfo(given.dtype).max < limit:
         return given
@@ -333,7 +334,7 @@ def unchecked_range(name: str, given: Tensor, dtype: torch.dtype, *, finite: boo
 
 
 def _unexpand(given: Tensor) -> Tensor:
-    """An expanded tensor without what is repeated."""
+    """An expanded tensor without its repetitions."""
     for dim, stride in enumerate(given.stride()):
         if stride == 0 and given.shape[dim] > 1:
             given = given.narrow(dim, 0, 1)
@@ -341,7 +342,7 @@ def _unexpand(given: Tensor) -> Tensor:
 
 
 def _as_float(name: str, given: object) -> float:
-    """A real number as a float, ±∞ for what is beyond them; raises TypeError for anything else."""
+    """A real number as a float, ±∞ for one beyond them; raises TypeError for anything else."""
     # NumPy's scalars are such numbers too.
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         raise TypeError(f"{name} must be a number or None, not {describe(given)}")
@@ -388,7 +389,7 @@ def is_whole(given: object) -> bool:
 
 
 def whole(number: Any) -> int:
-    """A number that `is_whole` as an int; what `torch.export` stands for as it is."""
+    """A number that `is_whole` as an int; a symbol of `torch.export` as it is."""
     symbolic: bool = isinstance(number, torch.SymInt)
     return number if symbolic else int(number)
 

@@ -1,4 +1,4 @@
-"""What the implementations of the backward pass share: what they return, and the formulas that need
+"""The common part of the backward pass's implementations: their results, and the formulas that need
 no scores."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """The gradients, each of the shape of what it belongs to; None: not wanted."""
+    """The gradients, each of the shape of its argument; None: not wanted."""
 
     query: Tensor
     key: Tensor
@@ -53,7 +53,7 @@ class Gradients(NamedTuple):
     def round_to_inputs(
         self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
     ) -> Gradients:
-        """In the dtype of what each belongs to, dense; those of query, key and value laid out as
+        """Each in the dtype of its argument, dense; those of query, key and value laid out as
         `empty_output` does."""
 
         def one(gradient: Tensor, like: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ class Gradients(NamedTuple):
 
 @implements("Attention.Spec.rowDelta")
 def row_gradient(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None) -> Tensor:
-    """D − dL, `[batch, heads, q_len]`, where D = rowsum(dO ∘ O): what is subtracted from a row of
-    dP in dS = P ∘ (dP − (D − dL)).
+    """D − dL, `[batch, heads, q_len]`, where D = rowsum(dO ∘ O): it is subtracted from a row of dP
+    in dS = P ∘ (dP − (D − dL)).
 
     `out`, `grad_out`: `[batch, heads, q_len, value_dim]`; `grad_lse`: `[batch, heads, q_len]` or
     None for 0; all of the dtype of the computation. Source: Dao 2023, algorithm 2, line 4; dL is
@@ -104,8 +104,8 @@ def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
 
 @implements("Attention.Spec.sumRows")
 def sum_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
-    """A gradient `[batch, heads, q_len, kv_len]` by what a bias of this shape, of at most four
-    dimensions, was broadcast to: summed over what it was broadcast over, of this shape."""
+    """The gradient of a bias of this shape, of at most four dimensions, from that of its broadcast
+    `[batch, heads, q_len, kv_len]`: the sum over the broadcast dimensions."""
     sizes = (1,) * (4 - len(shape)) + tuple(shape)
     over = [i for i, n in enumerate(sizes) if n != gradient.shape[i]]
     if over:

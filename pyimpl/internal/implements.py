@@ -1,7 +1,7 @@
 """Which Lean declaration a piece of Python implements.
 
-`@implements("Attention.Spec.Online.merge")` adds one entry to a registry and returns what it was
-given, so a decorated function costs nothing more to call. The registry is read by the tools that
+`@implements("Attention.Spec.Online.merge")` adds one entry to a registry and returns its argument,
+so a decorated function costs nothing more to call. The registry is read by the tools that
 check the names against the Lean library and set both texts side by side; this package itself never
 reads it.
 """
@@ -68,8 +68,8 @@ def implementations() -> list[Implementation]:
 
 
 def forget(module: str) -> None:
-    """Take out what the module `module`, or a module of the package `module`, recorded: for copies
-    that are not to count."""
+    """Take out the entries of the module `module`, or of a module of the package `module`: for
+    copies that are not to count."""
     for key in [k for k in _registry if f"{k[1]}.".startswith(f"{module}.")]:
         del _registry[key]
 

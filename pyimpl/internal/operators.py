@@ -30,8 +30,8 @@ class Operator:
         self._name, self._library = f"{package}::{name}", _Library(package, "FRAGMENT")
         _LIBRARIES.append(self._library)
         self._library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
-        # Dynamo does not look into what an operator runs. `torch.compiler.disable` would import it
-        # at once.
+        # Dynamo does not look into an operator's code. `torch.compiler.disable` would import it at
+        # once.
         self._library.impl(name, _disable_dynamo(function), "CompositeExplicitAutograd")
         self._overload = getattr(getattr(torch.ops, package), name).default
         self._differentiable = False
@@ -59,7 +59,7 @@ class Operator:
     def register_autograd(
         self, backward: Callable[..., Any], setup_context: Callable[..., Any] | None = None
     ) -> None:
-        """Its gradients, and what is kept for them.
+        """Its gradients, and the tensors that are kept for them.
 
         Raises ValueError for a schema with defaults.
         """

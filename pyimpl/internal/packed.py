@@ -19,8 +19,8 @@ def prefix_sums(name: str, given: Tensor, total: int, of: str) -> list[int]:
 
 
 def longest(name: str, given: int | None, sums: list[int] | None, total: int) -> int:
-    """At least the longest sequence's length: `given`, or where that is None what is known, of the
-    prefix sums or, if nobody has looked at these, of all tokens.
+    """At least the longest sequence's length: `given`, or where that is None the longest by the
+    prefix sums or, if nobody has looked at these, the number of all tokens.
 
     Raises ValueError for a `given` that is below the longest, if that is known.
     """

@@ -3,9 +3,9 @@ in one value that every implementation takes.
 
 `CHANGES` is the table of the changes. A new one is a row of it and a field of `ScoreOptions`; from
 the table come
-the operators' schemas, the checks of what is given, the parts that a tile loop or a sequence takes,
-the arguments of the kernels, which gradients there are, the cases that are compiled, and what the
-vectors' adapters and the pages know of it. Its formula is computed in the backends.
+the operators' schemas, the checks of arguments, the parts that a tile loop or a sequence takes,
+the arguments of the kernels, which gradients there are, the cases that are compiled, and the
+entries of the vectors' adapters and of the pages. Its formula is computed in the backends.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ CHANGES = (
 
 class Changes(TypedDict, total=False):
     """Arguments that change the scores, as a public function takes and passes them on: the scale,
-    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` says what each is.
+    and of `CHANGES` those that are no pairs' own. `pyimpl.attention` explains each.
 
     A function takes them as `**changes: Unpack[Changes]`, where type checkers know each by name and
     type, under `takes_changes`."""
@@ -190,7 +190,7 @@ class ScoreOptions:
         *own, p, seed, place = flat
         own.append(Dropout.at_place(p, seed, place) if p else None)
         options = object.__new__(cls)
-        # As `cls(*own)`, which sets each field of what is frozen by a call of its own.
+        # As `cls(*own)`, which sets each field of a frozen class by a call of its own.
         vars(options).update(zip(_FIELDS, own, strict=True))
         return options
 
@@ -276,7 +276,7 @@ def folds_into_query(function: Function) -> Function:
     place, wants = parameters.index("options"), "wanted" in parameters
 
     @wraps(function)
-    def folding(query: Tensor, *args: Any, **named: Any) -> Any:
+    def fold(query: Tensor, *args: Any, **named: Any) -> Any:
         options = named["options"] if "options" in named else args[place - 1]
         if options.temperature is None:
             return function(query, *args, **named)
@@ -285,7 +285,7 @@ def folds_into_query(function: Function) -> Function:
         found = function(scale_by_head(query, options.temperature), **given)
         return found.unfold(query, options.temperature, given["wanted"]) if wants else found
 
-    return cast(Function, folding)
+    return cast(Function, fold)
 
 
 @implements("Attention.Spec.Alignment.shift")
@@ -364,7 +364,7 @@ def checked_numbers(options: ScoreOptions, dtype: torch.dtype) -> ScoreOptions:
     `attn_mask`, becomes the bias.
 
     A device may be waited for, so this runs inside of the operators, which `torch.compile` does not
-    look into. Raises ValueError for NaN, +∞ and what is too large.
+    look into. Raises ValueError for NaN, +∞ and numbers that are too large.
     """
     tensors, mask = options.tensors(), options.mask
     if not tensors and mask is None:

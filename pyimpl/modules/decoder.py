@@ -244,7 +244,7 @@ class Decoder(nn.Module):
         return x, replace(cache, layers=tuple(layers), length=length)
 
     def check_cache(self, cache: object) -> None:
-        """Raises TypeError or ValueError for what is no cache of so many layers."""
+        """Raises TypeError or ValueError unless this is a cache of so many layers."""
         if not isinstance(cache, DecoderCache):
             raise TypeError(f"cache must be a DecoderCache, not {type(cache).__name__}")
         if len(cache.layers) != len(self.layers):

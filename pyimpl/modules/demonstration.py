@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is learned, by what model, how. Lengths are drawn uniformly from min_len to max_len,
+    """The task, the model and its training. Lengths are drawn uniformly from min_len to max_len,
     tokens from `symbols` many; the learning rate rises for a tenth of the steps and falls to 0."""
 
     task: Task
@@ -86,7 +86,7 @@ class Settings:
         )  # fmt: skip
 
     def draw(self, count: int, generator: torch.Generator) -> Batch:
-        """So many sequences and what is to become of them."""
+        """So many sequences and their targets."""
         lens = torch.randint(self.min_len, self.max_len + 1, (count,), generator=generator)
         places = torch.arange(self.max_len)
         padding = places >= lens[:, None]
@@ -224,7 +224,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _arguments(arguments: list[str] | None) -> tuple[Settings, float]:
-    """The settings and the goal that the command line asks for; exits with 2 for what it cannot."""
+    """The settings and the goal that the command line asks for; exits with 2 if it is malformed."""
     parser = _Parser(prog="python -m pyimpl.modules.demonstration", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("task", choices=get_args(Task))

@@ -39,7 +39,7 @@ class EncoderLayer(nn.Module):
         dropout: the probability with which weights of attention, numbers between the two maps of
             the feed-forward network, and numbers of either output are dropped in training mode.
         norm_first: normalise the input of each sublayer, not its residual sum.
-        layer_norm_eps: what is added to the variance.
+        layer_norm_eps: added to the variance.
         bias: whether linear maps and normalisations add a bias.
         device, dtype: of the parameters.
 

@@ -1,4 +1,4 @@
-"""Keys and values as a module projected them: what a cache of a decoder holds."""
+"""Keys and values as a module projected them: a decoder's cache holds them."""
 
 from __future__ import annotations
 

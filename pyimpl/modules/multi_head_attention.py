@@ -181,7 +181,7 @@ class MultiHeadAttention(nn.Module):
                 or `[q_len, query_dim]`, of the dtype and device of the module.
             key: as many dimensions, kv_len for q_len and key_dim for query_dim; query if None.
             value: likewise, value_dim for query_dim; key if None.
-            projected: what `project` made of key and value, in their place.
+            projected: the result of `project`, in the place of key and value.
             attn_mask: boolean, True = may attend, or floating, added to the scores after they are
                 scaled; broadcastable to `[q_len, kv_len]` or `[batch, num_heads, q_len, kv_len]`,
                 or `[batch · num_heads, q_len, kv_len]`. What `add_bias_kv` and `add_zero_attn` add
@@ -321,7 +321,7 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, key: Tensor, value: Tensor | None = None) -> KeysValues:
         """The keys and values that attention works on, to be kept and given as `projected`: a
-        decoder's cache. `key` and `value` (key if None) and what is raised as for `forward`.
+        decoder's cache. `key`, `value` (key if None) and errors as for `forward`.
 
         The key of `add_bias_kv` is not among them; each call of `forward` adds it behind the last.
         """
@@ -340,7 +340,7 @@ class MultiHeadAttention(nn.Module):
         return projected if self.batch_first else projected.transpose(0, 1)
 
     def _check_projected(self, q: Tensor, projected: KeysValues) -> None:
-        """Raises TypeError or ValueError for what `project` did not make for these queries."""
+        """Raises TypeError or ValueError unless `project` made this for these queries."""
         if not isinstance(projected, KeysValues):
             raise TypeError(
                 f"projected must be the result of project, not {type(projected).__name__}"
@@ -357,8 +357,8 @@ class MultiHeadAttention(nn.Module):
 
     def _check_inputs(self, **named: Tensor) -> tuple[str, ...]:
         """The names of the dimensions before the last, ("length",) without a batch; raises
-        TypeError or ValueError for what the projections cannot take. `named`: query, key and value,
-        or some of them."""
+        TypeError or ValueError for tensors that the projections cannot take. `named`: query, key
+        and value, or some of them."""
         order: tuple[str, ...] = ("batch", "length") if self.batch_first else ("length", "batch")
         leading = next(iter(named.values()))
         if isinstance(leading, Tensor) and leading.dim() == 2:
@@ -374,10 +374,10 @@ class MultiHeadAttention(nn.Module):
             check_like_module(name, given, self.q_proj.weight)
         # Before a key is added, after which the sentence would count it.
         for (first, other), (name, given) in pairwise(named.items()):
-            for dim, what in enumerate(order):
-                if given.shape[dim] != other.shape[dim] and (what == "batch" or name == "value"):
+            for dim, size in enumerate(order):
+                if given.shape[dim] != other.shape[dim] and (size == "batch" or name == "value"):
                     raise ValueError(
-                        f"{name} must have the {what} of {first}, {other.shape[dim]}, not "
+                        f"{name} must have the {size} of {first}, {other.shape[dim]}, not "
                         f"{given.shape[dim]}"
                     )
         return order

@@ -25,7 +25,7 @@ class Residual(nn.Module):
         norm_first: which of the two.
         dropout: the probability with which a number of f's output is dropped in training mode, by
             `torch.nn.Dropout`.
-        eps: what is added to the variance in the normalisation.
+        eps: added to the variance in the normalisation.
         bias: whether the normalisation adds a bias.
         device, dtype: of the parameters.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _checked_table(given: Tensor, width: int) -> Tensor:
-    """A table of positions; raises TypeError or ValueError for what is none of this width."""
+    """A table of positions; raises TypeError or ValueError unless it is one of this width."""
     check.check_floating({"positions": given}, ("max_len", "d_model"))
     if given.shape[1] != width:
         raise ValueError(
@@ -59,8 +59,8 @@ class Transformer(nn.Module):
         scale_embeddings: multiply embeddings by √d_model before the positional encoding is added
             (Vaswani et al., section 3.4).
         positions: the columns of the positional encoding, as for `sinusoidal_encoding`; or a table
-            `[max_len, d_model]` of what is added at each place, kept as a buffer and not trained.
-        layer_norm_eps: what is added to the variance.
+            `[max_len, d_model]` whose rows are added, kept as a buffer and not trained.
+        layer_norm_eps: added to the variance.
         bias: whether linear maps and normalisations add a bias.
         device, dtype: of the parameters.
 
@@ -111,7 +111,7 @@ class Transformer(nn.Module):
         if isinstance(positions, Tensor):
             table = _checked_table(positions, width).to(device=device, dtype=dtype, copy=True)
         else:
-            # Refuses what it does not take before the first tokens come.
+            # An arrangement that does not exist is refused before the first tokens come.
             sinusoidal_encoding(0, width, arrangement=positions)
         self.d_model = width
         self.positions: Arrangement | None = None if isinstance(positions, Tensor) else positions
@@ -278,7 +278,7 @@ class Transformer(nn.Module):
         context_parallel: ContextParallel | None = None,
         backend: Backend = "auto",
     ) -> Tensor:
-        """The logits of the token after each of `tgt`, from what `encode` returned. As for
+        """The logits of the token after each of `tgt`, from the result of `encode`. As for
         `forward`; `memory_key_mask` is its src_key_mask."""
         cache = self.start_decoding(memory, memory_key_mask)
         return self.extend(
@@ -346,7 +346,7 @@ class Transformer(nn.Module):
         return checked_padding("src", src, lens, key_mask, length)
 
     def _checked_target(self, tgt: Tensor, context: ContextParallel | None) -> None:
-        """Raises TypeError or ValueError for what are no targets."""
+        """Raises TypeError or ValueError unless these are targets."""
         checked_tokens("tgt", tgt, self.tgt_embedding.num_embeddings)
         if context is not None:
             context.check_length("tgt", tgt.shape[1])
@@ -376,7 +376,7 @@ class Transformer(nn.Module):
             temperature: None for the likeliest token at each position (the first of several);
                 otherwise tokens are drawn from softmax(logits / temperature), above 0.
             top_k: draw from the top_k likeliest tokens alone (and those as likely as the last).
-            generator: what random numbers come from; PyTorch's default for the device if None.
+            generator: of the random numbers; PyTorch's default for the device if None.
 
         Dropout is as the mode of the module says: call `eval()` first.
 

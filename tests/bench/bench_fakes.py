@@ -57,7 +57,7 @@ def peer(change: Callable[[Tensor], Tensor] = lambda out: out) -> Peer:
     return lambda inputs: Runner(lambda: run(inputs))
 
 
-def raising(error: Exception) -> Peer:
+def refusing_peer(error: Exception) -> Peer:
     """One that takes nothing."""
 
     def prepare(inputs: Inputs) -> Runner:

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 import torch
-from bench_fakes import FakeClock, case, fake_bench, peer, raising
+from bench_fakes import FakeClock, case, fake_bench, peer, refusing_peer
 from torch import Tensor
 
 from bench import measure
@@ -85,11 +85,11 @@ def test_gradients_are_judged_before_they_are_timed(operation: str) -> None:
 
 def test_a_peer_that_raises_is_recorded_with_its_reason() -> None:
     peers = {
-        "refusing": raising(Refused("takes nothing")),
-        "failing": raising(RuntimeError("no kernel\nC++ stack")),
-        "full": raising(torch.OutOfMemoryError("CUDA out of memory.")),
-        "full-cpu": raising(RuntimeError("DefaultCPUAllocator: can't allocate memory")),
-        "silent": raising(AssertionError()),
+        "refusing": refusing_peer(Refused("takes nothing")),
+        "failing": refusing_peer(RuntimeError("no kernel\nC++ stack")),
+        "full": refusing_peer(torch.OutOfMemoryError("CUDA out of memory.")),
+        "full-cpu": refusing_peer(RuntimeError("DefaultCPUAllocator: can't allocate memory")),
+        "silent": refusing_peer(AssertionError()),
         "right": peer(),
     }
     found = fake_bench(FakeClock([1.0, 2.0]), peers).measure(case(), 1000.0)
@@ -140,7 +140,7 @@ def test_where_ours_is_wrong_the_peers_are_timed_without_it() -> None:
 
 
 def test_ours_is_timed_where_there_is_no_peer() -> None:
-    bench = fake_bench(FakeClock([2.0]), {"other": raising(Refused("takes nothing"))})
+    bench = fake_bench(FakeClock([2.0]), {"other": refusing_peer(Refused("takes nothing"))})
     found = bench.measure(case(), 1000.0)
     assert by_name(found)[OURS].ms == 2000.0
     assert found.best_peer is None

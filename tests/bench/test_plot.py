@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from bench_fakes import FakeClock, case, fake_bench, peer, raising
+from bench_fakes import FakeClock, case, fake_bench, peer, refusing_peer
 
 from bench import plot
 from bench.cases import Case, Mask
@@ -18,7 +18,7 @@ DECODE = case(operation="decode", q_len=1, mask=Mask("full"))
 
 
 def measurements(cases: list[Case]) -> list[Measured]:
-    peers = {"flex": peer(), "absent": raising(Refused("is not here"))}
+    peers = {"flex": peer(), "absent": refusing_peer(Refused("is not here"))}
     return list(fake_bench(FakeClock([1.0, 2.0]), peers).run(cases, 1e6))
 
 
@@ -91,5 +91,5 @@ def test_it_is_drawn(suffix: str, start: bytes) -> None:
 
 def test_a_run_in_which_nothing_was_timed_is_drawn_too() -> None:
     pytest.importorskip("matplotlib")
-    nobody = fake_bench(FakeClock([1.0]), {}, ours=raising(Refused("takes nothing")))
+    nobody = fake_bench(FakeClock([1.0]), {}, ours=refusing_peer(Refused("takes nothing")))
     assert plot.draw(list(nobody.run([case()], 1.0)), RATES, "title", ".png")

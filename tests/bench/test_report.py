@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from bench_fakes import CPU, FakeClock, case, fake_bench, peer, raising
+from bench_fakes import CPU, FakeClock, case, fake_bench, peer, refusing_peer
 
 from bench import report
 from bench.cases import Mask
@@ -25,7 +25,7 @@ RATES = [
 
 @pytest.fixture(scope="module")
 def run() -> list[Measured]:
-    peers = {"other": peer(), "absent": raising(Refused("is not here"))}
+    peers = {"other": peer(), "absent": refusing_peer(Refused("is not here"))}
     rates = {rate.dtype: rate for rate in RATES}
     return list(fake_bench(FakeClock([1.0, 2.0]), peers, rates=rates).run([case(), DECODE], 1e3))
 

@@ -157,7 +157,7 @@ def run_quick(capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return result.exit_code, result.output + capfd.readouterr().out
 
 
-def left(project: Path) -> tuple[str, ...]:
+def tests_left(project: Path) -> tuple[str, ...]:
     base = quick.last(Cache(project / "build" / "cache"), checks.facts())
     return base.left
 
@@ -214,7 +214,7 @@ def test_what_has_no_time_is_counted_and_kept(
     status, said = run_quick(capfd)
     assert status == 0, said
     assert "No time for 2 tests, of these files: tests/test_low.py; left to make test" in said
-    assert left(project) == ("tests/test_low.py",)
+    assert tests_left(project) == ("tests/test_low.py",)
     assert "Left to make test: 1 file of tests." in run_quick(capfd)[1]
 
 

@@ -18,7 +18,7 @@ _NUMBER, _STRING = -1, -2
 Line = Callable[[str], object]
 
 
-def _missing(memo: dict[int, int], addresses: Iterable[int]) -> list[int]:
+def _missing_addresses(memo: dict[int, int], addresses: Iterable[int]) -> list[int]:
     return [address for address in addresses if address not in memo]
 
 
@@ -142,7 +142,7 @@ class Terms:
                 5: fields[:2], 6: fields[1:3], 7: fields[1:3], 8: fields[1:4], 10: fields[1:2],
                 11: fields[2:3],
             }.get(tag, ())  # fmt: skip
-            if waiting := _missing(memo, parts):
+            if waiting := _missing_addresses(memo, parts):
                 stack += reversed(waiting)
                 continue
             memo[address] = self._make(module, tag, fields, scalars, [memo[part] for part in parts])

@@ -1,4 +1,4 @@
-"""What an adapter is: one way to call an attention function, and what it declares about itself."""
+"""An adapter: one way to call an attention function, and its declarations about it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Adapter(Protocol):
         """Why this part of the vector's result is not judged; None if it is."""
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
-        """What the function rounds, from which its tolerance is computed."""
+        """The roundings of the function, from which its tolerance is computed."""
 
     def run(self, batch: Batch) -> Outputs:
         """Call the function. May raise: that fails the vectors of the batch."""
@@ -47,19 +47,19 @@ class Adapter(Protocol):
 
 @runtime_checkable
 class LayoutsAdapter(Adapter, Protocol):
-    """What an adapter adds that takes other operations than attention of plain tensors."""
+    """An adapter that takes other operations than attention of plain tensors."""
 
     operations: frozenset[str]
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """Call the function for the vector's operation, one of `operations`. Returns what belongs
-        to each of the plain problems that the vector comes to, in their order. May raise: that
+        """Call the function for the vector's operation, one of `operations`. Returns the results
+        for each of the plain problems that the vector comes to, in their order. May raise: that
         fails the vector."""
 
 
 @runtime_checkable
 class ChoosingAdapter(LayoutsAdapter, Protocol):
-    """What an adapter adds that does not take every vector of its operations."""
+    """An adapter that does not take every vector of its operations."""
 
     def why_not(self, vector: ComesToAttention) -> str | None:
         """Why a vector of one of `operations` is unsupported; None if its plain problems decide."""
@@ -67,7 +67,7 @@ class ChoosingAdapter(LayoutsAdapter, Protocol):
 
 @runtime_checkable
 class GradientsAdapter(Adapter, Protocol):
-    """What an adapter adds whose function can be differentiated."""
+    """An adapter whose function can be differentiated."""
 
     def no_gradients(self, vector: GradientVector, device: str) -> str | None:
         """Why the gradients of this vector are not judged; None if they are."""
@@ -80,7 +80,7 @@ class GradientsAdapter(Adapter, Protocol):
 
 @runtime_checkable
 class TangentsAdapter(Adapter, Protocol):
-    """What an adapter adds whose function can be differentiated forwards."""
+    """An adapter whose function can be differentiated forwards."""
 
     def tangents(self, vector: TangentVector, dtype: str, device: str) -> Tangents:
         """The tangents of the output, and of the log-sum-exp where the function returns it. May
@@ -121,7 +121,7 @@ class About:
 
 
 class Builtin(WholeBatches):
-    """What the built-in adapters have in common: everything is supported.
+    """The base of the built-in adapters: everything is supported.
 
     source: the module of this project that holds the function; rests_on, without: as for
     `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
@@ -130,8 +130,8 @@ class Builtin(WholeBatches):
     """
 
     declared = True
-    # Of another package's attention: the function of `inside.known` that is called, and what calls
-    # it in a process of its own, if something does.
+    # Of another package's attention: the function of `inside.known` that is called, and the caller
+    # in a process of its own, if there is one.
     foreign: str | None = None
     function: Function | None = None
     name = ""
@@ -156,7 +156,7 @@ class Builtin(WholeBatches):
 
 
 class OutputOnly:
-    """Another adapter without its log-sum-exp: what a function that returns none would show."""
+    """Another adapter without its log-sum-exp, like a function that returns none."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter

@@ -132,7 +132,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
             return replace(way, mask="boolean")
         if "floating-mask" in has:
             return replace(way, mask="floating")
-        return f"takes no mask that says this: {unsupported['boolean-mask']}"
+        return f"supports no mask for these pairs: {unsupported['boolean-mask']}"
 
     def _alignment_argument(self, shift: int, vector: AttentionVector) -> str | None:
         """The argument causal_alignment for query 0 at that key; "" for none; None if the function

@@ -236,7 +236,7 @@ def find(name: str) -> Adapter:
     return FOREIGN[name]() if name in FOREIGN else adapters.builtin(name)
 
 
-def missing(name: str) -> str | None:
+def missing_packages(name: str) -> str | None:
     """What has to be installed for that adapter, as pip names it; None if nothing has."""
     packages = getattr(FOREIGN.get(name), "packages", {})
     absent = [pip for module, pip in packages.items() if not importlib.util.find_spec(module)]

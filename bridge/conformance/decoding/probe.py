@@ -43,12 +43,12 @@ def probe(
 def presume(function: Remote, asked: Iterable[str], why: str) -> tuple[Form, Features]:
     """What the signature has, without a call. Raises CallableError as `probe` does."""
     form = form_of(function)
-    lacks = _lacking(form)
+    lacks = _missing_features(form)
     supported = frozenset(NAMES) - lacks.keys() - {"unwritten-nan", "pages"}
     return form, Features(tuple(asked), supported, lacks, presumed=why)
 
 
-def _lacking(form: Form) -> dict[str, str]:
+def _missing_features(form: Form) -> dict[str, str]:
     return {
         name: "has no argument for it"
         for name, parameter in _NEEDED.items()
@@ -72,7 +72,10 @@ class _Probe:
             return presume(self.function, asked, why)
         self.features = replace(self.features, dtypes=dtypes)
         self.features = replace(self.features, equal_dims=self.refusal(value_dim=3) is not None)
-        lacks = {**_lacking(self.form), **{f"dtype {name}": x for name, x in refused.items()}}
+        lacks = {
+            **_missing_features(self.form),
+            **{f"dtype {name}": x for name, x in refused.items()},
+        }
         for feature in NAMES:
             reason = lacks.get(feature) or self.try_feature(feature)
             if reason is not None:

@@ -1,4 +1,4 @@
-"""What a function of SDPA's form can do, from its signature and from small calls.
+"""The features of a function of SDPA's form, from its signature and from small calls.
 
 A call that raises shows that the function does not take an argument. A wrong answer shows nothing
 here: the argument counts as taken, and the vectors fail.
@@ -21,7 +21,7 @@ from bridge.errors import MendableError
 Function = Callable[..., Any]
 # Which keys `is_causal` hides where there are not as many queries as keys.
 Aligned = Literal["top-left", "bottom-right"]
-# What small calls showed of that; square: such calls are refused.
+# The alignment by small calls; square: calls that would show it are refused.
 Alignment = Literal[Aligned, "square", "not-found"]
 
 # Feature → the argument by which it is used.
@@ -41,7 +41,7 @@ ARGUMENTS = {
     "lse": "return_lse",
 }
 # Features that no argument shows: whether autograd gives gradients by query, key and value, and by
-# what is added to the scores; whether from the log-sum-exp as well.
+# a bias or floating mask; whether from the log-sum-exp as well.
 GRADIENTS = ("gradients", "bias-gradients", "lse-gradients")
 NAMES = (*ARGUMENTS, *GRADIENTS)
 # Those that SDPA has too: tried where the signature does not tell. The others are `pyimpl`'s.
@@ -58,7 +58,7 @@ class CallableError(MendableError, ValueError):
 
 @dataclass(frozen=True)
 class Features:
-    """What a function takes.
+    """The features of a function.
 
     dtypes: which it takes. supported: of `NAMES`. unsupported: why not the others. alignment: of
     `is_causal` and `window`, where there is no causal_alignment. lse_by: whether the log-sum-exp is
@@ -80,8 +80,8 @@ class Features:
     presumed: str | None = None
 
     def without(self, names: Iterable[str]) -> Features:
-        """The same less these, which the user declares, and less gradients of what there is none
-        of."""
+        """The same less these, which the user declares, and less gradients of features that it
+        lacks."""
         return self.less(names).consistent()
 
     def less(self, names: Iterable[str]) -> Features:
@@ -94,7 +94,7 @@ class Features:
         )
 
     def consistent(self) -> Features:
-        """The same without gradients of what there is none of."""
+        """The same without gradients of features that it lacks."""
         has = self.supported
         needed = {
             "bias-gradients": ("gradients" in has and has & {"bias", "floating-mask"}, "bias"),
@@ -141,7 +141,7 @@ def probe(
 
 
 def presume(function: Function, asked: Iterable[str], why: str) -> Features:
-    """What the signature has, without a call. Raises CallableError as `probe` does."""
+    """The features by the signature, without a call. Raises CallableError as `probe` does."""
     candidates, unsupported, _ = _candidates(function)
     able = Features(
         tuple(asked),
@@ -291,7 +291,7 @@ class _Probe:
                 reason = self.refusal()
                 if reason is not None:
                     found[dtype] = reason
-            # What small head sizes raise says more than what the last tried one does.
+            # The errors of small head sizes say more than those of the last one.
             refused = refused or found
             if len(found) < len(self.asked):
                 return found

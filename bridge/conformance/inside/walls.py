@@ -154,7 +154,7 @@ def furnish(view: View) -> None:
         os.makedirs(new + path, exist_ok=True)
         _mount("tmpfs", new + path, "tmpfs", _NOSUID | _NODEV, f"mode={mode},size={_SCRATCH}")
 
-    def bound(path: str) -> None:
+    def bind(path: str) -> None:
         _place(f"/old{path}", new + path)
         _mount(f"/old{path}", new + path, "", _BIND | _REC)
 
@@ -169,10 +169,10 @@ def furnish(view: View) -> None:
     scratch("/tmp", "1777")
     scratch("/dev/shm", "1777")
     for path in sorted(view.read):
-        bound(path)
+        bind(path)
         seal(new + path)
     for path in (*(f"/dev/{name}" for name in _DEVICES), *view.devices):
-        bound(path)
+        bind(path)
         # A device is written to all the same; who owns it and who may use it cannot be changed.
         seal(new + path, device=0)
     for path, target in view.links:

@@ -48,7 +48,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Detail:
-    """What was returned for a vector, and the tolerances: [q_len][value_dim] of the output, [q_len]
+    """The result for a vector, and the tolerances: [q_len][value_dim] of the output, [q_len]
     of the log-sum-exp, both empty where that is not judged. parts: of gradients, to which the rows
     belong, as in `Element`."""
 
@@ -71,13 +71,13 @@ class Detail:
 
 @dataclass(frozen=True)
 class VectorResult:
-    """What became of one vector.
+    """The verdict on one vector.
 
     ratio: largest error/tolerance over its output; lse_ratio: over its log-sum-exp, None where that
     is not judged; rows: the largest ratio of each output row; worst: the worst element of a judged
     vector; failing: how many elements exceed their tolerance; reason: why it is unsupported, or
-    what went wrong besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: what
-    was returned, kept where asked for and the vector failed; size: of one that failed, how many
+    the mistake besides the numbers; lse_reason: why its log-sum-exp is not judged; detail: the
+    result, kept where asked for and the vector failed; size: of one that failed, how many
     numbers its query, key and value have, None where it has no such.
     """
 

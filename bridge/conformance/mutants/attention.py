@@ -220,7 +220,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
 )  # fmt: skip
 
 
-def telling() -> tuple[str, ...]:
+def telling_families() -> tuple[str, ...]:
     """Families of vectors, by how many of the mutants show in them first, the most first."""
     counts = Counter(family for mutant in MUTANTS for family in mutant.promising[:1])
     return tuple(family for family, _ in counts.most_common())

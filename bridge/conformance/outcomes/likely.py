@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bridge.conformance.tolerances.rounding_model import RoundingModel
 
 # How much is computed for all hypotheses of one dtype, in query-key pairs times width; those left
-# then are not tried. Seconds would depend on what else the machine does. It is about twice as much
+# then are not tried. Seconds would depend on the machine's other work. It is about twice as much
 # as 48 failing vectors were seen to need, which takes 1 to 3 seconds.
 WORK = 1 << 30
 # Of a vector however small.
@@ -57,7 +57,7 @@ _MOST_CAUSES = 3
 
 @dataclass(frozen=True)
 class Cause:
-    """A mutant that gives what the function gave. explained: for how many of the `compared`
+    """A mutant with the function's results. explained: for how many of the `compared`
     failing vectors; contradicted: of how many of the `passing` vectors it was held against it
     says that they fail; others: descriptions of those that explain the same vectors."""
 
@@ -84,7 +84,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Likely:
-    """What is known of the cause of an implementation's failures in one dtype. remarks: on the
+    """The likely cause of an implementation's failures in one dtype. remarks: on the
     failures as a whole, such as other dtypes; tried: how many hypotheses; problem: why they were
     not all tried."""
 
@@ -217,7 +217,7 @@ class _Search:
         )
 
     def jobs(self, adapter: Any, vectors: Sequence[Vector]) -> list[tuple[Vector, ...]]:
-        """What is run of these vectors at once: the same for every hypothesis."""
+        """The vectors that run at once: the same for every hypothesis."""
         key = tuple(vector.id for vector in vectors)
         if key not in self._jobs:
             lacking = why_unsupported(adapter, vectors, "float64", "cpu")
@@ -233,7 +233,7 @@ class _Search:
     def _causes(
         self, trials: list[_Trial], failing: list[Vector], held: list[Vector]
     ) -> Iterator[Cause]:
-        """The best, then the best for what it leaves, and so on."""
+        """The best, then the best for the rest, and so on."""
         left = {vector.id for vector in failing}
         share, number, doubtful = _FIRST, 0, None
         while number < _MOST_CAUSES:
@@ -298,14 +298,14 @@ class _Search:
             for _, result, _ in running.results(held, tolerances=False):
                 trial.passing += 1
                 trial.contradicted += result.status == "failed"
-                # Of what was found already there may be more, up to as much once more.
+                # A cause found already may explain more, up to as much once more.
                 if trial.passing >= _HELD_AGAINST or self.left <= -WORK:
                     break
         return trial
 
 
 class _Running:
-    """A hypothesis that is planted; a context manager. What goes wrong in it explains nothing."""
+    """A hypothesis that is planted; a context manager. One that raises explains nothing."""
 
     def __init__(self, search: _Search, hypothesis: Hypothesis) -> None:
         from bridge.conformance.adapters.callables import CallableAdapter

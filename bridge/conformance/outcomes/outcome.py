@@ -1,4 +1,4 @@
-"""What `conform` learns of one implementation: what it takes, and what became of the vectors."""
+"""The findings of `conform` on one implementation: its features, and its results of the vectors."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Description:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One implementation in one dtype, with what is known of it. without_walls: why its process had
-    no sandbox; None if it had one, or runs no function of somebody else's; also: what that process
-    saw besides; fresh: the vectors that were drawn for it, None: none; likely: why it fails, None:
+    """One implementation in one dtype, with its results. without_walls: why its process had no
+    sandbox; None if it had one, or runs no function of somebody else's; also: other files that this
+    process saw; fresh: the vectors that were drawn for it, None: none; likely: why it fails, None:
     it does not, or this was not looked for."""
 
     subject: Subject
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def lacking(self) -> dict[str, str]:
-        """What is required and not taken, with the reason."""
+        """The features that are required and not supported, with the reason."""
         able, dtypes = self.description.features, self.description.dtypes
         if able is None:
             return {}
@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Every supported vector passes, at least one is, and all that is required is taken."""
+        """Every supported vector passes, there is at least one, and every requirement is met."""
         return self.result.ok and not self.lacking
 
     def to_json(self) -> dict[str, Any]:
@@ -155,10 +155,10 @@ def outcomes(
     conditions: Conditions,
     announce: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Outcome]:
-    """Run it in those of the dtypes that it takes; none: in all. What a function takes is found out
-    where the subject has no features. A function of somebody else's runs
-    in a process of its own, and in a new one for each dtype. announce: is told what is done next,
-    and which dtypes are not taken. Raises CallableError and NoSandboxError."""
+    """Run it in those of the dtypes that it takes; none: in all. Features are found by probing
+    where the subject has none. A function of somebody else's runs in a process of its own, and in a
+    new one for each dtype. announce: is told each next step, and which dtypes are not taken. Raises
+    CallableError and NoSandboxError."""
     called = _function_name(subject)
     if called is None:
         description = Description(libraries.find(subject.name).dtypes)
@@ -224,8 +224,8 @@ def outcomes(
 
 
 def _function_name(subject: Subject) -> str | None:
-    """What runs in a process of its own; None for an implementation of this project's, which runs
-    here."""
+    """The function that runs in a process of its own; None for an implementation of this project's,
+    which runs here."""
     if callables.is_callable_name(subject.name):
         return subject.name
     function: str | None = getattr(libraries.find(subject.name), "foreign", None)
@@ -254,9 +254,9 @@ def _run(
     until_failure = None
     if conditions.first_failure:
         # It imports all that there are mutants of.
-        from bridge.conformance.mutants.attention import telling
+        from bridge.conformance.mutants.attention import telling_families
 
-        until_failure = telling()
+        until_failure = telling_families()
     # Drawn here, not before: the function is imported by now.
     drawn = () if conditions.fresh is None else conditions.fresh.families
     return run(
@@ -272,9 +272,9 @@ def _run(
 
 
 def describe(session: Session, asked: tuple[str, ...]) -> Description:
-    """What the function of a session takes, of the dtypes asked for. Raises CallableError for one
-    that cannot be called as SDPA is. One that hangs, or ends the process, when it is tried counts
-    as taking all that its signature has: the vectors will show what it does."""
+    """The features of a session's function, and those of the dtypes asked for that it takes. Raises
+    CallableError for one that cannot be called as SDPA is. One that hangs, or ends the process,
+    when it is tried counts as taking all that its signature has: the vectors will show it."""
     session.open()
     function = Remote(session)
 
@@ -335,7 +335,7 @@ def _borrows(function: Remote, able: Features) -> tuple[str, ...]:
         calls.append((large, {"is_causal": True}))
     found: set[str] = set()
     for query, options in calls:
-        # What a call raises, the vectors show.
+        # The vectors show the errors that a call raises.
         with contextlib.suppress(Exception):
             found.update(function.find_borrowed(query, query, query, **options))
     return tuple(sorted(found))

@@ -1,4 +1,4 @@
-"""What is judged, and its adapter."""
+"""The subject of a judgement, and its adapter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bridge.conformance.tolerances.rounding_model import CHOICES
 
 @dataclass(frozen=True)
 class Subject:
-    """What is run: a built-in adapter's name, or that of a function (`inside.found`).
+    """An implementation to run: a built-in adapter's name, or that of a function (`inside.found`).
     rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
     features: those of a function, where they are known; undeclared: known wrong answers and
     refusals are not declared, but fail; causal_alignment: that of a function without such an

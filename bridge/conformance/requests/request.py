@@ -1,4 +1,4 @@
-"""What is asked of the judge, checked before anything runs."""
+"""A request to the judge, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from bridge.vectors import load as loader
 from bridge.vectors.format import index
 from bridge.vectors.model.attention import Family
 
-# What a function computes.
+# The operations that a function may compute.
 Asked = Literal["attention", "decode"]
 # Of a function of shards.
 MOST_PROCESSES = 8
 
 
 class Misuse(ValueError):
-    """An argument that is not accepted. argument: its name; sentence: what is given, and what is
-    accepted. The message has both."""
+    """An argument that is not accepted. argument: its name; sentence: the value given, and the
+    values accepted. The message has both."""
 
     def __init__(self, argument: str, sentence: str) -> None:
         super().__init__(f"{argument}: {sentence}")
@@ -53,7 +53,7 @@ class Request:
 
     functions: `module:function`, `path/to/file.py:function`, `path/to/folder/:function` for that of
     each file in a folder, or a built-in adapter; the rest as `bridge.verdict.check` has it. Raises
-    Misuse for what is not accepted, and VectorError for damaged vectors.
+    Misuse for an argument that is not accepted, and VectorError for damaged vectors.
     """
 
     functions: tuple[str, ...]
@@ -163,7 +163,7 @@ class Request:
         self._refuse_builtin("problem", "a class of models is accepted")
 
     def _of_functions(self) -> dict[str, object]:
-        """What is said of attention functions alone, by argument; false: the default."""
+        """The arguments that only attention functions have, by name; false: the default."""
         aligned = self.alignment != "top-left"
         return {"alignment": aligned, "undeclared": self.undeclared, "large": self.large}
 
@@ -238,7 +238,7 @@ class Request:
         return found
 
     def subjects(self) -> list[Subject]:
-        """What is judged, in order. Raises Misuse for a problem whose operation is not known."""
+        """The subjects, in order. Raises Misuse for a problem whose operation is not known."""
         if self.definition is not None:
             return self._solutions(self.definition)
         operation = None
@@ -265,8 +265,8 @@ class Request:
 
 
 def check_function(name: str) -> None:
-    """Raises Misuse for what names neither a function nor a built-in adapter, and for one that
-    needs a package that is not here."""
+    """Raises Misuse unless this names a function or a built-in adapter, and for one that needs a
+    package that is not here."""
     if name not in libraries.names() and not callables.is_callable_name(name):
         hint = (
             f"To test a function in that file, give {name}:FUNCTION_NAME"
@@ -284,7 +284,7 @@ def check_function(name: str) -> None:
             f"{name!r} is given; module:function or file.py:function is "
             "accepted, or the name of a built-in implementation",
         )
-    absent = libraries.missing(name)
+    absent = libraries.missing_packages(name)
     if absent is not None:
         raise Misuse(
             "function", f"{name} needs packages that are not installed: pip install {absent}"
@@ -347,7 +347,7 @@ def fresh_vectors(
     multiple: int = 1,
 ) -> Fresh | None:
     """The fresh vectors that were asked for; without a choice of vectors some by default, with one
-    those alone that it names. None: none. Raises Misuse for what cannot be drawn."""
+    those alone that it names. None: none. Raises Misuse for vectors that cannot be drawn."""
     number = drawing.COUNT if count is None else count
     if not 0 <= number <= drawing.MOST:
         raise Misuse("count", f"{number} is given; 0 to {drawing.MOST} are accepted")
@@ -386,8 +386,8 @@ def _is_fresh(id: str) -> bool:
 
 
 def check_known(argument: str, given: Iterable[str], accepted: Iterable[str], what: str) -> None:
-    """Raises Misuse for what is not accepted, with all that is, or the nearest of many (of
-    families and vectors alone there are many)."""
+    """Raises Misuse for a name that is not accepted, with all that are, or the nearest of many (of
+    families and vectors alone there are many). what: the kind of thing named."""
     known = list(accepted)
     for name in given:
         if name not in known:

@@ -88,7 +88,7 @@ def sight_of(
             raise CallableError(f"there is no file {problem}")
         seen.append(problem.resolve())
     extra = [Path(path).resolve() for path in also]
-    answers = [path.resolve() for path in _answering()]
+    answers = [path.resolve() for path in _answer_files()]
     for path in (*seen, *extra):
         if any(path.resolve().is_relative_to(one) for one in answers):
             raise CallableError(f"is to see {path}, which is a part of what judges it")
@@ -150,7 +150,7 @@ def _together(seen: Iterable[Path], devices: list[str]) -> View:
     )
 
 
-def _answering() -> list[Path]:
+def _answer_files() -> list[Path]:
     """What no user can show to a function either, by a link that the function's maker has sent for
     example: the vectors and this package."""
     own = Path(bridge.__file__).parent

@@ -104,18 +104,18 @@ def inputs_of(
         found = tensor(name, dtype)
         return found.reshape(vector.batch, -1, *found.shape[1:])
 
-    def asking(x: Tensor) -> Tensor:
+    def require_grad(x: Tensor) -> Tensor:
         return x.requires_grad_(requires_grad)
 
     per_head: dict[str, Any] = {
-        name: asking(tensor(name, wide)) for name in PER_HEAD if name in numbers
+        name: require_grad(tensor(name, wide)) for name in PER_HEAD if name in numbers
     }
     bias = None
     if vector.bias is not None:
-        bias = asking(by_entry("bias"))
+        bias = require_grad(by_entry("bias"))
     elif zero_bias:
         sizes = (vector.batch, vector.num_heads // vector.batch, vector.q_len, vector.kv_len)
-        bias = asking(torch.zeros(sizes, dtype=dtype, device=device))
+        bias = require_grad(torch.zeros(sizes, dtype=dtype, device=device))
     first, *others = vector.masks
     window, mask = None if others else first.window, None
     shift = 0 if vector.alibi is None else vector.alibi.shift
@@ -126,15 +126,17 @@ def inputs_of(
     if window is None and (others or first.kind != "none"):
         mask = torch.from_numpy(visible(vector)).to(device)
     return Inputs(
-        asking(by_entry("q")),
-        asking(by_entry("k")),
-        asking(by_entry("v")),
+        require_grad(by_entry("q")),
+        require_grad(by_entry("k")),
+        require_grad(by_entry("v")),
         by_entry("grad_output"),
         by_entry("grad_log_sum_exp", wide),
         ScoreOptions(
             scale=vector.natural_scale,
             softcap=None if vector.softcap is None else float(vector.softcap),
-            alibi_slopes=None if vector.alibi is None else asking(tensor("slopes", wide)[None]),
+            alibi_slopes=None
+            if vector.alibi is None
+            else require_grad(tensor("slopes", wide)[None]),
             bias=bias,
             mask=mask,
             left=None if window is None else window.left,

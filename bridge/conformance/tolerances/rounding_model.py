@@ -1,4 +1,4 @@
-"""Rounding models: what an implementation rounds, and to what.
+"""Rounding models: which numbers an implementation rounds, and to which formats.
 
 A rounding model is a declaration, not a measurement: it says which intermediate results of an
 attention function are stored in which floating-point format. `tolerances.tolerance` turns it into a
@@ -45,7 +45,7 @@ WHOLE_ROW = 1 << 62
 
 @dataclass(frozen=True)
 class RoundingModel:
-    """What an implementation of attention rounds.
+    """The roundings of an implementation of attention.
 
     name: for reports.
     input, output: formats of q, k, v and of the result; inputs are taken as exact.
@@ -62,7 +62,7 @@ class RoundingModel:
     block_n: keys in one tile; None where the tiling is unknown (then as if one key each);
         WHOLE_ROW where there are no tiles.
     flush_to_zero: stored numbers below the smallest normal one become 0.
-    gradient_rows: queries in a tile, where what each tile gives to the gradients of keys and values
+    gradient_rows: queries in a tile, where each tile's part of the gradients of keys and values
         (of keys, to those of queries) is added in the format of the output; None: gradients are
         added up in the accumulator and rounded once.
     """
@@ -180,7 +180,7 @@ class RoundingModel:
 
         For float16 and bfloat16 it uses a fast vectorised exponential where the processor has
         AVX-512. Its relative error was measured to reach 1.0e-4 (torch 2.13), so 2⁻¹³ is declared.
-        Its backward pass adds what each tile, of 32 queries or more, gives in those formats.
+        Its backward pass adds the parts of tiles, of 32 queries or more each, in those formats.
         """
         # Its tiles hold 512 keys, whatever the lengths.
         base = cls.flash(dtype, block_n=512, denominator="unrounded")
@@ -191,13 +191,13 @@ class RoundingModel:
 
 
 def generous(dtype: str) -> RoundingModel:
-    """What a function of unknown make may round: at each place the most that kernels in use do.
+    """The roundings of a function of unknown make: at each place the most that kernels in use do.
 
     For float16 and bfloat16: √scale·q and √scale·k, the scores and the weights each rounded to the
     input's format, the sum of either kind of weights, tensor cores that truncate, an exponential
     and sums of gradients as in `sdpa_flash`, tiles of one key. Each of these makes every tolerance
-    larger or leaves it, so what passes any other rounding model of this dtype passes this one. For
-    float32 and float64: everything in that format, in any order and tiling.
+    larger or leaves it, so a result within any other rounding model of this dtype is within this
+    one. For float32 and float64: everything in that format, in any order and tiling.
     """
     if dtype in ("float64", "float32"):
         plain = RoundingModel.float64() if dtype == "float64" else RoundingModel.float32()
@@ -233,7 +233,7 @@ def _inside(wide: str) -> Callable[[str], RoundingModel]:
     return make
 
 
-# What `conform --rounding-model` accepts, for any function.
+# The choices of `conform --rounding-model`, for any function.
 CHOICES: dict[str, Callable[[str], RoundingModel]] = {
     "generous": generous,
     "flash": lambda dtype: RoundingModel.flash(dtype, truncating=True).with_name("flash"),

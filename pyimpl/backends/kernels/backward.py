@@ -101,7 +101,7 @@ def row_numbers_launch(
     row_lse: Tensor,
     delta: Tensor,
 ) -> Launch:
-    """The launch that writes what `gradient.row_numbers` says into `row_lse` and `delta`
+    """The launch that writes the numbers of `gradient.row_numbers` into `row_lse` and `delta`
     `[batch, heads, q_len]`, float32, of any strides; raises ValueError for tensors that do not
     fit."""
     batch, num_heads, q_len, value_dim = out.shape
@@ -185,16 +185,15 @@ def backward(
     """dQ, dK and dV in the dtype of `query`, the others, with `wide` all, in float32; all newly
     allocated.
 
-    Arguments and what is returned as in `reference_backward.attention_backward`, the tensors
+    Arguments and results as in `reference_backward.attention_backward`, the tensors
     as `pyimpl.backends.kernels.forward.forward` takes them, `lse` and `grad_lse` float32. Of packed
-    `sequences` the gradient of the slopes is `[1, heads, q_len]`, what each query adds; rows of no
+    `sequences` the gradient of the slopes is `[1, heads, q_len]`, each query's part; rows of no
     sequence have gradient 0. `blocks`: `block_m` and `block_n` (powers of two ≥ 16) instead of
-    those of the `launch_options`, or of what is fastest if ATTENTION_TUNE=1 asks
-    for it (`tuning`).
+    those of the `launch_options`, or of the fastest if ATTENTION_TUNE=1 asks for it (`tuning`).
 
     atomics: False: dQ is summed by a loop of its own. True: the loop for dK and dV adds to it with
     atomic operations, in no fixed order, so that two calls may differ in the last bits; not with
-    the gradient of slopes. None: False, or what is faster if ATTENTION_TUNE=1 asks for it, unless
+    the gradient of slopes. None: False, or the faster one if ATTENTION_TUNE=1 asks for it, unless
     `torch.use_deterministic_algorithms` forbids it.
 
     hopper: dK and dV, and with `atomics` dQ, by the Gluon kernel (`hopper.backward`), if it can.
@@ -206,7 +205,7 @@ def backward(
     Raises:
         ValueError: a tensor does not fit `query`; the dtype, device or head size (see
             `launch.why_not`), a block size, a length, a number of `options` or the number of tiles
-            is outside what the kernels take.
+            is outside the kernels' range.
     """
     check_kind(query, value)
     found = capability(query.device)
@@ -299,7 +298,7 @@ def backward(
 
     ways = {"two loops": in_two_loops, "atomics": with_atomics}
     if atomics is None:
-        # Two loops add up in one order, and alone find what the gradient of the slopes needs.
+        # Two loops add up in one order, and they alone find the gradient of the slopes.
         may = slopes is None and not torch.are_deterministic_algorithms_enabled()
         if tuned and may:
             atomics = tuning.fastest_way(ways, keys(keys_default), query.device) == "atomics"

@@ -1,4 +1,4 @@
-"""The gradient of a bias, dS summed over what the bias was broadcast over: one program for each
+"""The gradient of a bias, dS summed over the broadcast dimensions: one program for each
 tile of the bias itself, which goes over all pairs that share it, in a fixed order, and computes
 their weights anew. No memory beside the gradient; little at a time where the bias is small.
 

@@ -1,6 +1,6 @@
 """dK and dV by tiles of keys: one program for each tile of each head of keys, over the tiles of
-queries that see some of it, of all the heads that share it; and, if asked for, what each tile adds
-to dQ, by atomic additions, in no fixed order.
+queries that see some of it, of all the heads that share it; and, if asked for, each tile's part of
+dQ, by atomic additions, in no fixed order.
 
 Source: Dao 2023, "FlashAttention-2", algorithm 2; line 15 is that of dQ.
 """

@@ -1,4 +1,4 @@
-"""dQ by tiles of queries, and what each query adds to the gradient of ALiBi's slope: one program
+"""dQ by tiles of queries, and each query's part of the gradient of ALiBi's slope: one program
 for each tile of each head, over the tiles of keys that the forward kernel goes over.
 
 Source: Dao 2023, "FlashAttention-2", algorithm 2, line 15, with the loops exchanged.
@@ -278,8 +278,8 @@ def launch(
     capability: int,
     chosen: Chosen = None,
 ) -> Launch:
-    """The launch that writes dQ, of the shape and dtype of query, and, unless it is None, what each
-    query adds to the gradient of its slope, `[batch, heads, q_len]`, float32; of any strides.
+    """The launch that writes dQ, of the shape and dtype of query, and, unless it is None, each
+    query's part of the gradient of its slope, `[batch, heads, q_len]`, float32; of any strides.
 
     chosen: None for `launch_options`. Raises ValueError as `backward` does.
     """

@@ -144,7 +144,7 @@ def combine_into(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> None:
     there was no key. `out` and `lse` have the shapes without the first dimension. Any strides.
 
     Raises:
-        ValueError: a tensor has the wrong dtype, device or shape, or is what `why_not` refuses.
+        ValueError: a tensor has the wrong dtype, device or shape, or `why_not` refuses it.
     """
 
     def make() -> tuple[Launch]:

@@ -450,7 +450,7 @@ def decode(
     Raises:
         ValueError: a tensor does not fit `query`; the dtype, device or head size (see
             `launch.why_not`), a length, a number of `options`, num_splits, block_n or the number
-            of programs is outside what the kernel takes.
+            of programs is outside the kernel's range.
     """
     return split_and_combine(
         query, key, value, options, kv_lens=kv_lens, page_table=None,

@@ -205,7 +205,7 @@ def launch_options(
 
     `capability` is 10 × major + minor of the device's compute capability. Chosen from the offline
     compilation (`offline.compile`): few instructions for each score, next to no
-    spilled registers in the loop over keys, and what fits into the shared memory of the devices.
+    spilled registers in the loop over keys, and tiles that fit into the devices' shared memory.
     Timed are those for Hopper in bfloat16, full and causal, beside some neighbours, on one H100 and
     one H200 (docs/performance.md); no others.
     """
@@ -372,17 +372,17 @@ def forward_into(
 ) -> None:
     """Write the output into `out` and the log-sum-exp into `lse`, of any strides.
 
-    `block_m` and `block_n` (powers of two ≥ 16) default to `launch_options`, or to what is fastest
-    if ATTENTION_TUNE=1 asks for it (`tuning`). A key masked for every
+    `block_m` and `block_n` (powers of two ≥ 16) default to `launch_options`, or to the fastest if
+    ATTENTION_TUNE=1 asks for it (`tuning`). A key masked for every
     query of a tile has no influence on that tile, whatever its key and value rows hold, NaN
     included; the value row of a key that some query of the tile may attend to must be finite.
-    The tensors are checked so far that the kernel reads nothing outside of them;
-    `pyimpl.attention` says more clearly what is wrong.
+    The tensors are checked so far that the kernel reads nothing outside of them; the messages of
+    `pyimpl.attention` are clearer.
 
     Raises:
         ValueError: a tensor does not fit `query`; the dtype, device or head size (see `why_not`), a
-            block size, a length, a number of `options` or the number of tiles is outside what the
-            kernel takes.
+            block size, a length, a number of `options` or the number of tiles is outside the
+            kernel's range.
     """
     tuned = block_m is None and block_n is None and tuning.is_wanted(query.device)
 

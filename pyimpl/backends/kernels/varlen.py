@@ -33,7 +33,7 @@ def launch_options(
     chosen = forward.launch_options(dtype, head_dim, value_dim, options, capability)
     if dtype == torch.float32:
         if dim > 128:
-            # So do the words that dropout goes by, and what a second stage loads ahead.
+            # So do dropout's random words, and the loads ahead of a second stage.
             fewer = {} if options.dropout is None else {"num_stages": 1}
             return chosen | {"block_m": 16} | fewer
         return chosen | ({"block_n": 16} if options.dropout is not None else {})
@@ -111,7 +111,7 @@ def varlen(
     Raises:
         ValueError: a tensor does not fit `query`; the dtype, device or head size (see
             `launch.why_not`), a length, a number of `options`, a block size or the number of
-            tiles is outside what the kernel takes; there is a mask or a bias.
+            tiles is outside the kernel's range; there is a mask or a bias.
     """
     longest = query.shape[0] if max_q_len is None else max_q_len
     out = query.new_zeros(*query.shape[:-1], value.shape[-1])

@@ -1,5 +1,5 @@
-"""Whether all processes of a group were asked for the same: a small description of the arguments is
-exchanged before anything else, and what is wrong in one process is an error in every one."""
+"""Whether all processes of a group were asked for the same: they exchange a small description of
+the arguments before anything else, and an error in one process is one in all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def agree(
     """What `prepare` returns, which `describe` has to describe alike in every process, all of which
     call `function`; without `check` no other process is asked.
 
-    Raises what `prepare` does here, and in the other processes ValueError, which says so.
+    Raises the error of `prepare` here, and in the other processes ValueError, which says so.
     """
     if not check or processes.count == 1:
         return prepare()
@@ -60,8 +60,8 @@ def agree(
 
 
 def is_checked(check: bool | None, query: object) -> bool:
-    """Whether the processes ask each other: what was given, or, for None, unless a tensor on
-    another device than a CPU would have to be waited for."""
+    """Whether the processes ask each other: `check`, or, for None, unless a tensor on another
+    device than a CPU would have to be waited for."""
     if check is not None:
         check_bool("check", check)
         return check

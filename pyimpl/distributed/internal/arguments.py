@@ -1,5 +1,5 @@
-"""The arguments of attention by several processes, checked: what each process can check alone, and
-the description of them that all must agree on (`agreement`)."""
+"""The arguments of attention by several processes: the checks that each process can do alone, and
+the description on which all must agree (`agreement`)."""
 
 from __future__ import annotations
 

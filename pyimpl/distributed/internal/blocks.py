@@ -2,8 +2,8 @@
 depends on the places in the whole sequence, said for a part of it.
 
 A stretch of queries and one of keys differ from a sequence of their own by one number, where the
-first query stands seen from the first key: `shift`. So causality, windows and ALiBi are what every
-backend computes, tiles are skipped by its bounds (`Attention.Spec.TileBounds`), and pairs of
+first query stands seen from the first key: `shift`. So every backend computes causality, windows
+and ALiBi of them, tiles are skipped by its bounds (`Attention.Spec.TileBounds`), and pairs of
 stretches that do not see each other are left out. Places that are no stretches are compared one by
 one, and become a mask and a bias.
 """
@@ -31,7 +31,7 @@ EVERY = slice(None)
 
 @dataclass(frozen=True)
 class Sequence:
-    """A sequence of queries and keys in shards, and what of it every process is told alike.
+    """A sequence of queries and keys in shards, and the arguments that are the same everywhere.
 
     documents: the prefix sums of the lengths of documents, which do not see each other; one
     document: (0, length). left, right, shift: as in `ScoreOptions`, of the whole.
@@ -48,8 +48,8 @@ class Sequence:
         self, to: int, source: int, *, by_place: bool
     ) -> tuple[tuple[Run, ...], tuple[Run, ...]] | None:
         """The queries of one process and the keys of another as runs, where one number says how
-        those of each pair stand to each other; by_place: what is computed depends on distances or
-        places, and not on which keys are seen alone."""
+        those of each pair stand to each other; by_place: the result depends on distances or places,
+        and not on which keys are seen alone."""
         queries, keys = self.queries.runs[to], self.keys.runs[source]
         if queries is None or keys is None:
             return None

@@ -114,7 +114,7 @@ class Posted:
 
 class Carousel:
     """One-dimensional tensors, one for each process, of these lengths, that go around the ring:
-    process r holds number r at first, and after each `pass_on` what process r − 1 held."""
+    process r holds number r at first, and after each `pass_on` the one that process r − 1 held."""
 
     def __init__(self, processes: Processes, lengths: Sequence[int], own: Tensor, tag: int) -> None:
         self.processes, self.lengths, self.tag = processes, lengths, tag
@@ -123,8 +123,8 @@ class Carousel:
         self._posted: Posted | None = None
 
     def pass_on(self, held: Tensor | None = None) -> None:
-        """Post what is held, or this in its place, to the next, and what comes from the one
-        before."""
+        """Start to send the tensor held here, or this one, to the next process, and to receive the
+        one of the process before."""
         if held is not None:
             self.held = held
         rank, count = self.processes.rank, self.processes.count
@@ -145,8 +145,8 @@ class Carousel:
         return self.held
 
     def send_home(self, held: Tensor, own: Tensor) -> None:
-        """Send this in the place of what is held to the process of its number, and receive into
-        `own` what has the number of this one."""
+        """Send this, in the place of the tensor held here, to the process of its number, and
+        receive into `own` the one with the number of this process."""
         away = (self.processes.rank - self.number) % self.processes.count
         if away == 0:
             own.copy_(held)
@@ -158,7 +158,7 @@ class Carousel:
 def exchange(
     processes: Processes, pieces: Sequence[Tensor], shapes: Sequence[Sequence[int]]
 ) -> list[Tensor]:
-    """Send piece p to process p, each to its own; what process p sends here is of `shapes[p]`."""
+    """Send piece p to process p, each to its own; process p sends here one of `shapes[p]`."""
     received = [pieces[0].new_empty(tuple(shape)) for shape in shapes]
     others = [p for p in range(processes.count) if p != processes.rank]
     sent = {p: pieces[p].contiguous() for p in others}
@@ -199,8 +199,8 @@ def processes_of(group: dist.ProcessGroup | DeviceMesh | None) -> Processes:
 
 
 def grid_of(group: dist.ProcessGroup | DeviceMesh | None) -> Grid:
-    """A mesh of two dimensions, rows and columns, or what `processes_of` takes, as one row. Raises
-    as that does."""
+    """A mesh of two dimensions, rows and columns, or an argument of `processes_of`, as one row.
+    Raises as that does."""
     if isinstance(group, DeviceMesh) and group.ndim == 2:
         return Grid(Processes(group.get_group(0)), Processes(group.get_group(1)))
     if isinstance(group, DeviceMesh) and group.ndim > 2:

@@ -42,8 +42,8 @@ EVERY = slice(None)
 
 @dataclass(frozen=True)
 class Ring:
-    """What a call knows beside its tensors and options: the processes, what each holds of the
-    sequence, and the backend of each process's own computation."""
+    """A call without its tensors and options: the processes, the shard of the sequence that each
+    holds, and the backend of each process's own computation."""
 
     processes: Processes
     sequence: Sequence
@@ -137,7 +137,7 @@ def ring_forward(
     out = query.new_zeros(*query.shape[:-1], value.shape[-1], dtype=wide)
     lse = query.new_full(query.shape[:-1], -torch.inf, dtype=wide)
     if options.sinks is not None:
-        # A sink counts once: it is what a query has seen before all keys.
+        # A sink counts once: a query has seen it before all keys.
         lse = options.sinks.to(wide).view(1, -1, 1).expand(query.shape[:-1]).clone()
     options = replace(options, sinks=None)
     for source, k, v in ring.rounds(key, value):
@@ -162,8 +162,8 @@ def ring_backward(
     wanted: Wanted,
     ring: Ring,
 ) -> Gradients:
-    """dQ, dK, dV of what this process holds, dK and dV summed over the queries of all processes,
-    and the other gradients, which are wanted, by its own queries; in `compute_dtype(query.dtype)`.
+    """dQ, dK, dV of this process's shard, dK and dV summed over the queries of all processes, and
+    the other gradients, which are wanted, by its own queries; in `compute_dtype(query.dtype)`.
 
     out and lse as `ring_forward` returned them, the output perhaps rounded; grad_lse None: 0.
     """
@@ -209,7 +209,7 @@ def ring_backward(
 
 
 class _Sums:
-    """The gradients of what stays in its process, summed over blocks."""
+    """The gradients of the tensors that stay in their process, summed over blocks."""
 
     def __init__(self, query: Tensor, options: ScoreOptions, wanted: Wanted) -> None:
         wide = compute_dtype(query.dtype)
@@ -224,7 +224,7 @@ class _Sums:
             )
 
     def add(self, block: Block, found: Gradients) -> None:
-        """Add what a block gives."""
+        """Add the gradients of a block."""
         self.query[:, :, block.rows] += found.query
         by_bias = found.bias
         if self.slopes is not None and block.distance is not None:

@@ -62,7 +62,7 @@ class Shards:
     process, which may hold none.
 
     Make one by `contiguous`, `of_lengths`, `zigzag`, `striped` or `of_places`, the same in every
-    process, and once for all calls: it keeps what is found out about it.
+    process, and once for all calls: it keeps its properties once they are computed.
     """
 
     places: tuple[Tensor, ...]

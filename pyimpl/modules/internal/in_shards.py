@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 def checked_context(given: object) -> ContextParallel | None:
-    """A `context_parallel`; raises TypeError for what is none. What it is defined in is imported
-    where one is given alone: it takes a second."""
+    """A `context_parallel`; raises TypeError for anything else. The module that defines it is
+    imported only where one is given: that takes a second."""
     if given is None:
         return None
     context: type[ContextParallel] = importlib.import_module("pyimpl.distributed").ContextParallel

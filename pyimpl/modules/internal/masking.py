@@ -19,7 +19,7 @@ def checked_attn_mask(given: Tensor, query: Tensor, sizes: Sizes) -> Tensor:
 
     `query` gives dtype and device; `sizes`: batch, heads, q_len, kv_len. Three dimensions are
     `[batch · heads, q_len, kv_len]`, as for `torch.nn.MultiheadAttention`. Raises TypeError or
-    ValueError for what is none of them.
+    ValueError for anything else.
     """
     batch, heads, q_len, kv_len = sizes
     mask = given

@@ -1,4 +1,4 @@
-"""Checks of the sizes that modules are made with, and of the dtype and device of what they take."""
+"""Checks of the sizes that modules are made with, and of the dtype and device of their inputs."""
 
 from __future__ import annotations
 

@@ -143,12 +143,12 @@ def test_what_goes_wrong_in_one_stage_leaves_the_others(
     device()
     jobs_of = gpu_hour.Plan.jobs
 
-    def failing(plan: gpu_hour.Plan, stage: str, rates: dict[str, dict[str, object]]) -> list[Job]:
+    def refuse(plan: gpu_hour.Plan, stage: str, rates: dict[str, dict[str, object]]) -> list[Job]:
         if stage == "tune":
             raise ValueError("no plan")
         return jobs_of(plan, stage, rates)
 
-    monkeypatch.setattr(gpu_hour.Plan, "jobs", failing)
+    monkeypatch.setattr(gpu_hour.Plan, "jobs", refuse)
     monkeypatch.setattr(gpu_hour, "table", lambda plan, seconds: [])
     monkeypatch.setitem(WHAT_IFS, "no maximum", WhatIf("parts/loop.py", "not there", ""))
     found = run(tmp_path, "--kernels", "forward")

@@ -122,15 +122,15 @@ def test_a_kernel_with_something_left_out_is_timed_and_not_judged(
 def test_what_a_candidate_raises_is_its_status(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     from triton.runtime.errors import OutOfResources
 
-    def raising(error: Exception) -> Kernel:
+    def refusing_kernel(error: Exception) -> Kernel:
         def prepare(*_: object) -> Any:
             raise error
 
         return Kernel("forward", lambda case, capability: {}, prepare)
 
-    fake(monkeypatch, raising(ValueError("no\nmore")))
+    fake(monkeypatch, refusing_kernel(ValueError("no\nmore")))
     assert run_job(work, "candidate", fields_of(candidate())) == ([], "failed: ValueError: no")
-    fake(monkeypatch, raising(OutOfResources(300000, 232448, "shared memory")))
+    fake(monkeypatch, refusing_kernel(OutOfResources(300000, 232448, "shared memory")))
     _, status = run_job(work, "candidate", fields_of(candidate()))
     assert status.startswith("refused: OutOfResources: out of resource: shared memory")
 

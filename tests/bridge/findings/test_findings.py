@@ -281,7 +281,9 @@ def test_misuse_is_one_sentence(arguments: list[str], sentence: str) -> None:
 def test_packages_that_are_not_here_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.conformance.adapters import libraries
 
-    monkeypatch.setattr(libraries, "missing", lambda name: "jax" if name == "jax" else None)
+    monkeypatch.setattr(
+        libraries, "missing_packages", lambda name: "jax" if name == "jax" else None
+    )
     said = misuse(command_line.main, "findings", "jax")
     assert "jax need packages that are not installed: " in said
     assert "pip install jax" in said

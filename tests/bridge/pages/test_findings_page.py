@@ -110,8 +110,8 @@ def results(name: str) -> Mapping[tuple[str, str], VectorResult]:
 @pytest.mark.parametrize(("entry", "symptom"), EXAMPLES)
 def test_the_example_reproduces(entry: dict[str, Any], symptom: dict[str, Any]) -> None:
     """In the versions that it was found with, where they are installed."""
-    if libraries.missing(entry["name"]) is not None:
-        pytest.skip(f"needs {libraries.missing(entry['name'])}")
+    if libraries.missing_packages(entry["name"]) is not None:
+        pytest.skip(f"needs {libraries.missing_packages(entry['name'])}")
     here = {package: metadata.version(package) for package in entry["versions"]}
     if here != entry["versions"]:
         pytest.skip(f"found with {entry['versions']}, here are {here}")

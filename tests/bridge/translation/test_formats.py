@@ -46,7 +46,7 @@ def positive(dtype: torch.dtype) -> torch.Tensor:
     return torch.arange(count, dtype=torch.int16).view(dtype)
 
 
-def differing(dtype: torch.dtype, inputs: torch.Tensor) -> list[float]:
+def differing_numbers(dtype: torch.dtype, inputs: torch.Tensor) -> list[float]:
     """Of these numbers of a larger format, those that are cast otherwise than they are rounded."""
     cast = inputs.to(dtype).double()
     found = []
@@ -72,7 +72,7 @@ def between(numbers: torch.Tensor) -> torch.Tensor:
 def test_numbers_of_16_bits(dtype: torch.dtype) -> None:
     """Each number of the format, of both signs, is left as it is (`round-number`)."""
     numbers = positive(dtype)[:-1].float()
-    assert not differing(dtype, torch.cat([numbers, -numbers]))
+    assert not differing_numbers(dtype, torch.cat([numbers, -numbers]))
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_numbers_of_16_bits(dtype: torch.dtype) -> None:
 def test_between_numbers_of_16_bits(dtype: torch.dtype) -> None:
     """Halfway between any two neighbours, from 0 to infinity, and just beside it."""
     numbers = positive(dtype).float()
-    assert not differing(dtype, between(numbers))
+    assert not differing_numbers(dtype, between(numbers))
     some = numbers[torch.arange(0, len(numbers) - 1, 17)]
-    assert not differing(dtype, -between(some))
+    assert not differing_numbers(dtype, -between(some))
 
 
 def some_numbers() -> torch.Tensor:
@@ -101,7 +101,7 @@ def test_float32_between_neighbours() -> None:
     """Numbers of float64 between those of float32: normal, subnormal, past the largest."""
     numbers = some_numbers().double()
     inputs = torch.cat([numbers[:-1], between(numbers)])
-    assert not differing(torch.float32, torch.cat([inputs, -inputs]))
+    assert not differing_numbers(torch.float32, torch.cat([inputs, -inputs]))
 
 
 @given(st.fractions(), st.integers(-1150, 1023))
@@ -184,10 +184,10 @@ def test_wrong_rounding_is_noticed(
     wrong: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = positive(dtype).float()[:3000]
-    assert not differing(dtype, between(numbers))
+    assert not differing_numbers(dtype, between(numbers))
     for name, function in WRONG[wrong]:
         monkeypatch.setattr(spec, name, function)
-    assert differing(dtype, between(numbers))
+    assert differing_numbers(dtype, between(numbers))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=IDS)

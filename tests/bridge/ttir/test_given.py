@@ -15,7 +15,7 @@ from ttir_cases import MUTANTS
 
 from bridge.conformance.mutants.planting import mutated_module
 from bridge.ttir.classes import features, text_of
-from bridge.ttir.given import unmet
+from bridge.ttir.given import unmet_conditions
 from bridge.ttir.texts import TEXTS
 from pyimpl.backends.kernels import forward, varlen
 from pyimpl.backends.kernels.parts.launch import Launch
@@ -39,7 +39,7 @@ def make_launch(tensors: Given, make: Callable[..., Launch] = forward.launch) ->
 
 def names(launch: Launch, tensors: Given, *, of_tensors: bool = False) -> set[str]:
     """The hypotheses that are off, all of the launcher, or all of the tensors."""
-    found = unmet(launch, *tensors)
+    found = unmet_conditions(launch, *tensors)
     assert {one.of_tensors for one in found} <= {of_tensors}
     return {one.name for one in found}
 
@@ -58,7 +58,7 @@ def names(launch: Launch, tensors: Given, *, of_tensors: bool = False) -> set[st
 )
 def test_launches_meet_the_hypotheses(options: ScoreOptions) -> None:
     tensors = make_tensors(options)
-    assert unmet(make_launch(tensors), *tensors) == []
+    assert unmet_conditions(make_launch(tensors), *tensors) == []
 
 
 def test_strided_tensors_meet_them() -> None:
@@ -67,7 +67,7 @@ def test_strided_tensors_meet_them() -> None:
     key, value = torch.cat([key, value], -1).split(16, -1)
     lse = torch.empty(5, 2, 4).permute(1, 2, 0)
     tensors = (query, key, value, out, lse, options)
-    assert unmet(make_launch(tensors), *tensors) == []
+    assert unmet_conditions(make_launch(tensors), *tensors) == []
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def make_packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tup
 
 def test_packed_sequences_meet_the_hypotheses() -> None:
     launch, tensors = make_packed([1, 3, 3, 5], [0, 0, 4, 7])
-    assert unmet(launch, *tensors) == []
+    assert unmet_conditions(launch, *tensors) == []
     assert forward_launches.facts_of(launch, tensors) == "proved: PackedCausalEnd"
 
 
@@ -218,7 +218,7 @@ def test_other_prefix_sums_are_named(
     launch, tensors = make_packed(sums_q, sums_k, max_q_len)
     assert names(launch, tensors, of_tensors=True) == {name}
     wrong = replace(launch, arguments={**launch.arguments, "stride_yb": 2})
-    assert "keys" in {one.name for one in unmet(wrong, *tensors) if not one.of_tensors}
+    assert "keys" in {one.name for one in unmet_conditions(wrong, *tensors) if not one.of_tensors}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_the_text_of_a_launch(text: Any) -> None:
 def test_a_launch_of_no_proved_text(options: ScoreOptions, found: str) -> None:
     tensors = make_tensors(options)
     launch = make_launch(tensors)
-    assert unmet(launch, *tensors) == []
+    assert unmet_conditions(launch, *tensors) == []
     assert text_of(launch) is None
     assert ", ".join(sorted(features(launch))) == found
     assert forward_launches.facts_of(launch, tensors) == f"no theorem: {found}"
@@ -271,7 +271,7 @@ def test_strides_along_vectors_are_of_another_text() -> None:
     query, key, value, out, lse, options = make_tensors()
     tensors = (query.mT.contiguous().mT, key, value, out, lse, options)
     launch = make_launch(tensors)
-    assert unmet(launch, *tensors) == []
+    assert unmet_conditions(launch, *tensors) == []
     assert text_of(launch) is None
 
 

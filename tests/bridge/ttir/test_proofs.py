@@ -99,7 +99,7 @@ _AT_A_GOAL = re.compile(r"\Anot so by unfolding:\n .+ =\s.+\n", re.DOTALL)
 def changes() -> dict[str, str]:
     """By path, the texts that are now others than the committed."""
     wanted = texts.texts()
-    return {path: wanted[path] for path in texts.differing(ROOT, wanted)}
+    return {path: wanted[path] for path in texts.differing_files(ROOT, wanted)}
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_equal_at_both_levels(process: Foreign) -> None:
 def test_the_launch_that_stored_is_named(process: Foreign) -> None:
     recorded = process.record(request(20, backward=True))
     names = {
-        name: getattr(recorded.storing(name), "kernel", None)
+        name: getattr(recorded.last_store(name), "kernel", None)
         for name in ("output", "dQ", "dK", "dV")
     }
     assert names == {

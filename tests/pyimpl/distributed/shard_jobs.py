@@ -52,7 +52,7 @@ def narrower(x: torch.Tensor) -> torch.Tensor:
     return x[..., 1:]
 
 
-def wanting(x: torch.Tensor) -> torch.Tensor:
+def require_grad(x: torch.Tensor) -> torch.Tensor:
     return x.requires_grad_()
 
 
@@ -67,7 +67,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"value": narrower}, "the last dimension of value must be the same", "not 3 in process 0 and"),
     ({"is_causal": True}, "the window with is_causal must be the same", "(None, 0) in process 1"),
     ({"scale": 2.0}, "scale must be the same", "and 2.0 in process 1"),
-    ({"query": wanting}, "whether a gradient is asked for must be the same", "not False in"),
+    ({"query": require_grad}, "whether a gradient is asked for must be the same", "not False in"),
     ({"dropout_p": 0.5}, "dropout_seed must be given, the same in every process", "refuses its"),
     ({"dropout_p": 0.5, "dropout_seed": 1}, "dropout_p must be the same", "0.5 in process 1"),
     ({"sinks": torch.zeros(4)}, "whether there is sinks must be the same", "True in process 1"),
@@ -128,11 +128,11 @@ def log_messages(rank: int, group: dist.ProcessGroup) -> list[str]:
 
     def note(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def noting(*args: Any, **named: Any) -> Any:
+        def call_and_note(*args: Any, **named: Any) -> Any:
             events.append(name)
             return function(*args, **named)
 
-        return noting
+        return call_and_note
 
     made = Case((9, 9)).make(dist.get_world_size(group))
     q, k, v = (
@@ -189,7 +189,7 @@ def run_compiled(rank: int, group: dist.ProcessGroup, function: str) -> bool:
     return all(all(map(torch.equal, found[0], other)) for other in found[1:])
 
 
-def ending(rank: int, group: dist.ProcessGroup) -> str:
+def end_early(rank: int, group: dist.ProcessGroup) -> str:
     """A job in which process 1 ends where the keys are passed on."""
     made = Case((6, 6)).make(dist.get_world_size(group))
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]
@@ -202,7 +202,7 @@ def ending(rank: int, group: dist.ProcessGroup) -> str:
     return "no error"
 
 
-def waiting(rank: int, group: dist.ProcessGroup) -> str:
+def skip_the_call(rank: int, group: dist.ProcessGroup) -> str:
     """A job in which process 1 does not call."""
     made = Case((6, 6)).make(dist.get_world_size(group))
     own = [made.shards.take(x, rank) for x in (made.query, made.key, made.value)]

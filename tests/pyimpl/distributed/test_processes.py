@@ -38,14 +38,14 @@ from shard_jobs import (
     REFUSED,
     by_mesh,
     decode,
-    ending,
+    end_early,
     halve,
     log_messages,
     refusal_of_changes,
+    require_grad,
     run_compiled,
+    skip_the_call,
     twice_differentiated,
-    waiting,
-    wanting,
 )
 
 import pyimpl.distributed
@@ -314,7 +314,10 @@ def test_a_cache_in_shards_refuses_other_queries_and_gradients() -> None:
     case = Case((2, 9), key_shards="contiguous")
     for change, text in (
         (halve, "the digest of query must be the same in every process of the group"),
-        (wanting, "process 1 of the group refuses its arguments: query requires a gradient, and"),
+        (
+            require_grad,
+            "process 1 of the group refuses its arguments: query requires a gradient, and",
+        ),
     ):
         own, _ = shared_pool().run(2, decode, case, {"query": change})
         assert own.startswith(text)
@@ -355,7 +358,7 @@ def test_compiled_and_from_a_checkpoint(function: str) -> None:
 def test_a_process_that_ends_is_an_error_in_the_others() -> None:
     pool = Pool(2)
     try:
-        pool.start(2, ending)
+        pool.start(2, end_early)
         text = pool.result(0)
         assert text.startswith(
             "process 0 of the group waited in vain for process 1, which ended or"
@@ -371,7 +374,7 @@ def test_a_process_that_does_not_call_is_an_error_within_the_timeout() -> None:
     """The timeout is long enough for a busy machine to start the processes in."""
     pool = Pool(2, timedelta(seconds=45))
     try:
-        text, _ = pool.run(2, waiting)
+        text, _ = pool.run(2, skip_the_call)
         assert text.startswith(
             "process 0 of the group waited in vain for process 1, which ended or"
         )

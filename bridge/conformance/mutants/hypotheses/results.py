@@ -41,7 +41,7 @@ def _denominators(call: Call) -> Tensor:
     return (lse_of(call) - _maxima(call)).exp()
 
 
-def _overflowing(call: Call, out: Tensor, lse: Tensor) -> Parts:
+def _overflow(call: Call, out: Tensor, lse: Tensor) -> Parts:
     """Weights exp(s) in the dtype of the computation, where one of them overflows or all vanish;
     elsewhere nothing shows."""
     s = reference.scores(call.query, call.key, call.options)
@@ -63,7 +63,7 @@ def _lse_only(edit: Callable[[Call, Tensor], Tensor]) -> Callable[[Call, Tensor,
 DENOMINATORS = (
     Hypothesis(
         "maximum-not-subtracted", "the maximum is not subtracted, and the exponential overflows",
-        result=_overflowing,
+        result=_overflow,
     ),
     Hypothesis(
         "output-not-divided", "the output is not divided by the denominator",

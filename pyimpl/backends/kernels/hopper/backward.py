@@ -1,4 +1,4 @@
-"""The Gluon backward kernel for Hopper GPUs: what it takes, and its launch.
+"""The Gluon backward kernel for Hopper GPUs: its limits, and its launch.
 
 It takes less than the Triton kernels (`why_not`), and no theorem is about it. Its arithmetic is
 that of `Attention.Spec.flashBackward`.
@@ -31,8 +31,8 @@ _SUMS = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=32, rank=4)
 
 
 def why_not(given: Given, *gradients: Tensor) -> str | None:
-    """The sentence that says why this kernel cannot compute what the Triton kernel for dK and dV
-    can, or None if it can. gradients: into which it is to write."""
+    """The sentence that says why this kernel cannot replace the Triton kernel for dK and dV here,
+    or None if it can. gradients: into which it is to write."""
     if given.sequences is not None:
         return "backend 'gluon' takes no packed sequences"
     refusal = choice.why_not(given.query, given.key, given.value, given.grad_out, given.options)
@@ -41,7 +41,7 @@ def why_not(given: Given, *gradients: Tensor) -> str | None:
     for rows in (given.lse, given.delta):
         strides = rows.stride()
         if strides[-1] != 1 or any(n % 4 for n in strides[:-1]):
-            return f"backend 'gluon' takes what `row_buffers` makes, not strides of {strides}"
+            return f"backend 'gluon' takes buffers of `row_buffers`, not strides of {strides}"
     for gradient in gradients:
         strides = gradient.stride()
         if strides[-1] != 1 or not are_aligned(*strides[:-1]):

@@ -27,7 +27,7 @@ HEAD_DIMS = (64, 128, 256)
 # Those for which the backward kernel computes dQ too.
 WITH_SUMS = (64, 128)
 DTYPES = (torch.float16, torch.bfloat16)
-# The kernel is written in what Gluon has in both.
+# The kernel is written in the Gluon that both have.
 TRITONS = ("3.6", "3.7")
 _VERSION = ".".join(triton.__version__.split(".")[:2])
 IS_WRITTEN_FOR_THIS_TRITON = _VERSION in TRITONS
@@ -261,8 +261,8 @@ def _is_chosen(
     name: str, seen: tuple[Seen, ...], query: Tensor, key: Tensor, value: Tensor,
     options: ScoreOptions, under_an_edge: Callable[[Tensor, Tensor, ScoreOptions], bool],
 ) -> bool:  # fmt: skip
-    """Whether a row has a call, which has no left edge; and what `under_an_edge` says of it if it
-    has a right one. Of calls like an earlier one it is known."""
+    """Whether a row has a call, which has no left edge; and `under_an_edge` holds if it has a right
+    one. Of calls like an earlier one it is known."""
     text = text_of_the_kernel(name)
     rows = [
         row for row in seen

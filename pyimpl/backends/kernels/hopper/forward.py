@@ -1,7 +1,7 @@
 """The Gluon forward kernel for Hopper GPUs: its launch. Only Triton 3.6 and 3.7 import this file.
 
-It takes less than the Triton kernel (`choice`), and is not among what is proved: its arithmetic is
-that of `Attention.Spec.flash`, with the tiles of keys from last to first.
+It takes less than the Triton kernel (`choice`), and no theorem is about it: its arithmetic is that
+of `Attention.Spec.flash`, with the tiles of keys from last to first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def forward(
 
     Raises:
         ValueError: the sentence of `why_not`, or a length, a number of `options` or the number of
-            tiles is outside what the kernel takes.
+            tiles is outside the kernel's range.
     """
     out = empty_output(query, value.shape[-1])
     lse = query.new_empty(*query.shape[:-1], dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""The Gluon kernel for dQ on Hopper GPUs: what it takes, and its launch.
+"""The Gluon kernel for dQ on Hopper GPUs: its limits, and its launch.
 
 It takes less than the Triton kernel (`why_not`), and no theorem is about it. Its arithmetic is that
 of `Attention.Spec.stepQueries`, with the tiles of keys from last to first.
@@ -25,8 +25,8 @@ from pyimpl.backends.kernels.parts.launch import (
 
 
 def why_not(given: Given, grad_query: Tensor) -> str | None:
-    """The sentence that says why this kernel cannot compute what the Triton kernel for dQ can, or
-    None if it can. grad_query: into which it is to write."""
+    """The sentence that says why this kernel cannot replace the Triton kernel for dQ here, or None
+    if it can. grad_query: into which it is to write."""
     refusal = backward.why_not(given)
     if refusal is not None:
         return refusal

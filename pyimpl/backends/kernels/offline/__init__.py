@@ -1,1 +1,1 @@
-"""The kernels compiled without a GPU: each case, and what it needs."""
+"""The kernels compiled without a GPU: each case, and its registers and memory."""

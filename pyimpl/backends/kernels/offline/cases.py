@@ -283,7 +283,7 @@ def _case(line: str) -> Case:
 
 
 def cases(quick: bool = False) -> list[Case]:
-    """The representative cases of each kernel: dtypes, head sizes, and what is asked of the scores.
+    """The representative cases of each kernel: dtypes, head sizes, and changes of the scores.
 
     80 stands for the head sizes that are no power of two, 100 and 250 for those whose rows are
     loaded element by element.

@@ -1,4 +1,4 @@
-"""Compile the kernels for GPUs that are not there, and report what each of them needs.
+"""Compile the kernels for absent GPUs, and report the registers and memory that each needs.
 
     python -m pyimpl.backends.kernels.offline.compile                    # every case, as a table
     python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick  # few, one architecture
@@ -48,12 +48,12 @@ from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 ARCHITECTURES = (80, 90, 100)
-# What a record depends on, below pyimpl: the kernels, and what they import.
+# The files that a record depends on, below pyimpl: the kernels, and those that they import.
 SOURCES = ("backends/kernels/**/*.py", "internal/*.py", "dropout.py", "part.py")
 # Shared memory that one block may use, in bytes (CUDA C++ Programming Guide, compute capabilities).
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-# Columns of Blackwell's tensor memory; what needs more Triton compiles to nothing, and refuses to
-# launch.
+# Columns of Blackwell's tensor memory; a kernel that needs more Triton compiles to nothing, and
+# refuses to launch.
 TENSOR_MEMORY = 512
 # Seconds between two lines that say how far the compilation is.
 PACE = 15.0
@@ -126,8 +126,8 @@ class Record:
 
     @property
     def issued(self) -> float:
-        """Instructions for each score: what a warp issues in an iteration, over the scores that one
-        of its threads has."""
+        """Instructions for each score: those that a warp issues in an iteration, over the scores
+        that one of its threads has."""
         scores = self.block_m * self.block_n / (32 * self.num_warps)
         return self.loop_instructions / scores if self.loop_instructions else 0.0
 
@@ -142,7 +142,7 @@ def compile_offline(
 
     Where this process interprets Triton (TRITON_INTERPRET=1) a second one is started that does not.
     progress: called after each case that is compiled, with how many are of those that no earlier
-    run kept, and how many these were; not of what a second process does.
+    run kept, and how many these were; not of the cases of a second process.
 
     Raises:
         RuntimeError: a case does not compile; the message is the compiler's.
@@ -271,7 +271,7 @@ def specialise(launch: Launch) -> ASTSource:
 def resources(cubin: bytes) -> tuple[int, int]:
     """Registers per thread and bytes of stack per thread of the one kernel in the binary.
 
-    The kernel has no arrays of its own in local memory: its stack is what registers spill to.
+    The kernel has no arrays of its own in local memory: its stack is for spilled registers.
     """
     text = sass.tool_output(triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin)
     found = re.search(r"REG:(\d+) STACK:(\d+)", text)
@@ -291,8 +291,8 @@ def repeats(text: str) -> bool:
 
 def misfits(records: Iterable[Record]) -> list[str]:
     """One sentence for each way in which a record spills too much, is over its `SHARED_MEMORY` or
-    `TENSOR_MEMORY`, has its matrix instructions serialised or given elements twice, or in which
-    what was read of its binary cannot be so."""
+    `TENSOR_MEMORY`, has its matrix instructions serialised or given elements twice, or whose binary
+    was misread."""
     found = []
     for r in records:
         if not (0 < r.registers <= 255 and r.shared > 0):
@@ -334,7 +334,7 @@ def misfits(records: Iterable[Record]) -> list[str]:
 
 
 def _losses(r: Record) -> Iterator[str]:
-    """A sentence for each way in which the compiler has lost what makes such a kernel fast."""
+    """A sentence for each optimisation of such a kernel that the compiler has lost."""
     name = f"sm_{r.arch}, {r.case}"
     if r.loop_spills and not r.adds_queries:
         yield f"{name}: {r.loop_spills} instructions in the loop move spilled registers"

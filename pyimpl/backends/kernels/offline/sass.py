@@ -15,8 +15,8 @@ _LABEL = re.compile(r"\s*(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"^@!?U?P\w+\s+")
 _BRANCH = re.compile(r"BRA.*`\((\.L_x_\d+)\)")
-# Loads from and stores to local memory: the kernels have no arrays there, so it is what registers
-# spill to.
+# Loads from and stores to local memory: the kernels have no arrays there, so these are spilled
+# registers.
 _SPILLS = ("LDL", "STL")
 _PRODUCT = re.compile(r"\bHGMMA\.")
 # Rows, columns and depth of one of Hopper's matrix instructions.
@@ -69,7 +69,7 @@ def disassemble(cubin: bytes) -> str:
 
 def is_serialised(text: str) -> bool:
     """Whether ptxas waits for each of Hopper's asynchronous matrix instructions before it issues
-    the next (its warnings C7510 to C7519), by what the disassembler printed.
+    the next (its warnings C7510 to C7519), by the disassembler's text.
 
     A product of tiles is several such instructions behind one fence. Where ptxas serialises them,
     each has a fence of its own.
@@ -79,14 +79,14 @@ def is_serialised(text: str) -> bool:
 
 
 def is_regrouped(text: str) -> bool:
-    """Whether some warps give all registers but the least number away, by what the disassembler
-    printed: those that copy, for those that compute."""
+    """Whether some warps give all registers but the least number away, by the disassembler's text:
+    those that copy, for those that compute."""
     return any(int(found, 16) <= _LEAST_REGISTERS for found in _GIVEN_AWAY.findall(text))
 
 
 def loops_of(text: str) -> list[Loop]:
     """The innermost loops of one kernel that take exponentials, in their order: those over tiles of
-    scores; by what the disassembler printed."""
+    scores; by the disassembler's text."""
     instructions: list[str] = []
     labels: dict[str, int] = {}
     for line in text.splitlines():

@@ -1,5 +1,5 @@
-"""What the launches of the backward pass share: what they read, how it is checked, and the
-arguments that the kernels have in common."""
+"""The common part of the backward pass's launches: the tensors they read, their checks, and the
+arguments that the kernels share."""
 
 from __future__ import annotations
 

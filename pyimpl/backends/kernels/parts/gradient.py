@@ -1,8 +1,8 @@
 """What the kernels of the backward pass share: the weights of a tile of pairs, computed anew from
 the log-sum-exp, and the gradient of its scores.
 
-A tile may have queries as rows and keys as columns or the other way round: what belongs to queries
-and keys comes with a dimension of 1 for the other (`Pairs`). Base 2, as in `loop`.
+A tile may have queries as rows and keys as columns or the other way round: the numbers of queries
+and keys come with a dimension of 1 for the other (`Pairs`). Base 2, as in `loop`.
 Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 15.
 """
 
@@ -61,7 +61,7 @@ class Side(NamedTuple):
     of queries the keys.
 
     a, b: pointers to the first element of query and grad_out, or of key and value; lse, delta,
-    mask, bias: pointers to what belongs to the first, for a tile of keys to the pair with its first
+    mask, bias: pointers to the entries of the first, for a tile of keys to the pair with its first
     key; None: there is none (of keys lse and delta).
     stride_…n from one to the next, …d along a vector; mask_m, bias_m from query to query, mask_n,
     bias_n from key to key. first, stop: which some of the tile may see.

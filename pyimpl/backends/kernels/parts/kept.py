@@ -78,7 +78,7 @@ def _has_calls(hook: Any) -> bool:
 
 def _of_another(descriptor: Any, tensor: Tensor | None) -> Any:
     """The descriptor with another tensor for its own: of the same kind, so that nothing is to be
-    checked again. Triton makes of it what the device reads, at each launch."""
+    checked again. Triton makes the device's own descriptor of it at each launch."""
     found = object.__new__(type(descriptor))
     found.__dict__.update(descriptor.__dict__)
     found.base = tensor
@@ -117,8 +117,8 @@ def start(
 
     fresh: tensors that the call has just made, in a way that follows from the others and `numbers`.
     numbers: which launches they are, and all that `make` depends on beside the tensors. names: for
-    each launch, those of `tensors` and then of `fresh`. `make` raises what it raises: then nothing
-    is kept, and nothing where a kernel is given a copy of a tensor, or where Triton interprets.
+    each launch, those of `tensors` and then of `fresh`. Nothing is kept if `make` raises, if a
+    kernel is given a copy of a tensor, or if Triton interprets.
     """
     addresses: list[int | None] = []
     key = _kind(tensors, fresh, numbers, addresses)
@@ -145,7 +145,7 @@ def start(
 def _run(
     kept: tuple[_Kept, ...], device: torch.device, tensors: Given, addresses: list[int | None]
 ) -> None:
-    """Start what was kept, on the current stream of the current device."""
+    """Start the kept launches, on the current stream of the current device."""
     stream = driver.active.get_current_stream(device.index)
     for one in kept:
         one.run(stream, tensors, addresses)

@@ -1,4 +1,4 @@
-"""What every kernel's launch shares: what it takes, how its arguments are made and checked, and the
+"""The common part of every kernel's launch: limits, making and checking of arguments, and the
 launch itself as a value, which `pyimpl.backends.kernels.offline.compile` compiles without a GPU."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _INTERPRETER = threading.Lock()
 
 @dataclass(frozen=True)
 class StandIn:
-    """A GPU that is not there, which CPU tensors are taken for: for what measures or tests
-    launches with a driver of Triton's of its own."""
+    """An absent GPU, which CPU tensors are taken to be on: for measurements and tests of launches
+    that have a Triton driver of their own."""
 
     capability: int
     processors: int
@@ -52,13 +52,13 @@ class Launch:
     num_stages: int
 
     def specialisation(self) -> tuple[dict[str, str], dict[str, object]]:
-        """What the kernel's text depends on: the type of each parameter, as Triton writes it, in
-        their order ("constexpr" for what is a constant of the text), and the constants.
+        """The dependencies of the kernel's text: the type of each parameter, as Triton writes it,
+        in their order ("constexpr" for a constant of the text), and the constants.
 
-        Constants are the compile-time arguments and what is None: options and arrays that are not
-        there, and strides of 1 along vectors. Types tell dtypes, and integers of 32 bits from those
-        that need 64. Whether 16 divides the address of a tensor, which Triton looks at too, is an
-        attribute in the text and changes none of its operations.
+        Constants are the compile-time arguments and those that are None: absent options and
+        arrays, and strides of 1 along vectors. Types tell dtypes, and integers of 32 bits from
+        those that need 64. Whether 16 divides the address of a tensor, which Triton looks at too,
+        is an attribute in the text and changes none of its operations.
         """
         absent = {name: None for name, given in self.arguments.items() if given is None}
         constants: dict[str, object] = {**self.constants, **absent}
@@ -194,8 +194,8 @@ def is_far(block: int, *vectors: tuple[int, ...]) -> bool:
 
 
 def are_aligned(*numbers: int | None) -> bool:
-    """Whether 16 divides all of these: what ALIGNED of a kernel says of strides (None: there is
-    none) and sizes."""
+    """Whether 16 divides all of these: a kernel's ALIGNED says it of strides (None: there is none)
+    and sizes."""
     return all(number is None or number % 16 == 0 for number in numbers)
 
 
@@ -261,7 +261,7 @@ def check_block(name: str, block: int) -> None:
 
 
 def check_programs(what: str, programs: int) -> None:
-    """Raise ValueError if the grid has too many programs; `what` says what their number is."""
+    """Raise ValueError if the grid has too many programs; `what` names their number."""
     if programs > 2**31 - 1:
         raise ValueError(f"{what} must be below 2³¹, not {programs}")
 

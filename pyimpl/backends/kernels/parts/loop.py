@@ -1,8 +1,8 @@
 """The inner loop that the kernels share: online softmax over tiles of keys.
 
 `step_block` is `Attention.Spec.Online.stepBlock`, in base 2: scores come multiplied by log₂e. A
-kernel says which rows it has (`Rows`), where keys and values lie (`Keys`) and what becomes of the
-scores (`Scores`), takes its tiles from `bounds`, and calls `over_tiles`.
+kernel says which rows it has (`Rows`), where keys and values lie (`Keys`) and how the scores are
+changed (`Scores`), takes its tiles from `bounds`, and calls `over_tiles`.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 
     q `[BLOCK_M, BLOCK_D]`; positions `[BLOCK_M]`: where each stands on the axis of the keys;
     inside `[BLOCK_M]`: which rows are queries and not padding; slopes `[BLOCK_M]`: of ALiBi, times
-    log₂e; mask, bias `[BLOCK_M]`: pointers to what belongs to key 0. None: there is none.
+    log₂e; mask, bias `[BLOCK_M]`: pointers to the entries of key 0. None: there is none.
     """
 
     q: Any

@@ -59,7 +59,7 @@ def bits(numbers: Any) -> bytes:
     return np.asarray(numbers).tobytes()
 
 
-def differing(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
+def differing_vectors(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
     """How many jobs ran, and the first vectors of those with other bits without the exchange."""
     vectors = list(vectors)
     skipped = why_unsupported(ADAPTER, vectors, dtype, "cpu")
@@ -76,13 +76,15 @@ def differing(vectors: Iterable[Vector], dtype: str) -> tuple[int, list[str]]:
 @pytest.mark.parametrize("dtype", ADAPTER.dtypes)
 def test_a_sample_of_vectors_yields_the_same_bits(dtype: str) -> None:
     smallest = [min(f.vectors, key=lambda v: len(repr(v))) for f in committed.families(*SAMPLE)]
-    assert differing(smallest, dtype) == (len(SAMPLE), [])
+    assert differing_vectors(smallest, dtype) == (len(SAMPLE), [])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ADAPTER.dtypes)
 def test_all_vectors_yield_the_same_bits(dtype: str) -> None:
-    ran, others = differing([v for family in committed.everything() for v in family.vectors], dtype)
+    ran, others = differing_vectors(
+        [v for family in committed.everything() for v in family.vectors], dtype
+    )
     assert ran > 500
     assert others == []
 
@@ -100,7 +102,7 @@ def test_another_result_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         return found
 
     monkeypatch.setattr(builder, "create_exp2", off)
-    assert differing(family.vectors[:1], "float32") == (1, [family.vectors[0].id])
+    assert differing_vectors(family.vectors[:1], "float32") == (1, [family.vectors[0].id])
 
 
 @triton.jit

@@ -18,7 +18,7 @@ from bridge.conformance.judging.run import run
 from bridge.conformance.tolerances.rounding_model import FORMATS
 from bridge.vectors.model.attention import AttentionVector, Family
 
-HERE = [name for name in libraries.FOREIGN if libraries.missing(name) is None]
+HERE = [name for name in libraries.FOREIGN if libraries.missing_packages(name) is None]
 # A few of each kind of mask and change of scores; each shape is compiled anew by some.
 CHOSEN = ("small-random", "window", "bias", "softcap", "alibi", "unequal-lengths", "grouped-query")
 

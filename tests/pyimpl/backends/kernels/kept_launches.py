@@ -435,7 +435,7 @@ def blind_spots() -> list[str]:
     return [name for name, way in ways.items() if not is_read(way)]
 
 
-def reading(check: bool) -> list[str]:
+def reading_calls(check: bool) -> list[str]:
     """The calls that read a number, forward or backward."""
     q, k, v = (rows(2, 4, 40, 64, seed=n).requires_grad_() for n in range(3))
     packed = [rows(40, 4, 64, seed=n).requires_grad_() for n in range(3)]
@@ -478,7 +478,7 @@ def main() -> None:
     with on_a_gpu():
         differ = {mutant: differences(mutant) for mutant in FORGOTTEN}
         differ["descriptors"] = differences_of_old_descriptors()
-        read = [reading(check=True), reading(check=False)]
+        read = [reading_calls(check=True), reading_calls(check=False)]
         print(json.dumps([differ, PER_HEAD, *read, hooks(), blind_spots()]))
 
 

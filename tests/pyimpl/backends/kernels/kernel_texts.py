@@ -114,7 +114,7 @@ def loads_of_table(text: str) -> list[str]:
     return re.findall(r"tt\.load [^:]*: (\S*!tt\.ptr<i32>>?)", inside)
 
 
-def bound(launch: Launch) -> tuple[Any, Any, Any]:
+def bind(launch: Launch) -> tuple[Any, Any, Any]:
     """(types, constants, attributes) by Triton's binder, the one that a launch calls."""
     kernel, backend = launch.kernel, make_backend(TARGET)
     binder = create_function_from_signature(kernel.signature, kernel.params, backend)
@@ -145,7 +145,7 @@ def in_a_tuple(ptr: Any, strides: Any) -> None:
 
 def types_in_a_tuple(*strides: int) -> Any:
     launch = Launch(in_a_tuple, 1, {"ptr": empty(1), "strides": strides}, {}, 4, 1)
-    return bound(launch)[0]["strides"]
+    return bind(launch)[0]["strides"]
 
 
 def without_hints(text: str) -> str:
@@ -159,7 +159,7 @@ def main() -> None:
         for name, launch in launches(shape).items():
             # Blocks of decoding follow the number of rows: sizes are no part of the comparison.
             sizes = ("BLOCK_M", "BLOCK_N")
-            types, constants, attributes = bound(launch)
+            types, constants, attributes = bind(launch)
             agree[f"{name} {shape}"] = launch.specialisation() == (types, constants)
             constants = {n: str(x) for n, x in constants.items() if n not in sizes}
             keys.setdefault(name, []).append(json.dumps([types, constants, str(attributes)]))

@@ -91,7 +91,7 @@ def _inputs(query: Tensor, key: Tensor, value: Tensor, fault: str) -> tuple[Tens
     return query, key, value
 
 
-def _added(bias: Tensor, rows: Tensor, columns: Tensor, fault: str) -> Tensor:
+def _bias_of(bias: Tensor, rows: Tensor, columns: Tensor, fault: str) -> Tensor:
     if fault == "bias_of_rows_in_tile":
         bias = bias.expand(*bias.shape[:-2], len(rows), -1)[..., rows[:, 0] % 64, :]
     left_out = {
@@ -173,7 +173,7 @@ def _attend(
         places = columns % 64 if fault == "distance_in_tile" else columns
         scores = scores - alibi_slopes.to(scores.dtype).view(-1, 1, 1) * (rows - places).abs()
     if bias is not None:
-        scores = scores + _added(bias, rows, columns, fault)
+        scores = scores + _bias_of(bias, rows, columns, fault)
     seen = torch.ones(q_len, kv_len, dtype=torch.bool)
     if is_causal:
         last = {"causal_past_512": 512, "causal_past_64": 64}.get(fault, q_len)

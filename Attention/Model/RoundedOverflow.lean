@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.RoundedScores
-public import Attention.Spec.Overflow
+public import Attention.Spec.OverflowBounds
 
 public section
 

@@ -138,8 +138,9 @@ theorem limitedSum_map {α : Type v} {largest u B : R} (hu : 0 ≤ u) {k : Nat} 
   exact ⟨y, e, h₃, h₄.mono (Std.le_trans h₂ hB)⟩
 
 /-- A sum of numbers that are not negative is not much smaller than it should be. -/
-theorem le_roundedSum {u : R} (hu₀ : 0 ≤ u) (hu : u ≤ 1) {k : Nat} {xs : List R}
-    {z : R} (h : RoundedSum u k xs z) (pos : ∀ x ∈ xs, 0 ≤ x) : (1 - u) ^ k * sumOver id xs ≤ z := by
+theorem le_roundedSum {u : R} (hu₀ : 0 ≤ u) (hu : u ≤ 1) {k : Nat} {xs : List R} {z : R}
+    (h : RoundedSum u k xs z) (pos : ∀ x ∈ xs, 0 ≤ x) :
+    (1 - u) ^ k * sumOver id xs ≤ z := by
   have one := OrderedRing.zero_lt_one (R := R)
   have grow : ∀ {x x' : R} {k : Nat} {S : R}, 0 ≤ x → Rounded u x x' → (1 - u) ^ k * S ≤ x →
       (1 - u) ^ (k + 1) * S ≤ x' := fun {x x' k S} hx hx' hS => by

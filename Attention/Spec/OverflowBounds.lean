@@ -31,29 +31,30 @@ structure Largest (R : Type u) where
 
 variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat R 1]
 
-/-- No part of the inner product of q and k, multiplied by `σ₁` and `σ₂`, is larger, in whatever
-order its terms are added: terms cancel in their sum, but in no partial sum for sure. -/
-@[expose] def innerSize (p : Precision R) (f : ScoreFormats R) (additions : Nat) (σ₁ σ₂ : R)
+/-- No part of the inner product of q and k, multiplied by `scaleQ` and `scaleK`, is larger, in
+whatever order its terms are added: they may cancel in their sum and in no partial sum. -/
+@[expose] def innerSize (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scaleQ scaleK : R)
     {d : Nat} (q k : Vec R d) : R :=
   power (1 + p.accumulation) (additions + 1) *
-    (operandFactor p f * (absolute σ₁ * absolute σ₂ * magnitude q k))
+    (operandFactor p f * (absolute scaleQ * absolute scaleK * magnitude q k))
 
-/-- No score is larger: the inner product times `σ`, rounded twice and stored. -/
-@[expose] def scoreSize (p : Precision R) (f : ScoreFormats R) (additions : Nat) (σ₁ σ₂ σ : R)
-    {d : Nat} (q k : Vec R d) : R :=
+/-- No score is larger: the inner product times `scale`, rounded twice and stored. -/
+@[expose] def scoreSize (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (scaleQ scaleK scale : R) {d : Nat} (q k : Vec R d) : R :=
   (1 + f.scores) *
-    (power (1 + p.unit) 2 * (absolute σ * innerSize p f additions σ₁ σ₂ q k))
+    (power (1 + p.unit) 2 * (absolute scale * innerSize p f additions scaleQ scaleK q k))
 
 variable [LE R] [DecidableLE R]
 
 /-- The operands, the parts of the inner product and the score of `q` and `k` are in the range. -/
 @[expose] def scoreFits (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
-    (additions : Nat) (σ₁ σ₂ σ : R) {d : Nat} (q k : Vec R d) : Bool :=
+    (additions : Nat) (scaleQ scaleK scale : R) {d : Nat} (q k : Vec R d) : Bool :=
   let fits := fun x : R =>
     decide (operandFactor p f * absolute x ≤ smaller largest.accumulator largest.operands)
-  (List.finRange d).all (fun i => fits (σ₁ * q[i]) && fits (σ₂ * k[i]))
-    && decide (innerSize p f additions σ₁ σ₂ q k ≤ largest.accumulator)
-    && decide (scoreSize p f additions σ₁ σ₂ σ q k ≤ smaller largest.accumulator largest.scores)
+  (List.finRange d).all (fun i => fits (scaleQ * q[i]) && fits (scaleK * k[i]))
+    && decide (innerSize p f additions scaleQ scaleK q k ≤ largest.accumulator)
+    && decide (scoreSize p f additions scaleQ scaleK scale q k
+      ≤ smaller largest.accumulator largest.scores)
 
 /-- `x` for an unmasked key, and 0 for a masked one. -/
 @[expose] def ofUnmasked (key : BoundedKey R) (x : R) : R :=
@@ -92,21 +93,22 @@ known, so it is the sum of the sizes of the values that counts. -/
 variable {q_len kv_len d d_v : Nat}
 
 /-- The largest size of a score of an unmasked key. -/
-@[expose] def rowScoreSize (p : Precision R) (f : ScoreFormats R) (additions : Nat) (σ₁ σ₂ σ : R)
-    (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len) : R :=
+@[expose] def rowScoreSize (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (scaleQ scaleK scale : R) (mask : Mask q_len kv_len) (Q : Matrix R q_len d)
+    (K : Matrix R kv_len d) (i : Fin q_len) : R :=
   (List.finRange kv_len).foldl (fun x j =>
-    if mask i j then max x (scoreSize p f additions σ₁ σ₂ σ Q[i] K[j]) else x) 0
+    max x (if mask i j then scoreSize p f additions scaleQ scaleK scale Q[i] K[j] else 0)) 0
 
 /-- Of component `t` of the output of query `i` no number overflows that a function forms whose
-scores are multiplied by the scale in the parts `σ₁`, on q, `σ₂`, on k, and `σ`. -/
+scores are multiplied by the scale in the parts `scaleQ`, on q, `scaleK`, on k, and `scale`. -/
 @[expose] def outputFits (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
-    (additions roundings rescalings : Nat) (σ₁ σ₂ σ : R) (mask : Mask q_len kv_len)
+    (additions roundings rescalings : Nat) (scaleQ scaleK scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len)
     (t : Fin d_v) : Bool :=
   (List.finRange kv_len).all (fun j =>
-      !mask i j || scoreFits p f largest additions σ₁ σ₂ σ Q[i] K[j])
+      !mask i j || scoreFits p f largest additions scaleQ scaleK scale Q[i] K[j])
     && sumsFit p largest roundings rescalings
-      (rowScoreSize p f additions σ₁ σ₂ σ mask Q K i)
+      (rowScoreSize p f additions scaleQ scaleK scale mask Q K i)
       ((List.finRange kv_len).map fun j => ⟨if mask i j then some 0 else none, 0, V[j][t]⟩)
 
 end Attention.Spec

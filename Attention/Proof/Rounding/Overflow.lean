@@ -76,23 +76,13 @@ private theorem scoreSize_le {p : Precision R} {f : ScoreFormats R} {additions :
     {i : Fin q_len} {j : Fin kv_len} (hj : mask i j = true) :
     scoreSize p f additions σ₁ σ₂ σ Q[i] K[j]
       ≤ rowScoreSize p f additions σ₁ σ₂ σ mask Q K i := by
-  have grows : ∀ (x : R) (j : Fin kv_len), x ≤ if mask i j then
-      max x (scoreSize p f additions σ₁ σ₂ σ Q[i] K[j]) else x := fun x j => by
-    split
-    · exact (le_max _ _).1
-    · exact Std.le_refl _
-  have key : ∀ (xs : List (Fin kv_len)) (b : R), j ∈ xs →
-      scoreSize p f additions σ₁ σ₂ σ Q[i] K[j] ≤ xs.foldl (fun x j => if mask i j then
-        max x (scoreSize p f additions σ₁ σ₂ σ Q[i] K[j]) else x) b := fun xs b hx => by
-    induction xs generalizing b with
-    | nil => exact nomatch hx
-    | cons y ys ih =>
-      rcases List.mem_cons.mp hx with rfl | hx
-      · refine Std.le_trans ?_ (le_foldl grows ys).1
-        simp only [hj, if_true]
-        exact (le_max _ _).2
-      · exact ih _ hx
-  exact key _ 0 (List.mem_finRange j)
+  have h := (le_foldl (b := 0) (f := fun x j : _ => max x (if mask i j then
+    scoreSize p f additions σ₁ σ₂ σ Q[i] K[j] else 0)) (fun x j => (le_max _ _).1)
+    (List.finRange kv_len)).2
+    (fun j => if mask i j then scoreSize p f additions σ₁ σ₂ σ Q[i] K[j] else 0)
+    (fun x j => (le_max _ _).2) j (List.mem_finRange j)
+  simp only [hj, if_true] at h
+  exact h
 
 variable [Exponential R R]
 

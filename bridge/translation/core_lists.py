@@ -158,14 +158,14 @@ def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _of_some_or_each(name: str) -> Expression:
-    def translated(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    def translate(writer: Writer, t: Constant, before: Before) -> ast.expr:
         element, iterable = _gone_through(writer, t, before)
         with writer.scope():
             target, condition = element()
             each = build.comprehension(writer.expression(condition, None), (target, iterable))
             return build.call(name, ast.GeneratorExp(each.elt, each.generators))
 
-    return translated
+    return translate
 
 
 def _filter_map(writer: Writer, t: Constant, before: Before) -> ast.expr:

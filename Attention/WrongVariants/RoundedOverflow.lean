@@ -51,9 +51,9 @@ theorem scoreFits_right : ScoresAreNumbers scoreFits :=
     within largest (σ * s)
 
 /-- Nothing is rounded. -/
-@[expose] def exactly : Precision Rat := ⟨0, 0, 0, 0, 0, .unrounded⟩
+@[expose] def inFull : Precision Rat := ⟨0, 0, 0, 0, 0, .unrounded⟩
 
-private theorem exactly_precise : Precise exactly :=
+private theorem inFull_precise : Precise inFull :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, by decide +kernel, Std.le_refl _, Std.le_refl _⟩
 
 private theorem limited_within {largest x : Rat} :
@@ -72,7 +72,7 @@ private theorem sumWithin_limited (largest : Rat) (xs : List Rat) :
     simp only [sumWithin, hb, if_pos h]
 
 private theorem scoreWithin_limited (largest σ : Rat) {d : Nat} (q k : Vec Rat d) :
-    LimitedScore exactly ⟨0, 0, 0⟩ ⟨largest, largest, largest, largest, largest⟩ d 1 1 σ q k
+    LimitedScore inFull ⟨0, 0, 0⟩ ⟨largest, largest, largest, largest, largest⟩ d 1 1 σ q k
       (scoreWithin largest σ q k) := by
   refine ⟨0, 0, fun i => some (1 * q[i]), fun i => some (1 * k[i]),
     fun i => within largest (1 * q[i] * (1 * k[i])),
@@ -103,10 +103,10 @@ private theorem scoreWithin_limited (largest σ : Rat) {d : Nat} (q k : Vec Rat 
     · exact ⟨a, ha, rounded_refl (Std.le_refl _) a⟩
 
 /-- The largest number of half precision is 65504. -/
-private theorem refute {fits : ScoreHypothesis} {d : Nat} (σ : Rat) (q k : Vec Rat d)
-    (h : fits exactly ⟨0, 0, 0⟩ ⟨65504, 65504, 65504, 65504, 65504⟩ d 1 1 σ q k)
+private theorem refute_scores {fits : ScoreHypothesis} {d : Nat} (σ : Rat) (q k : Vec Rat d)
+    (h : fits inFull ⟨0, 0, 0⟩ ⟨65504, 65504, 65504, 65504, 65504⟩ d 1 1 σ q k)
     (none : scoreWithin 65504 σ q k = none) : ¬ ScoresAreNumbers fits := fun claim =>
-  claim exactly ⟨0, 0, 0⟩ _ d 1 1 σ d q k _ exactly_precise (Std.le_refl _) (Std.le_refl _) h
+  claim inFull ⟨0, 0, 0⟩ _ d 1 1 σ d q k _ inFull_precise (Std.le_refl _) (Std.le_refl _) h
     (scoreWithin_limited 65504 σ q k) none
 
 /-! ## Scores -/
@@ -116,7 +116,7 @@ private theorem refute {fits : ScoreHypothesis} {d : Nat} (σ : Rat) (q k : Vec 
 
 /-- 256 · 256 = 65536. -/
 theorem noHypothesis_refuted : ¬ ScoresAreNumbers noHypothesis :=
-  refute 1 #v[256] #v[256] rfl (by decide +kernel)
+  refute_scores 1 #v[256] #v[256] rfl (by decide +kernel)
 
 /-- Only the score is looked at, which a small scale makes small. -/
 @[expose] def scoreAlone : ScoreHypothesis := fun p f largest additions σ₁ σ₂ σ _ q k =>
@@ -124,7 +124,7 @@ theorem noHypothesis_refuted : ¬ ScoresAreNumbers noHypothesis :=
 
 /-- The score 1/8 · (16 · 128²) = 32768 is within the range; the inner product is not. -/
 theorem scoreAlone_refuted : ¬ ScoresAreNumbers scoreAlone :=
-  refute (1 / 8) (Vec.ofFn fun _ : Fin 16 => 128) (Vec.ofFn fun _ => 128) (by decide +kernel)
+  refute_scores (1 / 8) (Vec.ofFn fun _ : Fin 16 => 128) (Vec.ofFn fun _ => 128) (by decide +kernel)
     (by decide +kernel)
 
 /-- The inner product is looked at as a whole, in which terms cancel. -/
@@ -134,12 +134,12 @@ theorem scoreAlone_refuted : ¬ ScoresAreNumbers scoreAlone :=
 
 /-- 4 · 128² − 4 · 128² is 0, and its second half is not within the range. -/
 theorem cancelled_refuted : ¬ ScoresAreNumbers cancelled :=
-  refute 1 (Vec.ofFn fun _ : Fin 8 => 128) (Vec.ofFn fun i => if i.val < 4 then 128 else -128)
-    (by decide +kernel) (by decide +kernel)
+  refute_scores 1 (Vec.ofFn fun _ : Fin 8 => 128)
+    (Vec.ofFn fun i => if i.val < 4 then 128 else -128) (by decide +kernel) (by decide +kernel)
 
 /-- The same without the growth by roundings. -/
 @[expose] def ungrown : ScoreHypothesis := fun _ _ largest _ σ₁ σ₂ σ _ q k =>
-  scoreFits exactly ⟨0, 0, 0⟩ largest 0 σ₁ σ₂ σ q k
+  scoreFits inFull ⟨0, 0, 0⟩ largest 0 σ₁ σ₂ σ q k
 
 private theorem half_rounded (x : Rat) : Rounded (1 / 2 : Rat) x (x * (1 + 1 / 2)) :=
   ⟨1 / 2, ⟨by decide +kernel, Std.le_refl _⟩, rfl⟩
@@ -219,8 +219,8 @@ theorem sumsFit_right : DenominatorsAreNumbers (R := R) sumsFit :=
       * sumOver (fun key => ofUnmasked key (absolute key.value)) row ≤ largest.accumulator)
     && decide (quotientSize p roundings row ≤ smaller largest.accumulator largest.output)
 
-private theorem one_key : LimitedRun (⟨0, 0, 0, 0, 0, .unrounded⟩ : Precision R) ⟨1, 1, 1, 1, 1⟩ 0 0
-    ⟨[exactKey 0 0], some 1, some 0, 0, 0⟩ := by
+private theorem limited_key : LimitedRun (⟨0, 0, 0, 0, 0, .unrounded⟩ : Precision R)
+    ⟨1, 1, 1, 1, 1⟩ 0 0 ⟨[exactKey 0 0], some 1, some 0, 0, 0⟩ := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   refine .key (x := some (0 - 0)) (w := some 1) (w' := some 1) (by simp [exactKey])
     (Std.le_refl _) (.zero (Std.le_refl _)) (fun _ => ⟨_, rfl, rounded_refl (Std.le_refl _) _⟩)
@@ -251,7 +251,7 @@ theorem weightsAlone_refuted : ¬ DenominatorsAreNumbers (R := R) weightsAlone :
       (fun part h => by
         simp only [List.mem_cons, List.not_mem_nil, or_false, or_self] at h
         subst h
-        exact one_key)
+        exact limited_key)
       (fun part h => by
         simp only [List.mem_cons, List.not_mem_nil, or_false, or_self] at h
         subst h

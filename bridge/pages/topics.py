@@ -85,7 +85,7 @@ TOPICS = (
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
             *("DropoutTolerance", "GradientTolerance", "TangentTolerance"),
-            *("Format", "Real.Format", "Mixed"),
+            *("Format", "Real.Format", "Mixed", "OverflowBounds"),
         ),
         "tolerances",
     ),

@@ -76,7 +76,7 @@ def _gone_through(
             iterable, lists = _zip(writer, among_all, before), 2
         case _:
             function, among = t.values()
-            if t.name == "List.any":
+            if t.name in ("List.any", "List.all"):
                 function, among = among, function
             among = writer.resolve(among)
             if isinstance(among, Constant) and among.name == "List.zipIdx":
@@ -157,12 +157,15 @@ def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
         return build.filter_of(target, iterable, writer.expression(condition, None))
 
 
-def _any(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    element, iterable = _gone_through(writer, t, before)
-    with writer.scope():
-        target, condition = element()
-        each = build.comprehension(writer.expression(condition, None), (target, iterable))
-        return build.call("any", ast.GeneratorExp(each.elt, each.generators))
+def _of_some_or_each(name: str) -> Expression:
+    def translate(writer: Writer, t: Constant, before: Before) -> ast.expr:
+        element, iterable = _gone_through(writer, t, before)
+        with writer.scope():
+            target, condition = element()
+            each = build.comprehension(writer.expression(condition, None), (target, iterable))
+            return build.call(name, ast.GeneratorExp(each.elt, each.generators))
+
+    return translate
 
 
 def _filter_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
@@ -251,7 +254,8 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "List.flatMap": _flat_map,
     "List.flatten": _flatten,
     "List.filter": _filter,
-    "List.any": _any,
+    "List.any": _of_some_or_each("any"),
+    "List.all": _of_some_or_each("all"),
     "List.filterMap": _filter_map,
     "List.foldl": _fold,
     "List.finRange": _make_list,

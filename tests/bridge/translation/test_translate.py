@@ -265,15 +265,16 @@ def product(v: dict[str, Any], body: Any) -> dict[str, Any]:
     return {"product": v, "body": body}
 
 
-def test_whether_a_list_has_such_an_element() -> None:
+@pytest.mark.parametrize("quantifier", ["any", "all"])
+def test_whether_a_list_has_such_elements(quantifier: str) -> None:
     """The list comes before the condition, unlike in map and filter."""
     less = term("LT.lt", type_(NAT), ("instance", None), use("n"), number(3))
     small = function(variable("n"), less)
-    body = term("List.any", type_(NAT), use("xs"), small)
+    body = term(f"List.{quantifier}", type_(NAT), use("xs"), small)
     parameter = variable("xs", list_of(NAT))
-    assert translate(definition(body, parameter, result=term("Bool"))) == lines("""
+    assert translate(definition(body, parameter, result=term("Bool"))) == lines(f"""
         def f(xs: list[int]) -> bool:
-            return any((n < 3 for n in xs))
+            return {quantifier}((n < 3 for n in xs))
     """)
 
 

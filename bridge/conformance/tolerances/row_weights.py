@@ -29,6 +29,7 @@ _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 
 
+@implements("Attention.Spec.ScoreChanges")
 @dataclass(frozen=True)
 class ScoreChanges:
     """What becomes of the scores scale·⟨q, k⟩, in this order.
@@ -171,6 +172,7 @@ def _score_errors(
     return np.asarray(errors, dtype=np.float64)
 
 
+@implements("Attention.Spec.changedKeys")
 @implements("Attention.Spec.boundedWeights")
 @implements("Attention.Spec.lowTotal")
 @implements("Attention.Spec.mostShare")

@@ -25,13 +25,13 @@ off by at most 4 u; and the result is stored. -/
     Prop :=
   ∃ (a b : Nat) (z t w : R), a + b ≤ 3 ∧ RoundedTimes p.unit a (x / cap) z ∧
     AtMost (numeral 4 * p.unit) (t - tanh z) ∧ RoundedTimes p.unit b (cap * t) w ∧
-    Rounded f.scores w y
+    StoredNear f.scores f.scoresTiny w y
 
 /-- `y` is what a function may compute for x + a. It rounds `a` twice, as a product of slope and
 distance and where the base is changed, and stores it; so it does the sum. -/
 @[expose] def ComputedSum (p : Precision R) (f : ScoreFormats R) (a x y : R) : Prop :=
-  ∃ b c w : R, RoundedTimes p.unit 2 a b ∧ Rounded f.scores b c ∧
-    RoundedTimes p.unit 2 (x + c) w ∧ Rounded f.scores w y
+  ∃ b c w : R, RoundedTimes p.unit 2 a b ∧ StoredNear f.scores f.scoresTiny b c ∧
+    RoundedTimes p.unit 2 (x + c) w ∧ StoredNear f.scores f.scoresTiny w y
 
 /-- `y` is what a function may compute of the computed score `x` by the changes: softcap, then a
 number that is added. -/

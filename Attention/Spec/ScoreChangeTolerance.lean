@@ -40,16 +40,17 @@ variable [Max R]
 
 /-- How far a score may be off after softcap, where it is off by `error` before. The slope of tanh
 is at most 1; a quotient by the cap, a tanh and a product with the cap are off by 8 roundings of the
-cap together, and the result is stored. -/
+cap together, and the result is stored, as a score is. -/
 @[expose] def softcapError (p : Precision R) (f : ScoreFormats R) (cap error : R) : R :=
-  error + (numeral 8 * p.unit + f.scores) * cap
+  error + (numeral 8 * p.unit + f.scores) * cap + f.scoresTiny
 
 /-- How far a score may be off after `a` is added, where `s` is the exact score before and `error`
 how far off that one is: both numbers, with their errors, and their sum are rounded twice and
-stored, each by (1 + u)² (1 + u_s) at most. -/
+stored, each by (1 + u)² (1 + u_s) at most and by η_s. -/
 @[expose] def addedError (p : Precision R) (f : ScoreFormats R) (a s error : R) : R :=
   let growth := (1 + p.unit) * (1 + p.unit) * (1 + f.scores) - 1
-  (error + growth * absolute a) * (1 + growth) + growth * absolute (s + a)
+  (error + growth * absolute a + f.scoresTiny) * (1 + growth) + growth * absolute (s + a)
+    + f.scoresTiny
 
 /-- How far the score of a sink may be off, a number that is given and rounded twice:
 ((1 + u)² − 1) |sink|. -/
@@ -106,16 +107,11 @@ variable {q_len kv_len d d_v : Nat}
   | none => Spec.attention scale (changes.modify mask) Q K V
   | some sink => attentionSink scale (changes.modify mask) sink Q K V
 
-/-- The values as query `i` sees them under dropout: multiplied by the factors of their weights. -/
-@[expose] def droppedValues (Z : WeightFactor R q_len kv_len) (V : Matrix R kv_len d_v)
-    (i : Fin q_len) : Matrix R kv_len d_v :=
-  Vec.ofFn fun j => Vec.smul (Z i j) V[j]
-
 /-- The same with dropout: each row is that of the values times their factors. -/
 @[expose] def ScoreChanges.attentionDropout [Exp R R] (changes : ScoreChanges R q_len kv_len)
     (scale : R) (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
     (V : Matrix R kv_len d_v) (Z : WeightFactor R q_len kv_len) : Matrix R q_len d_v :=
-  Vec.ofFn fun i => (changes.attention scale mask Q K (droppedValues Z V i))[i]
+  Vec.ofFn fun i => (changes.attention scale mask Q K (droppedValues V Z i))[i]
 
 /-- The changed score of a column of query `i`: of a key, or (`none`) of the sink. -/
 @[expose] def ScoreChanges.score [Exp R R] (changes : ScoreChanges R q_len kv_len) (scale : R)
@@ -147,7 +143,8 @@ where scores are changed or a sink stands beside them. -/
       | false, none, none, none => m - s
       | _, _, _, _ => absolute s
     changedError p f (changes.pair i j) s
-      (scoreError p f additions scale (magnitude Q[i] K[j]) s below)
+      (scoreError p f additions scale (magnitude Q[i] K[j])
+        (operandUnderflow p f additions Q[i] K[j]) s below)
 
 variable [LE R] [DecidableLE R]
 

@@ -34,9 +34,9 @@ abbrev MatricesStayAllowed
     (sinkValue : R → Prop := fun x => x = 0)
     (divisor : Part R → Part R → R := fun part _ => part.l) : Prop :=
   ∀ (p : Precision R) (f : ScoreFormats R), Precise p → p.unit ≤ p.accumulation →
-    p.unit ≤ 1 / 128 → 0 ≤ f.operands → 0 ≤ f.scores → f.scores ≤ 1 / 32 →
+    p.unit ≤ 1 / 128 → PreciseFormats f → 0 ≤ f.scores → f.scores ≤ 1 / 32 →
     10 * (numeral (0 + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
-    ∀ scale σ₁ σ₂ σ : R, RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ) →
+    ∀ scale σ₁ σ₂ σ : R, ScaledBy p f scale σ₁ σ₂ σ →
     ∀ changes : ScoreChanges R 1 1, (∀ cap, changes.cap = some cap → 0 < cap) →
     ∀ cols : List (Option (Fin 1)), cols.Perm changes.columns →
     ∀ (mask : Mask 1 1) (Q K V : Matrix R 1 1) (computed used : Option (Fin 1) → R),
@@ -56,14 +56,14 @@ abbrev MatricesStayAllowed
     part.additions + part.rescalings ≤ roundings →
     (p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
       (changedKeys p f 0 changes false scale mask Q K
-        (droppedValues (.dropout q keep) V 0) 0 0 cols)) ≤ 1) →
+        (droppedValues V (.dropout q keep) 0) 0 0 cols)) ≤ 1) →
     (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1 →
     2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / divisor part factors) o →
     ∀ u o' : R, Rounded u o o' → ∀ negligible : R,
     AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u roundings rescalings
         negligible (changedKeys p f 0 changes false scale mask Q K
-          (droppedValues (.dropout q keep) V 0) 0 0 cols))
+          (droppedValues V (.dropout q keep) 0) 0 0 cols))
       (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[0][0])
 
 attribute [local instance] Semiring.natCast in
@@ -86,10 +86,12 @@ private theorem absolute_zero : absolute (0 : R) = 0 := by
 private theorem noError (changes : ScoreChanges R 1 1) (Q K : Matrix R 1 1) (i : Fin 1) (m : R)
     (col : Option (Fin 1)) :
     changes.error (unitOnly 0) inAccumulator 0 false 1 Q K i m col = 0 := by
-  have e : ∀ A s b : R, scoreError (unitOnly 0) inAccumulator 0 1 A s b = 0 := fun A s b => by
+  have e : ∀ A s b : R, scoreError (unitOnly 0) inAccumulator 0 1 A 0 s b = 0 := fun A s b => by
     simp only [scoreError, gamma, operandFactor, Proof.power_eq, inAccumulator, Semiring.pow_zero,
       unitOnly]
     grind
+  have e' : ∀ q k : Vec R 1, operandUnderflow (unitOnly 0) inAccumulator 0 q k = 0 := fun q k => by
+    simp only [operandUnderflow, inAccumulator, Semiring.mul_zero, Semiring.zero_mul]
   cases col with
   | none =>
     simp only [ScoreChanges.error]
@@ -98,7 +100,7 @@ private theorem noError (changes : ScoreChanges R 1 1) (Q K : Matrix R 1 1) (i :
     · simp only [sinkError, unitOnly]
       grind
   | some j =>
-    simp only [ScoreChanges.error, e, changedError, softcapError, addedError]
+    simp only [ScoreChanges.error, e', e, changedError, softcapError, addedError]
     split <;> split <;> simp only [unitOnly, inAccumulator] <;> grind
 
 private theorem keysClose {changes : ScoreChanges R 1 1} {mask : Mask 1 1} {Q K V : Matrix R 1 1}
@@ -113,10 +115,14 @@ private theorem keysClose {changes : ScoreChanges R 1 1} {mask : Mask 1 1} {Q K 
   · rfl
 
 omit [NaturalExp R] in
+private theorem kept (x : R) : StoredNear 0 0 x x :=
+  Proof.storedNear_of_rounded (rounded_refl (Std.le_refl _) x) (Std.le_refl _)
+
+omit [NaturalExp R] in
 private theorem scoreOf (x : R) :
     ComputedScore (unitOnly 0) inAccumulator 0 1 1 1 (#v[x] : Vec R 1) #v[1] x := by
   refine ⟨0, 0, fun _ => x, fun _ => 1, fun _ => x, x, x, Nat.le_refl _, fun i => ?_, fun i => ?_,
-    fun i => ?_, .one, ?_, rounded_refl (Std.le_refl _) _⟩
+    fun i => ?_, .one, ?_, kept _⟩
   · obtain rfl : i = 0 := Subsingleton.elim _ _
     exact (Semiring.one_mul x).symm
   · obtain rfl : i = 0 := Subsingleton.elim _ _
@@ -152,17 +158,17 @@ private theorem exactly {change : Precision R → ScoreFormats R → ScoreChange
       #v[#v[x]] #v[#v[1]] #v[#v[v]] 0 0 changes.columns computed (columnFactor q keep))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) :
     part.o / divisor part factors = (attend (Proof.columnsScored changes 1 seen #v[#v[x]] #v[#v[1]]
-      (droppedValues (.dropout q keep) #v[#v[v]] 0) 0 changes.columns))[0] := by
+      (droppedValues #v[#v[v]] (.dropout q keep) 0) 0 changes.columns))[0] := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have none : ∀ y : R, y * (unitOnly 0 : Precision R).accumulation = 0 := fun y =>
     Semiring.mul_zero y
   have h := claim (unitOnly 0) inAccumulator (unitOnly_precise (Std.le_refl _)) (Std.le_refl _)
-    (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (Std.le_refl _)
+    (by show (0 : R) ≤ 1 / 128; grind) Proof.inAccumulator_precise (Std.le_refl _)
     (by show (0 : R) ≤ 1 / 32; grind) (by
       rw [none, operandFactor, Proof.power_eq, inAccumulator, Semiring.pow_zero]
-      grind) 1 1 1 1 (by
+      grind) 1 1 1 1 (Proof.scaledBy_normal rfl (by
       rw [Semiring.mul_one, Semiring.mul_one]
-      exact roundedTimes_refl (Std.le_refl _) 3 1) changes hcap changes.columns (.refl _) seen
+      exact roundedTimes_refl (Std.le_refl _) 3 1)) changes hcap changes.columns (.refl _) seen
     #v[#v[x]] #v[#v[1]] #v[#v[v]] computed used (fun s hs => by
       rw [sink s hs]
       exact roundedTimes_refl (Std.le_refl _) 2 s) (fun j _ => by
@@ -182,7 +188,7 @@ private theorem exactly {change : Precision R → ScoreFormats R → ScoreChange
   obtain ⟨h₁, h₂⟩ := h.mono (Proof.tolerance_exact_le keysClose _ _ _)
   have e' : (changes.attentionDropout 1 seen #v[#v[x]] #v[#v[1]] #v[#v[v]] (.dropout q keep))[0][0]
       = (attend (Proof.columnsScored changes 1 seen #v[#v[x]] #v[#v[1]]
-      (droppedValues (.dropout q keep) #v[#v[v]] 0) 0 changes.columns))[0] := by
+      (droppedValues #v[#v[v]] (.dropout q keep) 0) 0 changes.columns))[0] := by
     rw [Proof.attend_columns (.refl _)]
     simp only [ScoreChanges.attentionDropout, Vec.getElem_ofFn]
     rfl
@@ -309,7 +315,7 @@ theorem sinkHasValue_refuted :
     ⟨by rw [factor_one]; exact Std.le_refl _, dropoutOfNone 0⟩ (run 1 0) (run _ _)
     (keys (columnsOf 1 0)) (keys (columnFactor 0 seen)) ⟨_, List.mem_cons_self, nofun, rfl⟩
   rw [attendWithSink hs] at h
-  have e : (droppedValues (.dropout 0 seen) (#v[#v[0]] : Matrix R 1 1) 0)[0][0] = 0 := by
+  have e : (droppedValues (#v[#v[0]] : Matrix R 1 1) (.dropout 0 seen) 0)[0][0] = 0 := by
     show dropoutFactor 0 true * (0 : R) = 0
     rw [Semiring.mul_zero]
   simp only [e, exp_sub_self, exp_zero] at h
@@ -360,18 +366,18 @@ theorem sumSqueezed_refuted : ¬ MatricesStayAllowed (R := R) sumSqueezed := fun
     (z := 1) (keep := seen) (computed := columnsOf 0 (tanh 1))
     (used := columnsOf 0 1)
     (fun s hs => Option.some.inj hs) ⟨1, ⟨0, rfl, 1, 1, 1,
-      roundedTimes_refl (Std.le_refl _) 2 1, rounded_refl (Std.le_refl _) _, by
+      roundedTimes_refl (Std.le_refl _) 2 1, kept _, by
         rw [show (0 : R) + 1 = 1 by grind]
-        exact roundedTimes_refl (Std.le_refl _) 2 1, rounded_refl (Std.le_refl _) _⟩,
+        exact roundedTimes_refl (Std.le_refl _) 2 1, kept _⟩,
       tanh 1, ⟨0, 0, 1, tanh 1, tanh 1, by omega, one_div_one, atMost_self_sub _, by
         show tanh (1 : R) = 1 * tanh 1
-        rw [Semiring.one_mul], rounded_refl (Std.le_refl _) _⟩, rfl⟩
+        rw [Semiring.one_mul], kept _⟩, rfl⟩
     (Std.le_refl _) h₀ (Std.le_of_lt h₀) rfl
     ⟨by rw [factor_one]; exact Std.le_refl _, dropoutOfNone 1⟩ (run 0 1) (run _ _)
     (keys (columnsOf 0 1)) (keys (columnFactor 0 seen))
     ⟨_, List.mem_cons_of_mem _ List.mem_cons_self, nofun, rfl⟩
   rw [attendWithSink hs] at h
-  have e : (droppedValues (.dropout 0 seen) (#v[#v[1]] : Matrix R 1 1) 0)[0][0] = 1 := by
+  have e : (droppedValues (#v[#v[1]] : Matrix R 1 1) (.dropout 0 seen) 0)[0][0] = 1 := by
     show dropoutFactor 0 true * (1 : R) = 1
     rw [factor_one, Semiring.mul_one]
   simp only [e, exp_sub_self] at h
@@ -430,23 +436,23 @@ theorem factorInDenominator_refuted :
         exact rounded_refl (Std.le_refl _) _⟩ (run 2) (run _)
     (keys (columnsOf 0 2)) (keys (columnFactor (1 / 2) seen)) ⟨_, List.mem_cons_self, nofun, rfl⟩
   have e : Proof.columnsScored ⟨none, none, none⟩ 1 seen #v[#v[0]] #v[#v[1]]
-      (droppedValues (.dropout (1 / 2) seen) (#v[#v[1]] : Matrix R 1 1) 0) 0
+      (droppedValues (#v[#v[1]] : Matrix R 1 1) (.dropout (1 / 2) seen) 0) 0
       (⟨none, none, none⟩ : ScoreChanges R 1 1).columns
         = [⟨some 0, Vec.ofFn fun t => columnValue
-          (droppedValues (.dropout (1 / 2) seen) (#v[#v[1]] : Matrix R 1 1) 0) t (some 0)⟩] := by
+          (droppedValues (#v[#v[1]] : Matrix R 1 1) (.dropout (1 / 2) seen) 0) t (some 0)⟩] := by
     rw [← hs]
     rfl
   rw [e, Proof.getElem_attend] at h
   simp only [Proof.numerator, denominator, weight, List.map_cons, List.map_nil, sumOver_cons,
     sumOver_nil, Vec.getElem_ofFn, exp_zero, exp_sub_self] at h
-  have e' : columnValue (droppedValues (.dropout (1 / 2) seen) (#v[#v[1]] : Matrix R 1 1) 0)
+  have e' : columnValue (droppedValues (#v[#v[1]] : Matrix R 1 1) (.dropout (1 / 2) seen) 0)
       (0 : Fin 1) (some 0) = 2 := by
     show dropoutFactor (1 / 2) true * (1 : R) = 2
     rw [half, Semiring.mul_one]
   have e'' : columnFactor (1 / 2 : R) seen (some 0) = 2 := half
   rw [e''] at h
   have h' : 1 * 2 / (1 * 2) = (1 * columnValue
-      (droppedValues (.dropout (1 / 2) seen) (#v[#v[1]] : Matrix R 1 1) 0) (0 : Fin 1) (some 0) + 0)
+      (droppedValues (#v[#v[1]] : Matrix R 1 1) (.dropout (1 / 2) seen) 0) (0 : Fin 1) (some 0) + 0)
         / ((1 : R) + 0) := h
   rw [e'] at h'
   clear claim keys run h

@@ -171,10 +171,10 @@ private theorem computedChangedKeys_same :
 that the tolerance has of each; the constant is 0 where errors count in full. -/
 theorem computedChangedKeys_error
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : 0 ≤ f.operands)
+    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : PreciseFormats f)
     (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))
+    (hσ : ScaledBy p f scale σ₁ σ₂ σ)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     (scores : ComputedScores p f additions σ₁ σ₂ σ changes scale mask Q K i computed) :
     ∃ c, (whole → c = 0) ∧
@@ -257,10 +257,10 @@ as `rounded_attention_matrices` has it, changes it by softcap and by a number th
 sink as one more key of value 0, and computes the rest as `Run` may. -/
 theorem rounded_changed_matrices
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : 0 ≤ f.operands)
+    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : PreciseFormats f)
     (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))
+    (hσ : ScaledBy p f scale σ₁ σ₂ σ)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) (hcols : cols.Perm changes.columns)
     (scores : ComputedScores p f additions σ₁ σ₂ σ changes scale mask Q K i computed)
     {m : R} {part : Part R} (run : Run p m part)
@@ -290,10 +290,10 @@ theorem rounded_changed_matrices
 query sees and the sink. -/
 theorem rounded_logSumExp_matrices
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : 0 ≤ f.operands)
+    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : PreciseFormats f)
     (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))
+    (hσ : ScaledBy p f scale σ₁ σ₂ σ)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     (scores : ComputedScores p f additions σ₁ σ₂ σ changes scale mask Q K i computed)
     {m : R} {part : Part R} (run : Run p m part)
@@ -336,7 +336,7 @@ theorem rounded_logSumExp_matrices
 omit [NaturalExp R] in
 private theorem columnValue_dropped {Z : WeightFactor R q_len kv_len}
     {z : Option (Fin kv_len) → R} (hz : ∀ j, z (some j) = Z i j) (col : Option (Fin kv_len)) :
-    columnValue (droppedValues Z V i) t col = z col * columnValue V t col := by
+    columnValue (droppedValues V Z i) t col = z col * columnValue V t col := by
   cases col with
   | none => simp only [columnValue, Semiring.mul_zero]
   | some j => simp [columnValue, droppedValues, hz, Vec.getElem_ofFn, Vec.getElem_smul]
@@ -361,10 +361,10 @@ computes them, which it multiplies weights by where they meet their values; the 
 all the same. -/
 theorem rounded_dropout_matrices
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : 0 ≤ f.operands)
+    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) (hf : PreciseFormats f)
     (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ))
+    (hσ : ScaledBy p f scale σ₁ σ₂ σ)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) (hcols : cols.Perm changes.columns)
     (scores : ComputedScores p f additions σ₁ σ₂ σ changes scale mask Q K i computed)
     {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keep : Mask q_len kv_len}
@@ -379,14 +379,14 @@ theorem rounded_dropout_matrices
     (ha : part.additions + part.rescalings ≤ roundings)
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
       (changedKeys p f additions changes false scale mask Q K
-        (droppedValues (.dropout q keep) V i) i t cols)) ≤ 1)
+        (droppedValues V (.dropout q keep) i) i t cols)) ≤ 1)
     (hN : (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1)
     (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
     (stored : Rounded u o o') (negligible : R) :
     AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u roundings rescalings
         negligible (changedKeys p f additions changes false scale mask Q K
-          (droppedValues (.dropout q keep) V i) i t cols))
+          (droppedValues V (.dropout q keep) i) i t cols))
       (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[i][t]) := by
   let kept : Option (Fin kv_len) → Bool := fun col => match col with
     | none => false
@@ -398,19 +398,19 @@ theorem rounded_dropout_matrices
       keep := kept col
       used := used col }
   have hvalue : ∀ col, dropoutFactor q (kept col) * columnValue V t col
-      = columnValue (droppedValues (.dropout q keep) V i) t col := fun col =>
+      = columnValue (droppedValues V (.dropout q keep) i) t col := fun col =>
     (columnValue_dropped (Z := .dropout q keep) (z := fun col => dropoutFactor q (kept col))
       (fun j => rfl) col).symm
   have hkey : ∀ col, (key col).value = columnValue V t col := fun col => changedKey_value
   have hbounded : (cols.map key).map
         (fun k => (⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩ : BoundedKey R))
       = changedKeys p f additions changes false scale mask Q K
-          (droppedValues (.dropout q keep) V i) i t cols := by
+          (droppedValues V (.dropout q keep) i) i t cols := by
     rw [List.map_map, changedKeys]
     refine List.map_congr_left fun col _ => ?_
     show (⟨(key col).score, (key col).error, dropoutFactor q (kept col) * (key col).value⟩ :
       BoundedKey R) = changedKey p f additions changes false scale mask Q K
-        (droppedValues (.dropout q keep) V i) i t mx col
+        (droppedValues V (.dropout q keep) i) i t mx col
     rw [hkey, hvalue]
     simp only [key, changedKey]
     generalize changes.score scale mask Q K i col = s
@@ -423,7 +423,7 @@ theorem rounded_dropout_matrices
   obtain ⟨c, -, close⟩ := computedChangedKeys_error (V := V) (t := t) (cols := cols)
     (whole := false) (used := used) archimedean hp hu hu' hf hf₀ hf₁ hd hσ hcap scores
   have hrow : (cols.map key).map (fun k => (k.score, dropoutFactor q k.keep * k.value))
-      = (columnsScored changes scale mask Q K (droppedValues (.dropout q keep) V i) i cols).map
+      = (columnsScored changes scale mask Q K (droppedValues V (.dropout q keep) i) i cols).map
         (fun k => (k.score, k.value[t])) := by
     rw [← changedKeys_same (p := p) (f := f) (additions := additions) (whole := false),
       ← hbounded, List.map_map]
@@ -431,7 +431,7 @@ theorem rounded_dropout_matrices
     rfl
   have e : (changes.attentionDropout scale mask Q K V (.dropout q keep))[i][t]
       = (attend (columnsScored changes scale mask Q K
-          (droppedValues (.dropout q keep) V i) i cols))[t] := by
+          (droppedValues V (.dropout q keep) i) i cols))[t] := by
     rw [attend_columns hcols]
     simp only [ScoreChanges.attentionDropout, Fin.getElem_fin, Vec.getElem_ofFn]
   have attained' : ∃ k ∈ cols.map key, k.score ≠ none ∧ k.computed = m := by

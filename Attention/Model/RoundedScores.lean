@@ -37,9 +37,9 @@ structure PreciseFormats (f : ScoreFormats R) : Prop where
 by at most `η`. -/
 @[expose] def StoredNear (u η x y : R) : Prop := ∃ z, Rounded u x z ∧ AtMost η (y - z)
 
-/-- The scale is the product of σ₁, σ₂ and σ, rounded up to three times. Where scaled operands may be
-below the normal numbers, an error of one meets no more than 1 or `f.reach` of the scale, but for
-these roundings. -/
+/-- The scale is the product of σ₁, σ₂ and σ, rounded up to three times. Where scaled operands may
+be below the normal numbers, an error of one meets no more than `f.reach` of the scale, and a
+product of two no more than 1, but for these roundings. -/
 structure ScaledBy (p : Precision R) (f : ScoreFormats R) (scale σ₁ σ₂ σ : R) : Prop where
   /-- The product of the three. -/
   product : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)

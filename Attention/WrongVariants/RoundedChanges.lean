@@ -62,8 +62,8 @@ cancel. -/
 
 theorem errorNotRounded_refuted : ¬ SumsStayClose (R := R) errorNotRounded := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16, 0, 1, 0⟩ 0 0 1 (17 / 16) 1 roundsNothing
-    sixteenth
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16, 0, 1, 0⟩ 0 0 1 (17 / 16) 1
+    roundsNothing sixteenth
     ⟨by grind, by grind⟩ ⟨0, 0, 1, roundedTimes_refl (Std.le_refl _) 2 0, kept 0 sixteenth, by
       rw [Semiring.add_zero]
       exact roundedTimes_refl (Std.le_refl _) 2 1,
@@ -172,8 +172,8 @@ theorem withoutCap_refuted : ¬ ChangesStayClose (R := R) withoutCap := by
   have e : (2 : R) / 2 = 1 := by grind
   have c := capped (cap := (2 : R)) (x := 2)
   rw [e] at c
-  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ ⟨some 2, none⟩ 2 2 (2 * tanh 1 / 2) 0
-    roundsNothing
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ ⟨some 2, none⟩ 2 2
+    (2 * tanh 1 / 2) 0 roundsNothing
     (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; grind) ⟨by grind, by grind⟩ ⟨2, _, rfl, c, rfl⟩
   simp only [changedError, softcapError, ScoreChange.apply, e] at h

@@ -224,8 +224,8 @@ theorem errorOfOneOperand_refuted :
       = 289 / 256 := by
     rw [operandFactor, Proof.power_eq, Semiring.pow_succ, Semiring.pow_succ, Semiring.pow_zero]
     grind
-  have e₁ : errorOfOneOperand ⟨0, 0, 0, 0, 0, .unrounded⟩ (⟨1 / 16, 2, 0, 0, 1, 0⟩ : ScoreFormats R) 1
-      (magnitude #v[1] #v[1]) 0 1 0 = 1 / 16 := by
+  have e₁ : errorOfOneOperand ⟨0, 0, 0, 0, 0, .unrounded⟩
+      (⟨1 / 16, 2, 0, 0, 1, 0⟩ : ScoreFormats R) 1 (magnitude #v[1] #v[1]) 0 1 0 = 1 / 16 := by
     have e₂ : magnitude (#v[1] : Vec R 1) #v[1] = 1 := by
       have : magnitude (#v[1] : Vec R 1) #v[1] = absolute 1 * absolute 1 + 0 := rfl
       rw [this, absolute_one, Semiring.mul_one, Semiring.add_zero]

@@ -273,8 +273,8 @@ theorem inProportion_refuted : ¬ ScoreRateStays R inProportion := fun claim => 
     show (1 : R) * ((1 * 1 + 0) + (-1 * 1 + 0)) = 0
     grind
   have products : ∀ a b c : R, Rounded 1 (1 * a * (1 * b)) c →
-      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1 #v[a] #v[b]
-        fun _ => c := fun a b c h =>
+      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1 #v[a]
+        #v[b] fun _ => c := fun a b c h =>
     ⟨0, 0, fun _ => 1 * a, fun _ => 1 * b, Nat.le_refl _, fun i => by
       obtain rfl : i = 0 := Subsingleton.elim ..
       rfl, fun i => by

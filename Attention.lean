@@ -267,6 +267,7 @@ public import Attention.Proof.Ring.Sources
 public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.Bits
+public import Attention.Proof.Rounding.ChangedMatrices
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
 public import Attention.Proof.Rounding.Dropout

@@ -49,6 +49,7 @@ public import Attention.WrongVariants.RoundedDenominator
 public import Attention.WrongVariants.RoundedDropout
 public import Attention.WrongVariants.RoundedGradients
 public import Attention.WrongVariants.RoundedLogSumExp
+public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedTangents

@@ -7,7 +7,8 @@ public section
 
 /-! # Changes of scores that are rounded
 
-What an attention function may compute for softcap, and for the sum of a score and a number. -/
+What an attention function may compute for softcap, for the sum of a score and a number, and for
+all scores of a row. -/
 
 namespace Attention.Model
 
@@ -24,13 +25,13 @@ off by at most 4 u; and the result is stored. -/
     Prop :=
   ∃ (a b : Nat) (z t w : R), a + b ≤ 3 ∧ RoundedTimes p.unit a (x / cap) z ∧
     AtMost (numeral 4 * p.unit) (t - tanh z) ∧ RoundedTimes p.unit b (cap * t) w ∧
-    Rounded f.scores w y
+    StoredNear f.scores f.scoresTiny w y
 
 /-- `y` is what a function may compute for x + a. It rounds `a` twice, as a product of slope and
 distance and where the base is changed, and stores it; so it does the sum. -/
 @[expose] def ComputedSum (p : Precision R) (f : ScoreFormats R) (a x y : R) : Prop :=
-  ∃ b c w : R, RoundedTimes p.unit 2 a b ∧ Rounded f.scores b c ∧
-    RoundedTimes p.unit 2 (x + c) w ∧ Rounded f.scores w y
+  ∃ b c w : R, RoundedTimes p.unit 2 a b ∧ StoredNear f.scores f.scoresTiny b c ∧
+    RoundedTimes p.unit 2 (x + c) w ∧ StoredNear f.scores f.scoresTiny w y
 
 /-- `y` is what a function may compute of the computed score `x` by the changes: softcap, then a
 number that is added. -/
@@ -42,5 +43,31 @@ number that is added. -/
     match change.added with
     | none => y = z
     | some a => ComputedSum p f a z y
+
+variable {q_len kv_len d d_v : Nat}
+
+/-- `computed` are what a function may compute for the scores of the columns of query `i` that it
+sees: the score of each product, changed, and that of the sink, rounded twice. -/
+@[expose] def ComputedScores [Exp R R] (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (σ₁ σ₂ σ : R) (changes : ScoreChanges R q_len kv_len) (scale : R) (mask : Mask q_len kv_len)
+    (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len)
+    (computed : Option (Fin kv_len) → R) : Prop :=
+  (∀ sink, changes.sink = some sink → RoundedTimes p.unit 2 sink (computed none)) ∧
+    ∀ j, changes.score scale mask Q K i (some j) ≠ none →
+      ∃ x, ComputedScore p f additions σ₁ σ₂ σ Q[i] K[j] x ∧
+        ComputedChange p f (changes.pair i j) x (computed (some j))
+
+/-- The columns `cols` as query `i` sees them, with the scores that the function computed and the
+values that it multiplies their weights by. -/
+@[expose] def computedChangedKeys [Exp R R] (p : Precision R) (f : ScoreFormats R)
+    (additions : Nat) (changes : ScoreChanges R q_len kv_len) (whole : Bool) (scale : R)
+    (mask : Mask q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
+    (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) (cols : List (Option (Fin kv_len)))
+    (computed used : Option (Fin kv_len) → R) : List (ComputedKey R) :=
+  let m := rowMax (cols.map (changes.score scale mask Q K i))
+  cols.map fun col =>
+    { changedKey p f additions changes whole scale mask Q K V i t m col with
+      value := used col
+      computed := computed col }
 
 end Attention.Model

@@ -104,12 +104,12 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
 variable {d : Nat}
 
 /-- The products of the numbers of `q` and `k`, each operand multiplied by its part of the scale,
-rounded and stored as for a score. -/
+rounded and stored as for a score, none of them below the normal numbers. -/
 @[expose] def ComputedProducts (p : Precision R) (f : ScoreFormats R) (σ₁ σ₂ : R) (q k : Vec R d)
     (products : Fin d → R) : Prop :=
   ∃ (a b : Nat) (q' k' : Fin d → R), a + b ≤ f.roundings ∧
-    (∀ i : Fin d, StoredTimes p f a (σ₁ * q[i]) (q' i)) ∧
-    (∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i)) ∧
+    (∀ i : Fin d, StoredTimes p { f with operandsTiny := 0 } a (σ₁ * q[i]) (q' i)) ∧
+    (∀ i : Fin d, StoredTimes p { f with operandsTiny := 0 } b (σ₂ * k[i]) (k' i)) ∧
     (∀ i : Fin d, Rounded p.accumulation (q' i * k' i) (products i))
 
 /-- `z` is what a function may compute for σ₁ σ₂ (⟨q̇, k⟩ + ⟨q, k̇⟩). -/

@@ -20,11 +20,6 @@ universe u v
 
 variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
 
-/-- The values as query `i` sees them under dropout. -/
-@[expose] def droppedValues [Mul R] (V : Matrix R kv_len d_v) (Z : WeightFactor R q_len kv_len)
-    (i : Fin q_len) : Matrix R kv_len d_v :=
-  Vec.ofFn fun j => Vec.smul (Z i j) V[j]
-
 /-- Row `i` of a matrix, as a matrix. -/
 @[expose] def oneRow {α : Type u} {n : Nat} (A : Matrix α q_len n) (i : Fin q_len) : Matrix α 1 n :=
   Vec.ofFn fun _ => A[i]

@@ -33,6 +33,11 @@ keeps. -/
     (keep : Mask q_len kv_len) : WeightFactor R q_len kv_len :=
   fun i j => dropoutFactor p (keep i j)
 
+/-- The values as query `i` sees them under dropout. -/
+@[expose] def droppedValues [Mul R] (V : Matrix R kv_len d_v) (Z : WeightFactor R q_len kv_len)
+    (i : Fin q_len) : Matrix R kv_len d_v :=
+  Vec.ofFn fun j => Vec.smul (Z i j) V[j]
+
 /-- A key whose weight is multiplied by `z` where it meets the value, and nowhere else: the same as
 the value multiplied by `z`. -/
 @[expose] def dropKey [Mul R] (z : R) (key : ScoredValue S R d_v) : ScoredValue S R d_v :=

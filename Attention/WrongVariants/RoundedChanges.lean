@@ -27,6 +27,11 @@ private theorem roundsNothing : Precise (⟨0, 0, 0, 0, 0, .unrounded⟩ : Preci
 private theorem same {s : R} (x : R) (h : 0 ≤ s := by exact Std.le_refl _) : Rounded s x x :=
   rounded_refl h x
 
+/-- The same where it is stored. -/
+private theorem kept {s η : R} (x : R) (h : 0 ≤ s := by exact Std.le_refl _)
+    (hη : 0 ≤ η := by exact Std.le_refl _) : StoredNear s η x x :=
+  Proof.storedNear_of_rounded (same x h) hη
+
 private theorem sixteenth : (0 : R) ≤ 1 / 16 := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   grind
@@ -57,11 +62,12 @@ cancel. -/
 
 theorem errorNotRounded_refuted : ¬ SumsStayClose (R := R) errorNotRounded := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16⟩ 0 0 1 (17 / 16) 1 roundsNothing
-    sixteenth
-    ⟨by grind, by grind⟩ ⟨0, 0, 1, roundedTimes_refl (Std.le_refl _) 2 0, same 0 sixteenth, by
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 1 / 16, 0, 1, 0⟩ 0 0 1 (17 / 16) 1
+    roundsNothing sixteenth
+    ⟨by grind, by grind⟩ ⟨0, 0, 1, roundedTimes_refl (Std.le_refl _) 2 0, kept 0 sixteenth, by
       rw [Semiring.add_zero]
-      exact roundedTimes_refl (Std.le_refl _) 2 1, up⟩
+      exact roundedTimes_refl (Std.le_refl _) 2 1,
+    Proof.storedNear_of_rounded up (Std.le_refl _)⟩
   simp only [errorNotRounded, Semiring.add_zero, absolute_zero, Semiring.mul_zero] at h
   have := h.2
   clear claim h
@@ -134,9 +140,9 @@ private theorem tanh_one_pos : 0 < tanh (1 : R) := by
   ∃ cap z, change.cap = some cap ∧ ComputedSoftcap p f cap x z ∧ y = z / cap
 
 private theorem capped {cap x : R} :
-    ComputedSoftcap ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ cap x (cap * tanh (x / cap)) :=
+    ComputedSoftcap ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ cap x (cap * tanh (x / cap)) :=
   ⟨0, 0, x / cap, tanh (x / cap), cap * tanh (x / cap), by omega, rfl, ⟨by grind, by grind⟩, rfl,
-    same _⟩
+    kept _⟩
 
 theorem addedBeforeSoftcap_refuted : ¬ ChangesStayClose (R := R) addedBeforeSoftcap := by
   intro claim
@@ -146,13 +152,13 @@ theorem addedBeforeSoftcap_refuted : ¬ ChangesStayClose (R := R) addedBeforeSof
   have e₀ : (0 : R) / 1 = 0 := by grind
   have c := capped (cap := (1 : R)) (x := 1)
   rw [e, Semiring.one_mul] at c
-  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, some 1⟩ 0 0 (tanh 1) 0
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ ⟨some 1, some 1⟩ 0 0 (tanh 1) 0
     roundsNothing
     (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; exact h₀) ⟨by grind, by grind⟩
-    ⟨1, ⟨0, rfl, 1, 1, 1, roundedTimes_refl (Std.le_refl _) 2 1, same 1, by
+    ⟨1, ⟨0, rfl, 1, 1, 1, roundedTimes_refl (Std.le_refl _) 2 1, kept 1, by
       rw [show (0 : R) + 1 = 1 by grind]
-      exact roundedTimes_refl (Std.le_refl _) 2 1, same 1⟩, ⟨tanh 1, c, rfl⟩⟩
+      exact roundedTimes_refl (Std.le_refl _) 2 1, kept 1⟩, ⟨tanh 1, c, rfl⟩⟩
   simp only [changedError, softcapError, addedError, ScoreChange.apply, e₀, tanh_zero] at h
   have := h.1
   clear claim h
@@ -166,8 +172,8 @@ theorem withoutCap_refuted : ¬ ChangesStayClose (R := R) withoutCap := by
   have e : (2 : R) / 2 = 1 := by grind
   have c := capped (cap := (2 : R)) (x := 2)
   rw [e] at c
-  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 2, none⟩ 2 2 (2 * tanh 1 / 2) 0
-    roundsNothing
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ ⟨some 2, none⟩ 2 2
+    (2 * tanh 1 / 2) 0 roundsNothing
     (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; grind) ⟨by grind, by grind⟩ ⟨2, _, rfl, c, rfl⟩
   simp only [changedError, softcapError, ScoreChange.apply, e] at h
@@ -190,16 +196,41 @@ theorem errorOfResult_refuted :
     rw [Proof.numeral_succ, Proof.numeral_succ, Proof.numeral_succ, Proof.numeral_succ,
       show (numeral 0 : R) = 0 from rfl]
     grind
-  have h := claim ⟨1 / 128, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨some 1, none⟩ 0 0 (1 / 32) 0
+  have h := claim ⟨1 / 128, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ ⟨some 1, none⟩ 0 0 (1 / 32) 0
     ⟨by show (0 : R) ≤ 1 / 128; grind, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _,
       Std.le_refl _⟩
     (Std.le_refl _) (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind)
     (fun cap h => by cases h; exact h₀) ⟨by grind, by grind⟩
     ⟨1 / 32, ⟨0, 0, 0, 1 / 32, 1 / 32, by omega, e₀.symm, by
       rw [e, tanh_zero]
-      exact ⟨by grind, by grind⟩, (Semiring.one_mul _).symm, same _⟩, rfl⟩
+      exact ⟨by grind, by grind⟩, (Semiring.one_mul _).symm, kept _⟩, rfl⟩
   simp only [errorOfResult, ScoreChange.apply, e₀, tanh_zero, Semiring.mul_zero, absolute_zero]
     at h
+  have := h.2
+  clear claim h
+  grind
+
+/-- A bound that has nothing for scores below the normal numbers of their format. -/
+@[expose] def errorOfNormalChange (p : Precision R) (f : ScoreFormats R) (change : ScoreChange R)
+    (s e : R) : R :=
+  changedError p { f with scoresTiny := 0 } change s e
+
+theorem errorOfNormalChange_refuted :
+    ¬ ChangesStayClose (R := R) (error := errorOfNormalChange) := by
+  intro claim
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : (0 : R) + 0 = 0 := by grind
+  have h := claim ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 1⟩ ⟨none, some 0⟩ 0 0 1 0
+    roundsNothing (by show (0 : R) ≤ 1 / 128; grind) (Std.le_refl _)
+    (by show (0 : R) ≤ 1 / 32; grind) nofun ⟨by grind, by grind⟩
+    ⟨0, rfl, 0, 0, 0, roundedTimes_refl (Std.le_refl _) 2 0,
+      Proof.storedNear_of_rounded (same 0) (Std.le_of_lt h₀), by
+        rw [e]
+        exact roundedTimes_refl (Std.le_refl _) 2 0, 0, same 0, by
+        rw [show (1 : R) - 0 = 1 by grind]
+        exact ⟨by show -(1 : R) ≤ 1; grind, Std.le_refl _⟩⟩
+  simp only [errorOfNormalChange, changedError, addedError, ScoreChange.apply, e, absolute_zero,
+    Semiring.mul_zero] at h
   have := h.2
   clear claim h
   grind

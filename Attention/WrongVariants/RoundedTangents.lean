@@ -268,19 +268,19 @@ theorem inProportion_refuted : ¬ ScoreRateStays R inProportion := fun claim => 
   have z := Std.le_refl (0 : R)
   have precise : Precise (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) :=
     ⟨z, Std.le_of_lt h₀, z, h₀, z, z⟩
-  have rate : (boundedScoreRate (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩ 1 1
+  have rate : (boundedScoreRate (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1
       #v[-1] #v[1] #v[1] #v[1]).rate = 0 := by
     show (1 : R) * ((1 * 1 + 0) + (-1 * 1 + 0)) = 0
     grind
   have products : ∀ a b c : R, Rounded 1 (1 * a * (1 * b)) c →
-      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩ 1 1 #v[a] #v[b]
-        fun _ => c := fun a b c h =>
+      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1 #v[a]
+        #v[b] fun _ => c := fun a b c h =>
     ⟨0, 0, fun _ => 1 * a, fun _ => 1 * b, Nat.le_refl _, fun i => by
       obtain rfl : i = 0 := Subsingleton.elim ..
       rfl, fun i => by
       obtain rfl : i = 0 := Subsingleton.elim ..
       rfl, fun _ => h⟩
-  have run : ScoreRateRun (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0⟩
+  have run : ScoreRateRun (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩
       (boundedScoreRate _ _ 1 1 #v[-1] #v[1] #v[1] #v[1]) (1 * (2 + -1)) :=
     .score (σ₁ := 1) (σ₂ := 1) (σ := 1) (z := 2 + -1) (z' := 2 + -1) (x := 1 * (2 + -1))
       (by

@@ -122,6 +122,7 @@ def drop(weights: Tensor, options: ScoreOptions) -> Tensor:
 @implements("Attention.Spec.groupedQuery")
 @implements("Attention.Spec.attentionSink")
 @implements("Attention.Spec.attentionDropout")
+@implements("Attention.Spec.ScoreChanges.attentionDropout")
 @implements("Attention.Spec.attention")
 def attention(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions

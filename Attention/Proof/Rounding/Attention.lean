@@ -40,9 +40,9 @@ private theorem attention_of_cols {scale : R} {mask : Mask q_len kv_len} {Q : Ma
 omit [Exponential R R] in
 /-- What the theorems about rows ask of the keys that a function computed. -/
 private theorem computedKeys_row {p : Precision R} (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}
+    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {mask : Mask q_len kv_len}
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}
     {Q : Matrix R q_len d} {K : Matrix R kv_len d} (V : Matrix R kv_len d_v) {i : Fin q_len}
     (t : Fin d_v) {cols : List (Fin kv_len)} (hcols : cols.Perm (List.finRange kv_len))
     {computed : Fin kv_len → R}
@@ -69,9 +69,9 @@ of attention: it computes each score by d products, `additions` additions in a r
 scale that is rounded and may stand on either operand or both, stores scaled operands and scores in
 formats of their own, and computes the rest as `Run` may. -/
 theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}
+    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {mask : Mask q_len kv_len}
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}
     {Q : Matrix R q_len d} {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len}
     {t : Fin d_v} {cols : List (Fin kv_len)} (hcols : cols.Perm (List.finRange kv_len))
     {computed : Fin kv_len → R}
@@ -98,9 +98,9 @@ theorem rounded_attention_matrices {p : Precision R} (hp : Precise p)
 /-- **rounded-output**: so is the result where it is stored in a format of its own, within what
 `storedTolerance` has for that format. -/
 theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}
+    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {mask : Mask q_len kv_len}
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}
     {Q : Matrix R q_len d} {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len}
     {t : Fin d_v} {cols : List (Fin kv_len)} (hcols : cols.Perm (List.finRange kv_len))
     {computed : Fin kv_len → R}

@@ -34,11 +34,12 @@ private theorem numeral_eight : (numeral 8 : R) = 8 := by
   grind
 
 /-- A number that is rounded twice and stored. -/
-private theorem twice_stored {u s x w y : R} (h₁ : RoundedTimes u 2 x w) (h₂ : Rounded s w y) :
-    ∃ t, y = x * t ∧ AtMost ((1 + u) * (1 + u) * (1 + s) - 1) (t - 1) := by
+private theorem twice_stored {u s η x w y : R} (h₁ : RoundedTimes u 2 x w)
+    (h₂ : StoredNear s η w y) :
+    ∃ t δ, y = x * t + δ ∧ AtMost ((1 + u) * (1 + u) * (1 + s) - 1) (t - 1) ∧ AtMost η δ := by
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor h₁
-  obtain ⟨θ, hθ, rfl⟩ := h₂
-  refine ⟨t * (1 + θ), by rw [Semiring.mul_assoc], ?_⟩
+  obtain ⟨z, ⟨θ, hθ, rfl⟩, hδ⟩ := h₂
+  refine ⟨t * (1 + θ), y - x * t * (1 + θ), by grind, ?_, hδ⟩
   have h := (ht.mul hθ).add (ht.add hθ)
   have e₁ : (t - 1) * θ + (t - 1 + θ) = t * (1 + θ) - 1 := by grind
   have e₂ : ((1 + u) ^ 2 - 1) * s + ((1 + u) ^ 2 - 1 + s) = (1 + u) * (1 + u) * (1 + s) - 1 := by
@@ -58,15 +59,15 @@ theorem rounded_sink {sink y : R} (h : RoundedTimes p.unit 2 sink y) :
 theorem rounded_sum {a s x y error : R} (hx : AtMost error (x - s))
     (h : ComputedSum p f a x y) : AtMost (addedError p f a s error) (y - (s + a)) := by
   obtain ⟨b, c, w, h₁, h₂, h₃, h₄⟩ := h
-  obtain ⟨t, rfl, ht⟩ := twice_stored h₁ h₂
-  obtain ⟨r, rfl, hr⟩ := twice_stored h₃ h₄
+  obtain ⟨t, δ, rfl, ht, hδ⟩ := twice_stored h₁ h₂
+  obtain ⟨r, ε, rfl, hr, hε⟩ := twice_stored h₃ h₄
   rw [addedError]
   generalize (1 + p.unit) * (1 + p.unit) * (1 + f.scores) - 1 = ρ at *
-  have k₁ := hx.add (ht.mul (atMost_absolute a))
+  have k₁ := (hx.add (ht.mul (atMost_absolute a))).add hδ
   have k₂ : AtMost (1 + ρ) r := ⟨by have := hr.1; grind, by have := hr.2; grind⟩
-  have k₃ := (k₁.mul k₂).add (hr.mul (atMost_absolute (s + a)))
-  rwa [show (x - s + (t - 1) * a) * r + (r - 1) * (s + a) = (x + a * t) * r - (s + a) by grind]
-    at k₃
+  have k₃ := ((k₁.mul k₂).add (hr.mul (atMost_absolute (s + a)))).add hε
+  rwa [show (x - s + (t - 1) * a + δ) * r + (r - 1) * (s + a) + ε
+    = (x + (a * t + δ)) * r + ε - (s + a) by grind] at k₃
 
 /-- Up to three roundings in a row. -/
 private theorem pow_sub_one_le {u : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) {k : Nat} (hk : k ≤ 3) :
@@ -107,7 +108,7 @@ theorem rounded_softcap (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤
     {cap s x y error : R} (hcap : 0 < cap) (hx : AtMost error (x - s))
     (h : ComputedSoftcap p f cap x y) :
     AtMost (softcapError p f cap error) (y - cap * tanh (s / cap)) := by
-  obtain ⟨a, b, z, t, w, hab, hz, ht, hw, θ, hθ, rfl⟩ := h
+  obtain ⟨a, b, z, t, w, hab, hz, ht, hw, w', ⟨θ, hθ, rfl⟩, hy⟩ := h
   obtain ⟨τ, rfl, hτ⟩ := roundedTimes_factor hz
   obtain ⟨β, rfl, hβ⟩ := roundedTimes_factor hw
   have h₀ : (0 : R) < 1 := OrderedRing.zero_lt_one
@@ -156,6 +157,9 @@ theorem rounded_softcap (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤
       + (tanh (x / cap) - tanh (s / cap))) = cap * t * β * (1 + θ) - cap * tanh (s / cap) := by
     grind
   rw [e₁] at off
+  have off := off.add hy
+  rw [show cap * t * β * (1 + θ) - cap * tanh (s / cap) + (y - cap * t * β * (1 + θ))
+    = y - cap * tanh (s / cap) by grind] at off
   refine off.mono ?_
   have := OrderedRing.mul_le_mul_of_nonneg_left growth (Std.le_of_lt hcap)
   have e₂ : cap * (error / cap) = error := by grind
@@ -191,14 +195,16 @@ scale, changed by softcap and then by a number that is added, each operation rou
 stored, is off by no more than the tolerance has for it, with no constant that keys share. -/
 theorem rounded_changed_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     {additions : Nat} {scale σ₁ σ₂ σ : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
-    (hu' : p.unit ≤ 1 / 128) (ho : 0 ≤ f.operands) (hf₀ : 0 ≤ f.scores) (hf : f.scores ≤ 1 / 32)
+    (hu' : p.unit ≤ 1 / 128) (ho : PreciseFormats f) (hf₀ : 0 ≤ f.scores)
+    (hf : f.scores ≤ 1 / 32)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {change : ScoreChange R}
+    (hσ : ScaledBy p f scale σ₁ σ₂ σ) {change : ScoreChange R}
     (hcap : ∀ cap, change.cap = some cap → 0 < cap) {d : Nat} {q k : Vec R d} {x y : R}
     (score : ComputedScore p f additions σ₁ σ₂ σ q k x) (changed : ComputedChange p f change x y) :
     let s := scale * Vec.dot q k
     AtMost (changedError p f change s
-        (scoreError p f additions scale (magnitude q k) s (absolute s)))
+        (scoreError p f additions scale (magnitude q k) (operandUnderflow p f additions q k) s
+          (absolute s)))
       (y - change.apply s) := by
   intro s
   obtain ⟨c, ⟨h₁, h₂⟩, h⟩ := rounded_scores hp hu ho hd hσ 0

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Model.Rounding
+public import Attention.Model.RoundedScores
 public import Attention.Proof.Rounding.Nearest
 
 public section
@@ -352,6 +352,30 @@ theorem round_stored (hf : IsFloor floor) (hp : 0 < f.precision) (x : R) :
     · rw [Ring.intCast_zero, Semiring.zero_mul]
     · have := atMost_absolute x
       exact ⟨by have := this.2; grind, by have := this.1; grind⟩
+
+/-- **format-score**: and so as it has it of scaled operands and of scores. -/
+theorem round_storedNear (hf : IsFloor floor) (x : R) :
+    StoredNear ((2 : R) ^ (-(f.precision : Int))) ((2 : R) ^ (f.least - 1)) x
+      (f.round floor x) := by
+  obtain ⟨θ, δ, hθ, hδ, -, -, e⟩ := round_error (f := f) hf x
+  refine ⟨x * (1 + θ), ⟨θ, hθ, rfl⟩, ?_⟩
+  rw [e, show x * (1 + θ) + δ - x * (1 + θ) = δ by grind]
+  exact hδ
+
+/-- **format-score-flushed**: with the smallest normal number where what is smaller is flushed
+to 0. -/
+theorem flushed_storedNear (hf : IsFloor floor) (x : R) :
+    StoredNear ((2 : R) ^ (-(f.precision : Int))) (f.smallestNormal R) x
+      (if f.smallestNormal R ≤ absolute x then f.round floor x else 0) := by
+  obtain ⟨θ, δ, hθ, hδ, h₁, h₂, e⟩ := round_error (f := f) hf x
+  have hn : 0 ≤ f.smallestNormal R := Std.le_of_lt (two_zpow_pos _)
+  refine ⟨x * (1 + θ), ⟨θ, hθ, rfl⟩, ?_⟩
+  by_cases hx : f.smallestNormal R ≤ absolute x
+  · rw [if_pos hx, e, h₁ hx, show x * (1 + θ) + 0 - x * (1 + θ) = 0 by grind]
+    exact .zero hn
+  · rw [if_neg hx, h₂ (by grind), show 0 - x * (1 + 0) = -x by grind]
+    have h := atMost_absolute x
+    exact ⟨by have := h.2; grind, by have := h.1; grind⟩
 
 /-! ## Overflow -/
 

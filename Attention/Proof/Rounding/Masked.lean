@@ -54,4 +54,23 @@ theorem run_masked [Exp R R] {p : Precision R} {m : R} {part : Part R} (h : Run 
     rw [h₂, Lean.Grind.Semiring.mul_zero] at ho
     exact ⟨rounded_zero_eq hl, rounded_zero_eq ho⟩
 
+/-- Where each key that is not masked has the value 0, as a sink has, the numerator is exactly 0. -/
+theorem run_valueless [Exp R R] {p : Precision R} {m : R} {part : Part R} (h : Run p m part) :
+    (∀ key ∈ part.keys, key.score ≠ none → key.value = 0) → part.o = 0 := by
+  induction h with
+  | masked => exact fun _ => rfl
+  | key hs _ _ _ _ ho =>
+    intro h
+    rw [h _ (by simp) hs, Lean.Grind.Semiring.mul_zero] at ho
+    exact rounded_zero_eq ho
+  | @join m l o parts a k r _ _ _ ho ih =>
+    intro h
+    refine roundedSum_zeros ho fun x hx => ?_
+    obtain ⟨part, hp, rfl⟩ := List.mem_map.mp hx
+    exact ih part hp fun key hk => h key (List.mem_flatMap.mpr ⟨part, hp, hk⟩)
+  | rescale _ _ _ _ _ ho ih =>
+    intro h
+    rw [ih h, Lean.Grind.Semiring.mul_zero] at ho
+    exact rounded_zero_eq ho
+
 end Attention.Proof

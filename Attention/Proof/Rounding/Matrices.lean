@@ -45,7 +45,7 @@ theorem number_computedScore [Exp R R] {F : FloatingPoint R} {d : Nat} (scale : 
       (scale * Vec.dot q k).val := by
   refine ⟨0, 0, fun i => q[i].val, fun i => k[i].val, fun i => (q[i] * k[i]).val,
     (Vec.dot q k).val, (scale * Vec.dot q k).val, Nat.le_refl _, fun i => ?_, fun i => ?_,
-    fun i => ?_, ?_, ?_, 0, .zero (Std.le_refl _), by grind⟩
+    fun i => ?_, ?_, ?_, storedNear_of_rounded ⟨0, .zero (Std.le_refl _), by grind⟩ (Std.le_refl _)⟩
   · show q[i].val = 1 * (q.map (·.val))[i]
     simp [Lean.Grind.Semiring.one_mul]
   · show k[i].val = 1 * (k.map (·.val))[i]
@@ -65,7 +65,8 @@ private def rowError (p : Precision R) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len) (k : Fin kv_len) : R :=
   match score scale mask.toScoreMod Q K i k,
       rowMax ((List.finRange kv_len).map (score scale mask.toScoreMod Q K i)) with
-  | some s, some m => scoreError p inAccumulator d scale (magnitude Q[i] K[k]) s (m - s)
+  | some s, some m => scoreError p inAccumulator d scale (magnitude Q[i] K[k])
+      (operandUnderflow p inAccumulator d Q[i] K[k]) s (m - s)
   | _, _ => 0
 
 omit [Exponential R R] in
@@ -99,10 +100,10 @@ private theorem rowError_close (hF : F.exponential < 1)
       score σ mask.toScoreMod Q K i k = some s' →
       AtMost (rowError F.precision scale mask (vals Q) (vals K) i k) (s'.val - (s + c)) := by
   have hscores := rounded_scores (f := inAccumulator) (additions := d) (σ₁ := 1) (σ₂ := 1)
-    (σ := σ.val) (F.precise hF) (Std.le_refl _) (Std.le_refl _) (by
+    (σ := σ.val) (F.precise hF) (Std.le_refl _) inAccumulator_precise (by
       rw [show operandFactor F.precision inAccumulator = 1 from rfl]
       exact (show (10 * (numeral (d + 4) * F.unit) + 4 * (1 - 1) : R) ≤ 1 by grind))
-    (by rwa [show 1 * 1 * σ.val = σ.val by grind])
+    (scaledBy_normal rfl (by rwa [show 1 * 1 * σ.val = σ.val by grind]))
   cases hm : rowMax ((List.finRange kv_len).map
       (score scale mask.toScoreMod (vals Q) (vals K) i)) with
   | none =>

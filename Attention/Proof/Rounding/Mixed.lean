@@ -41,7 +41,8 @@ private theorem score_computed (hf : IsFloor floor) (scale : R) (q k : Vec R d) 
   refine ⟨0, 0, fun t => 1 * q[t], fun t => 1 * k[t],
     fun t => roundBits floor p.accumulator (q[t] * k[t]), _, _, Nat.le_refl _, fun _ => rfl,
     fun _ => rfl, fun t => ?_, ?_,
-    ⟨_, ⟨_, rfl, rounded_acc hf _⟩, rounded_same pos _⟩, rounded_same (Std.le_refl _) _⟩
+    ⟨_, ⟨_, rfl, rounded_acc hf _⟩, rounded_same pos _⟩,
+    storedNear_of_rounded (rounded_same (Std.le_refl _) _) (Std.le_refl _)⟩
   · show Rounded _ (1 * q[t] * (1 * k[t])) _
     rw [Semiring.one_mul, Semiring.one_mul]
     exact rounded_acc hf _
@@ -183,8 +184,9 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precisio
       simp only [s] at hm
       simp only [Mixed.output, hm]
     rw [e]
-    refine format_output_matrices hf format hp (Std.le_refl _) (Std.le_refl _) (σ₁ := 1) (σ₂ := 1)
-      (σ := scale) (additions := d) ?_ ⟨_, ⟨_, ⟨_, rfl, ?_⟩, self _⟩, self _⟩ (List.Perm.refl _)
+    refine format_output_matrices hf format hp (Std.le_refl _) inAccumulator_precise (σ₁ := 1)
+      (σ₂ := 1) (σ := scale) (additions := d) ?_ (scaledBy_normal rfl ⟨_, ⟨_, ⟨_, rfl, ?_⟩, self _⟩, self _⟩)
+      (List.Perm.refl _)
       (fun j _ => score_computed hf scale Q[i] K[j]) run rfl attained (Nat.le_refl _)
       (by simp only [length]; omega) nofun ?_ ?_
       ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded_acc hf _⟩, self _⟩, self _⟩, self _⟩, self _⟩ negligible

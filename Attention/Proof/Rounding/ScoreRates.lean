@@ -36,8 +36,10 @@ private theorem rates_product (hp : Precise p) (hf : 0 ≤ f.operands) {σ₁ σ
         * (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i])))
       (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i])) (σ₁ * σ₂ * (q[i] * k[i])) (x i) := by
   obtain ⟨a, b, q', k', hab, hq, hk, hx⟩ := h
-  obtain ⟨t, ht, ht'⟩ := storedTimes_factor (hq i)
-  obtain ⟨s, hs, hs'⟩ := storedTimes_factor (hk i)
+  obtain ⟨t, ht, ht'⟩ := storedTimes_factor (f := { f with operandsTiny := 0 })
+    (rates_stored_le hp hf) rfl (hq i)
+  obtain ⟨s, hs, hs'⟩ := storedTimes_factor (f := { f with operandsTiny := 0 })
+    (rates_stored_le hp hf) rfl (hk i)
   have h₁ := factor_mul ht' hs'
   rw [← Semiring.pow_add] at h₁
   have h₂ := (Near.refl ((atMost_absolute (σ₁ * σ₂)).mul

@@ -26,9 +26,9 @@ errors, rounded to the nearest number of a format, is within what `storedToleran
 of that precision and half of the format's smallest positive number, however small it is. -/
 theorem format_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (format : Format)
     {p : Precision R} (hp : Precise p)
-    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : 0 ≤ f.operands) {additions : Nat}
+    (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {mask : Mask q_len kv_len}
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}
     {Q : Matrix R q_len d} {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len}
     {t : Fin d_v} {cols : List (Fin kv_len)} (hcols : cols.Perm (List.finRange kv_len))
     {computed : Fin kv_len → R}

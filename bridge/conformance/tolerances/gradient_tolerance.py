@@ -202,7 +202,9 @@ def _scores(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
     u = rounding.accumulator.unit
-    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    stored, lost = 0.0, 0.0
+    if rounding.scores is not None:
+        stored, lost = rounding.scores.unit, rounding.scores.underflow(rounding.flush_to_zero)
     s = scored.scale * (q @ k.mT)
     relative = _gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
@@ -210,17 +212,19 @@ def _scores(
         # The product with the scale is rounded, and once more to a format that is not its own.
         apart = rounding.operands != rounding.accumulator
         once = _compose(u, rounding.operands.unit if apart else 0.0)
-        relative = _compose(relative, _power(rounding.operand_roundings, once))
-        tiny = rounding.operands.underflow(rounding.flush_to_zero)
-        factor = max(1.0, math.sqrt(abs(scored.scale)))
+        operands = _power(rounding.operand_roundings, once)
+        relative = _compose(relative, operands)
+        tiny = rounding.operand_roundings * rounding.operands.underflow(rounding.flush_to_zero)
+        reach = max(1.0, math.sqrt(abs(scored.scale)))
         ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
-        off = 2.0 * tiny * (factor * ends + q.shape[-1] * tiny)
+        growth = 1.0 + _compose(_gamma(q.shape[-1] + 5.0, rounding.accumulation_unit), operands)
+        off = growth * tiny * (reach * ends + q.shape[-1] * tiny)
     off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT)
     # With the caller's own rounding of the scale.
     roundings = _SCORE_ROUNDINGS + _SCALE_ROUNDINGS
     off = off + (roundings * u + 2 * FLOAT64.unit) * s.abs()
     if rounding.scores is not None:
-        off = off + stored * (s.abs() + off) + rounding.scores.underflow(rounding.flush_to_zero)
+        off = off + stored * (s.abs() + off) + lost
     slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
     if scored.softcap is not None:
         cap = scored.softcap
@@ -229,13 +233,13 @@ def _scores(
         of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
         slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, of_tanh)
         s = cap * tanh
-        off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap
+        off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
     for added in scored.added:
         s = s + added.double()
         number, total = (torch.where(torch.isinf(added), 0.0, x.abs()) for x in (added.double(), s))
         # The errors of both are rounded with them.
-        off = (off + growth * number) * (1 + growth) + growth * total
+        off = (off + growth * number + lost) * (1 + growth) + growth * total + lost
     return s, off, slope, slope_error
 
 

@@ -29,6 +29,7 @@ _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 
 
+@implements("Attention.Spec.ScoreChanges")
 @dataclass(frozen=True)
 class ScoreChanges:
     """What becomes of the scores scale·⟨q, k⟩, in this order.
@@ -84,17 +85,20 @@ def _change_errors(
 ) -> Array:
     """The bounds of the errors of scores after softcap and addition, from those before."""
     unit = rounding.accumulator.unit
-    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    stored, tiny = 0.0, 0.0
+    if rounding.scores is not None:
+        stored = rounding.scores.unit
+        tiny = rounding.scores.underflow(rounding.flush_to_zero)
     if changes.softcap is not None:
         # An error of the score comes out no larger: the slope of tanh is at most 1.
-        errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap
+        errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap + tiny
     if changes.added is not None:
         added = _additions(products.shape, changes)
         scores = np.where(np.isfinite(added), _apply_softcap(products, changes) + added, 0.0)
         size = np.where(np.isfinite(added), np.abs(added), 0.0)
         growth = math.expm1(_SUM_ROUNDINGS * math.log1p(unit) + math.log1p(stored))
         # The errors of both are rounded with them: they count where the sum is 0 as well.
-        errors = (errors + growth * size) * (1.0 + growth) + growth * np.abs(scores)
+        errors = (errors + growth * size + tiny) * (1.0 + growth) + growth * np.abs(scores) + tiny
     return errors
 
 
@@ -137,6 +141,21 @@ class Rows:
         return np.asarray(self.num_keys == 0)
 
 
+@implements("Attention.Spec.operandUnderflow")
+def _operand_underflow(q: Array, k: Array, scale: float, rounding: RoundingModel) -> Array:
+    """How far scaled operands below the normal numbers move a score, [..., q_len, kv_len], but for
+    their roundings in proportion."""
+    head_dim = q.shape[-1]
+    tiny = 0.0
+    if rounding.operands is not None:
+        tiny = rounding.operand_roundings * rounding.operands.underflow(rounding.flush_to_zero)
+    # The other operand that an error meets has its part of the scale.
+    reach = max(1.0, math.sqrt(abs(scale)))
+    sums = np.abs(q).sum(-1)[..., :, None] + np.abs(k).sum(-1)[..., None, :]
+    growth = 1.0 + gamma(np.array(head_dim + 5.0), rounding.accumulation_unit)
+    return np.asarray(growth * tiny * (reach * sums + head_dim * tiny), dtype=np.float64)
+
+
 @implements("Attention.Spec.magnitude")
 @implements("Attention.Spec.scoreError")
 def _score_errors(
@@ -153,11 +172,9 @@ def _score_errors(
         once = math.log1p(unit)
         if rounding.operands != rounding.accumulator:
             once += math.log1p(rounding.operands.unit)
-        relative = relative + (1.0 + relative) * math.expm1(rounding.operand_roundings * once)
-        tiny = rounding.operands.underflow(rounding.flush_to_zero)
-        factor = max(1.0, math.sqrt(abs(scale)))
-        sums = np.abs(q).sum(-1)[..., :, None] + np.abs(k).sum(-1)[..., None, :]
-        errors = errors + 2.0 * tiny * (factor * sums + head_dim * tiny)
+        of_operands = math.expm1(rounding.operand_roundings * once)
+        relative = relative + (1.0 + relative) * of_operands
+        errors = errors + (1.0 + of_operands) * _operand_underflow(q, k, scale, rounding)
     own = errors + relative * magnitude + _SCORE_ROUNDINGS * unit * np.abs(scores)
     # A common relative error ε of all scores changes s − m by ε·(s − m). The two units of float64
     # are for the caller's own rounding of the scale.
@@ -171,6 +188,7 @@ def _score_errors(
     return np.asarray(errors, dtype=np.float64)
 
 
+@implements("Attention.Spec.changedKeys")
 @implements("Attention.Spec.boundedWeights")
 @implements("Attention.Spec.lowTotal")
 @implements("Attention.Spec.mostShare")

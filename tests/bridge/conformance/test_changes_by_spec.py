@@ -27,7 +27,7 @@ from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges, bound_weights
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
-from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
@@ -53,11 +53,11 @@ def wrong_changes(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which δ of changed scores are not as the Spec has them, for formats without a smallest
+    """Which δ of changed scores are not as the Spec has them, for an accumulator without a smallest
     number; the code has 2·2⁻⁵³ of each product more for the caller's own rounding of the scale. A
     sink of 1.5 stands beside the keys."""
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
     changes = code.ScoreChanges(softcap=cap, added=added, sink=1.5)
     rows = code.bound_weights(
         inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, changes, absolute=False
@@ -76,8 +76,9 @@ def wrong_changes(
                     (a * b for a, b in zip(q, k, strict=True)), Decimal(0)
                 )
                 size = magnitude(q, k, d=d, num=NATURAL)
+                tiny = operand_underflow(p, formats, d - 1, q, k, d=d, num=NATURAL)
                 before = score_error(
-                    p, formats, d - 1, Decimal(inputs.scale), size, s, abs(s), num=NATURAL
+                    p, formats, d - 1, Decimal(inputs.scale), size, tiny, s, abs(s), num=NATURAL
                 )
                 change = ScoreChange(
                     None if cap is None else Decimal(cap),
@@ -148,14 +149,23 @@ MUTANTS = {
         "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_apply_softcap(products, changes))",
     ),
     "one rounding less of a sum": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
+    "a capped score that does not underflow": (
+        "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap + tiny",
+        "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap",
+    ),
+    "a number that does not underflow": ("growth * size + tiny)", "growth * size)"),
+    "a sum that does not underflow": (
+        "growth * np.abs(scores) + tiny",
+        "growth * np.abs(scores)",
+    ),
     "a sum that is stored exactly": (" + math.log1p(stored))", ")"),
     "an error that is not rounded": (
-        "(errors + growth * size) * (1.0 + growth) + growth",
-        "errors + growth * size + growth",
+        "(errors + growth * size + tiny) * (1.0 + growth) + growth",
+        "errors + growth * size + tiny + growth",
     ),
     "an exact number": (
-        "(errors + growth * size) * (1.0 + growth)",
-        "errors * (1.0 + growth)",
+        "(errors + growth * size + tiny) * (1.0 + growth)",
+        "(errors + tiny) * (1.0 + growth)",
     ),
     "an exact sum": (" + growth * np.abs(scores)", ""),
     "a sink of two errors and not their product": (

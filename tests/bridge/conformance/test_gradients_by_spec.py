@@ -139,7 +139,7 @@ class Row:
 
 def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     """Query i, with the errors of weights and slopes that the Spec has."""
-    forwards, formats = precision(rounding), score_formats(rounding)
+    forwards, formats = precision(rounding), score_formats(rounding, problem.scale)
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential
@@ -153,7 +153,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         k = exact(problem.k[j])
         s = scale * sum((a * b for a, b in zip(q, k, strict=True)), zero)
         size = magnitude(q, k, d=d, num=NATURAL)
-        error = score_error(forwards, formats, d - 1, scale, size, s, abs(s), num=NATURAL)
+        error = score_error(forwards, formats, d - 1, scale, size, zero, s, abs(s), num=NATURAL)
         # The code has more for the caller's own rounding of the scale.
         error += Decimal(2.0**-52) * abs(s) * (1 + formats.scores)
         scores[j] = score_change_apply(change, s, num=NATURAL)
@@ -370,7 +370,7 @@ MUTANTS = {
     "a scale that is exact": ("_SCALE_ROUNDINGS = 3", "_SCALE_ROUNDINGS = 0"),
     "scores that are not stored": ("off = off + stored * (s.abs() + off)", "off = off + 0 * (off)"),
     "scores of operands that are not stored": (
-        "relative = _compose(relative, _power(rounding.operand_roundings, once))",
+        "relative = _compose(relative, operands)",
         "relative = _compose(relative, 0.0)",
     ),
     "softcap that is exact": ("_SOFTCAP_ROUNDINGS = 8", "_SOFTCAP_ROUNDINGS = 0"),

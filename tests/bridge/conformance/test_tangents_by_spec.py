@@ -104,7 +104,7 @@ def wrong_score_rates(
     q, k, rates = problem.query, problem.key, problem.rates
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, rates, problem.scored, row, rounding)
-    p, formats, d = precision(rounding), score_formats(rounding), q.shape[-1]
+    p, formats, d = precision(rounding), score_formats(rounding, problem.scored.scale), q.shape[-1]
     for i, j in row.visible[0, 0].nonzero().tolist():
         with localcontext(digits()):
             bound = by_spec.bounded_score_rate(

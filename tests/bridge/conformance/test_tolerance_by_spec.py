@@ -1,8 +1,8 @@
 """The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
 
-The code has terms besides, for numbers below the normal ones that are not stored weights. So it is
-compared term by term for formats without a smallest number, but for that of the weights, and from
-below for those that there are.
+The code has terms besides, for numbers below the normal ones that are not stored weights, scaled
+operands or scores. So it is compared term by term for formats without a smallest number, but for
+theirs, and from below for those that there are.
 """
 
 from __future__ import annotations
@@ -193,6 +193,12 @@ SCORE_ROUNDING_MODELS = {
         RoundingModel.sdpa_math("float16", reduced=True), operand_roundings=1
     ),
     "scores": replace(RoundingModel.float32(), scores=FORMATS["bfloat16"]),
+    "float16 scores": replace(RoundingModel.float32(), scores=FORMATS["float16"]),
+    "flushed": replace(
+        RoundingModel.sdpa_math("float16", reduced=True),
+        scores=FORMATS["float16"],
+        flush_to_zero=True,
+    ),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "generous": generous("float16"),
 }
@@ -201,8 +207,8 @@ SCORE_ROUNDING_MODELS = {
 def wrong_scores(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
-    """Which δ are not as the Spec has them, for formats without a smallest number; the code has
-    2·2⁻⁵³ more for the caller's own rounding of the scale."""
+    """Which δ are not as the Spec has them, for an accumulator without a smallest number; the code
+    has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
     rounding = endless(rounding)
     found = inputs.explain_by(rounding, explain)
     of_caller = 2.0**-52
@@ -357,8 +363,33 @@ SCORE_MUTANTS = {
         "math.expm1(min(rounding.operand_roundings, 1) * once)",
     ),
     "a relative error that cancels": (
-        "relative + (1.0 + relative) * math.expm1(rounding.operand_roundings * once)",
-        "(1.0 + relative) * math.exp(rounding.operand_roundings * once) - 1.0",
+        "relative = relative + (1.0 + relative) * of_operands",
+        "relative = (1.0 + relative) * math.exp(rounding.operand_roundings * once) - 1.0",
+    ),
+    "operands that do not underflow": (
+        "(1.0 + of_operands) * _operand_underflow(q, k, scale, rounding)",
+        "0.0",
+    ),
+    "operands that are not rounded after they underflow": (
+        "(1.0 + of_operands) * _operand_underflow(q, k, scale, rounding)",
+        "_operand_underflow(q, k, scale, rounding)",
+    ),
+    "one operand of two that underflows": (
+        "tiny = rounding.operand_roundings * rounding.operands.underflow(",
+        "tiny = rounding.operands.underflow(",
+    ),
+    "products that are not rounded after an operand underflows": (
+        "growth = 1.0 + gamma(np.array(head_dim + 5.0), rounding.accumulation_unit)",
+        "growth = 1.0",
+    ),
+    "operands that meet no scale": ("reach = max(1.0, math.sqrt(abs(scale)))", "reach = 1.0"),
+    "errors of both operands that do not meet": (
+        "(reach * sums + head_dim * tiny)",
+        "(reach * sums)",
+    ),
+    "scores that do not underflow": (
+        "errors = errors + rounding.scores.underflow(rounding.flush_to_zero)",
+        "pass",
     ),
     "scores that are stored exactly": (
         "errors = errors + rounding.scores.unit * computed",
@@ -426,6 +457,8 @@ def test_a_wrong_error_of_scores_disagrees(
 ) -> None:
     mutated = change_code(*SCORE_MUTANTS[name], monkeypatch)
     inputs = [one for f in families if f.name == "drawn-natural" for one in problems(f)]
+    # Errors of operands meet a part of a scale above 1.
+    inputs += [replace(one, scale=9.0) for one in inputs[:1]]
     pairs = itertools.product(inputs, SCORE_ROUNDING_MODELS.values())
     assert any(any(wrong_scores(one, p, mutated.explain)) for one, p in pairs)
 

@@ -20,7 +20,12 @@ from bridge.conformance.tolerances.rounding_model import FLOAT64, Format, Roundi
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.spec.core import Arithmetic
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
-from bridge.spec.score_tolerance import ScoreFormats, magnitude, score_error
+from bridge.spec.score_tolerance import (
+    ScoreFormats,
+    magnitude,
+    operand_underflow,
+    score_error,
+)
 from bridge.spec.tolerance import (
     BoundedKey,
     Denominator,
@@ -82,16 +87,20 @@ class Inputs:
 
 def endless(rounding: RoundingModel, weights: bool = False) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
-    tolerance has for numbers below the normal ones is 0 then. Only weights are stored as they are,
-    unless they are divided by their sum first, of which the Spec knows nothing. weights: that
-    format is changed, too, as the bounds of gradients and tangents know nothing of it."""
+    tolerance has for numbers below the normal ones is 0 then. Only scaled operands, scores and
+    weights are stored as they are, unless weights are divided by their sum first, of which the Spec
+    knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
+    know nothing of them."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
-    names = ["accumulator", "operands", "scores", "output"]
+    names = ["accumulator", "output"]
     if weights or rounding.weights_normalized:
         names += ["weights"]
+    # A format that is the accumulator's stays that.
+    of_scores = ("operands", "scores")
+    names += [n for n in of_scores if weights or getattr(rounding, n) == rounding.accumulator]
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
@@ -111,14 +120,18 @@ def precision(rounding: RoundingModel) -> Precision:
     )
 
 
-def score_formats(rounding: RoundingModel) -> ScoreFormats:
+def score_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
     """In which formats of their own the rounding model stores scaled operands and scores."""
     operands, scores = rounding.operands, rounding.scores
     stored = operands is not None and operands != rounding.accumulator
+    flush = rounding.flush_to_zero
     return ScoreFormats(
         operands=Decimal(operands.unit if operands is not None and stored else 0),
         roundings=0 if operands is None else rounding.operand_roundings,
         scores=Decimal(0 if scores is None else scores.unit),
+        operands_tiny=Decimal(0 if operands is None else operands.underflow(flush)),
+        reach=max(Decimal(1), abs(Decimal(scale)).sqrt()),
+        scores_tiny=Decimal(0 if scores is None else scores.underflow(flush)),
     )
 
 
@@ -212,14 +225,18 @@ def score_errors(
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
-    p, formats = precision(rounding), score_formats(rounding)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
     scale = Decimal(inputs.scale)
     errors = {}
     with localcontext(digits()):
         for j in seen:
             s = Decimal(float(found.scores[i, j]))
-            size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
-            errors[j] = score_error(p, formats, d - 1, scale, size, s, largest - s, num=NATURAL)
+            k = [Decimal(float(x)) for x in inputs.k[j]]
+            size = magnitude(q, k, d=d, num=NATURAL)
+            tiny = operand_underflow(p, formats, d - 1, q, k, d=d, num=NATURAL)
+            errors[j] = score_error(
+                p, formats, d - 1, scale, size, tiny, s, largest - s, num=NATURAL
+            )
     return errors
 
 
@@ -230,7 +247,7 @@ def wrong_lse(
     number, but for stored weights; of the same scores and bounds δ, and which of these are below
     those of the Spec."""
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_tolerance(inputs.q, inputs.k, **options)
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES
@@ -256,9 +273,11 @@ def wrong_lse(
             )
             q = [Decimal(float(x)) for x in inputs.q[i]]
             for j, s in scores.items():
-                size = magnitude(q, [Decimal(float(x)) for x in inputs.k[j]], d=d, num=NATURAL)
+                k = [Decimal(float(x)) for x in inputs.k[j]]
+                size = magnitude(q, k, d=d, num=NATURAL)
+                tiny = operand_underflow(p, formats, d - 1, q, k, d=d, num=NATURAL)
                 least = score_error(
-                    p, formats, d - 1, Decimal(inputs.scale), size, s, abs(s), num=NATURAL
+                    p, formats, d - 1, Decimal(inputs.scale), size, tiny, s, abs(s), num=NATURAL
                 )
                 if errors[j] < least * (1 - Decimal(CLOSE)):
                     yield f"δ of key {j} for row {i}: {errors[j]} for {least}"

@@ -434,6 +434,7 @@ public import Attention.Vectors.ShardsFamilies
 public import Attention.Vectors.ShardsSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
+public import Attention.Vectors.StatesSound
 public import Attention.Vectors.Tangent
 public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TangentJson

@@ -63,6 +63,7 @@ public import Attention.WrongVariants.SoftcapDerivative
 public import Attention.WrongVariants.Softmax
 public import Attention.WrongVariants.SplitKV
 public import Attention.WrongVariants.Stability
+public import Attention.WrongVariants.StatesCase
 public import Attention.WrongVariants.Tangent
 public import Attention.WrongVariants.TiedOutput
 public import Attention.WrongVariants.TileBounds

@@ -31,6 +31,7 @@ public import Attention.WrongVariants.LogSumExp
 public import Attention.WrongVariants.Masks
 public import Attention.WrongVariants.Memory
 public import Attention.WrongVariants.Merge
+public import Attention.WrongVariants.NaturalCase
 public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
 public import Attention.WrongVariants.PackedCase

@@ -21,7 +21,8 @@ structure Key where
   deriving Inhabited
 
 /-- The key as the Spec takes it. -/
-@[expose] def Key.toSpec (value_dim : Nat) (key : Key) : Except String (ScoredValue Int Rat value_dim) := do
+@[expose] def Key.toSpec (value_dim : Nat) (key : Key) :
+    Except String (ScoredValue Int Rat value_dim) := do
   checkExact (key.value ++ key.score.toList.map fun (s : Int) => (s : Rat))
   let V ← toMatrix 1 value_dim [key.value]
   return ⟨key.score, V[0]⟩
@@ -46,7 +47,8 @@ structure MergeCase where
   tree : Tree
 
 /-- The tree as the Spec takes it. -/
-@[expose] def MergeCase.toSpec (c : MergeCase) : Tree → Except String (MergeTree Int Rat c.value_dim)
+@[expose] def MergeCase.toSpec (c : MergeCase) :
+    Tree → Except String (MergeTree Int Rat c.value_dim)
   | .leaf n =>
     match c.blocks[n]? with
     | none => .error "there is no such block"

@@ -441,6 +441,7 @@ public import Attention.Vectors.StatesSound
 public import Attention.Vectors.Tangent
 public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TangentJson
+public import Attention.Vectors.TangentSound
 public import Attention.Vectors.TileBounds
 public import Attention.Vectors.TransformerCase
 public import Attention.Vectors.TransformerContains

@@ -240,7 +240,7 @@ of the scores, which is −∞ if and only if they say so. -/
     ∀ L, IsLogSumExp R L scores → LseContains r.logSumExp L
 
 /-- Lists that are related place by place are made of the same places. -/
-private theorem pointwise_places {α β : Type _} {P : α → β → Prop} {as : List α} {bs : List β}
+theorem pointwise_places {α β : Type _} {P : α → β → Prop} {as : List α} {bs : List β}
     (h : Pointwise P as bs) : ∃ (n : Nat) (f : Fin n → α) (g : Fin n → β),
       as = (List.finRange n).map f ∧ bs = (List.finRange n).map g ∧ ∀ i, P (f i) (g i) :=
   ⟨bs.length, fun i => as[i.val]'(Nat.lt_of_lt_of_eq i.isLt h.length_eq.symm), fun i => bs[i.val],

@@ -53,14 +53,6 @@ theorem toHeads_contains {heads : Nat} {rows : List (List (List Rat))}
       simpa using (hf ⟨i, hi⟩).1
     · simpa using (hf i).2
 
-/-- An entry of a list, 0 beyond its end. -/
-theorem AllContain.getElem! (hnumber : IsNumber number) {xs : List Rat} (h : AllContain number xs)
-    (i : Nat) : (ofRat xs[i]!).Contains (number xs[i]!) := by
-  rw [List.getElem!_eq_getElem?_getD]
-  cases hi : xs[i]? with
-  | none => exact contains_ofRat (by decide) (hnumber 0)
-  | some x => exact h x (List.mem_of_getElem? hi)
-
 namespace NaturalGradientCase
 
 variable {c : NaturalGradientCase}

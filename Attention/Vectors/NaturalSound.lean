@@ -31,6 +31,15 @@ private theorem same_enclosed :
   fun _ _ _ _ h => h
 
 omit [NaturalExp R] in
+/-- An entry of a list, 0 beyond its end. -/
+theorem AllContain.getElem! (hnumber : IsNumber number) {xs : List Rat} (h : AllContain number xs)
+    (i : Nat) : (ofRat xs[i]!).Contains (number xs[i]!) := by
+  rw [List.getElem!_eq_getElem?_getD]
+  cases hi : xs[i]? with
+  | none => exact contains_ofRat (by decide) (hnumber 0)
+  | some x => exact h x (List.mem_of_getElem? hi)
+
+omit [NaturalExp R] in
 /-- The entries of a bias that are given. -/
 theorem bias_numbers {rows : List (List (Option Rat))}
     (h : AllContain number (rows.flatten.filterMap id)) (i j : Nat) :

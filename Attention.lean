@@ -390,11 +390,13 @@ public import Attention.Vectors.Algorithm
 public import Attention.Vectors.AlgorithmFamilies
 public import Attention.Vectors.AlgorithmSound
 public import Attention.Vectors.All
+public import Attention.Vectors.BoundsSound
 public import Attention.Vectors.Cascade
 public import Attention.Vectors.CascadeSound
 public import Attention.Vectors.Case
 public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Combine
+public import Attention.Vectors.CombineSound
 public import Attention.Vectors.Dropout
 public import Attention.Vectors.DropoutFamilies
 public import Attention.Vectors.DropoutSound
@@ -415,6 +417,7 @@ public import Attention.Vectors.Natural
 public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.NaturalGradient
 public import Attention.Vectors.NaturalGradientFamilies
+public import Attention.Vectors.NaturalGradientSound
 public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson
@@ -435,9 +438,11 @@ public import Attention.Vectors.ShardsFamilies
 public import Attention.Vectors.ShardsSound
 public import Attention.Vectors.StateFamilies
 public import Attention.Vectors.States
+public import Attention.Vectors.StatesSound
 public import Attention.Vectors.Tangent
 public import Attention.Vectors.TangentFamilies
 public import Attention.Vectors.TangentJson
+public import Attention.Vectors.TangentSound
 public import Attention.Vectors.TileBounds
 public import Attention.Vectors.TransformerCase
 public import Attention.Vectors.TransformerContains

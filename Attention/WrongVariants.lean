@@ -31,6 +31,7 @@ public import Attention.WrongVariants.LogSumExp
 public import Attention.WrongVariants.Masks
 public import Attention.WrongVariants.Memory
 public import Attention.WrongVariants.Merge
+public import Attention.WrongVariants.NaturalCase
 public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
 public import Attention.WrongVariants.PackedCase
@@ -64,6 +65,7 @@ public import Attention.WrongVariants.SoftcapDerivative
 public import Attention.WrongVariants.Softmax
 public import Attention.WrongVariants.SplitKV
 public import Attention.WrongVariants.Stability
+public import Attention.WrongVariants.StatesCase
 public import Attention.WrongVariants.Tangent
 public import Attention.WrongVariants.TiedOutput
 public import Attention.WrongVariants.TileBounds

@@ -11,6 +11,8 @@ namespace Attention.Vectors
 
 open Spec
 
+universe u
+
 /-- Inputs of attention, with the reason why they are worth testing. -/
 structure Case where
   /-- Which fault this case shows. -/
@@ -54,7 +56,7 @@ structure RowResult where
     .error s!"expected {m} rows of {n} numbers"
 
 /-- The rows of a matrix. -/
-@[expose] def rowsOf {α : Type} {m n : Nat} (A : Matrix α m n) : List (List α) :=
+@[expose] def rowsOf {α : Type u} {m n : Nat} (A : Matrix α m n) : List (List α) :=
   A.toList.map (·.toList)
 
 /-- A number without so many of its factors 2. -/

@@ -27,17 +27,17 @@ structure CombineCase where
   /-- The splits. -/
   parts : List PartialResult
 
-namespace CombineCase
+/-- A split as the Spec takes it, over intervals. -/
+@[expose] def PartialResult.toSpec (value_dim : Nat) (part : PartialResult) :
+    Except String (Partial (Interval working) (Interval working) value_dim) := do
+  let O ← toMatrix 1 value_dim ([part.output].map (·.map ofRat))
+  return ⟨O[0], part.logSumExp.map ofRat⟩
 
 /-- Runs the Spec over intervals. -/
-def run (c : CombineCase) : Except String EnclosedRow := do
+@[expose] def CombineCase.run (c : CombineCase) : Except String EnclosedRow := do
   checkExact (c.parts.flatMap fun part => part.output ++ part.logSumExp.toList)
-  let parts ← c.parts.mapM fun part => do
-    let O ← toMatrix 1 c.value_dim [part.output.map ofRat]
-    return (⟨O[0], part.logSumExp.map ofRat⟩ : Partial (Interval working) (Interval working) _)
+  let parts ← c.parts.mapM (PartialResult.toSpec c.value_dim)
   let lses := parts.map (·.lse)
   enclosedRow lses (combine (Interval.logSumExp lses) parts)
-
-end CombineCase
 
 end Attention.Vectors

@@ -16,6 +16,8 @@ namespace Attention.Vectors
 
 open Spec Model
 
+universe u
+
 /-- Inputs of attention, with the reason why they are worth testing. -/
 structure NaturalCase where
   /-- Which fault this case shows. -/
@@ -67,8 +69,16 @@ width of at most 2 ^ −110 in it. -/
     let unit : Int := 2 ^ (working - published)
     .ok (lo / unit, Interval.ceilDiv hi unit)
 
+/-- Bounds of a matrix, as integers over 2 ^ `published`. -/
+abbrev RowBounds := List (List (Int × Int))
+
+/-- The bounds of a matrix. -/
+@[expose] def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
+    Except String RowBounds :=
+  A.toList.mapM fun row => row.toList.mapM toBounds
+
 /-- The enclosed outcome of a row: its log-sum-exp beside an output that was computed. -/
-def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
+@[expose] def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
     (output : Vec (Interval working) d) : Except String EnclosedRow := do
   let lse ← (Interval.logSumExp scores).mapM toBounds
   return { logSumExp := lse, output := ← output.toList.mapM toBounds }
@@ -77,16 +87,49 @@ def enclosedRow {d : Nat} (scores : List (Option (Interval working)))
 @[expose] def scaleOf (scale : Option Rat) (head_dim : Nat) : Interval working :=
   scale.elim (Interval.invSqrt head_dim) ofRat
 
-/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. -/
-def modified {q_len kv_len : Nat} (softcap : Option Rat) (alibi : Option (Alignment × Rat))
-    (bias : Option (List (List (Option Rat)))) (mask : MaskKind) :
-    ScoreMod (Interval working) q_len kv_len :=
-  let same : ScoreMod (Interval working) q_len kv_len := fun _ _ s => some s
-  let softcap := softcap.elim same fun cap => ScoreMod.softcap (ofRat cap)
-  let alibi := alibi.elim same fun (alignment, slope) => ScoreMod.alibi alignment (ofRat slope)
+section
+variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [IntCast R] [Exp R R]
+variable (number : Rat → R)
+
+/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. `number`: a fraction as one
+of the numbers that are computed with. -/
+@[expose] def modified {q_len kv_len : Nat} (softcap : Option Rat)
+    (alibi : Option (Alignment × Rat)) (bias : Option (List (List (Option Rat))))
+    (mask : MaskKind) : ScoreMod R q_len kv_len :=
+  let same : ScoreMod R q_len kv_len := fun _ _ s => some s
+  let softcap := softcap.elim same fun cap => ScoreMod.softcap (number cap)
+  let alibi := alibi.elim same fun (alignment, slope) => ScoreMod.alibi alignment (number slope)
   let bias := bias.elim same fun rows =>
-    ScoreMod.bias (Vec.ofFn fun i => Vec.ofFn fun j => ((rows[i.val]!)[j.val]!).map ofRat)
+    ScoreMod.bias (Vec.ofFn fun i => Vec.ofFn fun j => ((rows[i.val]!)[j.val]!).map number)
   softcap.andThen (alibi.andThen (bias.andThen mask.toMask.toScoreMod))
+
+namespace NaturalCase
+
+/-- What becomes of a score. -/
+@[expose] def modify (c : NaturalCase) (q_len kv_len : Nat) : ScoreMod R q_len kv_len :=
+  modified number c.softcap c.alibi c.bias c.mask
+
+/-- The keys as a query of a case sees them, with the sink if there is one. -/
+@[expose] def row (c : NaturalCase) {q_len kv_len : Nat} (scale : R)
+    (Q : Matrix R q_len c.head_dim) (K : Matrix R kv_len c.head_dim)
+    (V : Matrix R kv_len c.value_dim) (i : Fin q_len) : List (ScoredValue R R c.value_dim) :=
+  let keys := scored scale (c.modify number q_len kv_len) Q K V i (List.finRange kv_len)
+  match c.sink with
+  | none => keys
+  | some sink => withSink (number sink) keys
+
+/-- The output of a case: attention, or attention with the sink if there is one. -/
+@[expose] def output (c : NaturalCase) {q_len kv_len : Nat} (scale : R)
+    (Q : Matrix R q_len c.head_dim) (K : Matrix R kv_len c.head_dim)
+    (V : Matrix R kv_len c.value_dim) : Matrix R q_len c.value_dim :=
+  let modify := c.modify number q_len kv_len
+  match c.sink with
+  | none => attention scale modify Q K V
+  | some sink => attentionSink scale modify (number sink) Q K V
+
+end NaturalCase
+
+end
 
 namespace NaturalCase
 
@@ -94,33 +137,21 @@ namespace NaturalCase
 def leanName (c : NaturalCase) : String :=
   if c.sink.isSome then "Attention.Spec.attentionSink" else "Attention.Spec.attention"
 
-/-- What becomes of a score. -/
-def modify (c : NaturalCase) (q_len kv_len : Nat) : ScoreMod (Interval working) q_len kv_len :=
-  modified c.softcap c.alibi c.bias c.mask
-
 /-- Every number that is given. -/
-def numbers (c : NaturalCase) : List Rat :=
+@[expose] def numbers (c : NaturalCase) : List Rat :=
   c.q.flatten ++ c.k.flatten ++ c.v.flatten ++ c.scale.toList ++ c.softcap.toList
     ++ c.alibi.toList.map (·.2) ++ (c.bias.getD []).flatten.filterMap id ++ c.sink.toList
 
 /-- Runs the Spec over intervals. -/
-def run (c : NaturalCase) : Except String (List EnclosedRow) := do
+@[expose] def run (c : NaturalCase) : Except String (List EnclosedRow) := do
   checkExact c.numbers
   let Q ← toMatrix c.q.length c.head_dim (c.q.map (·.map ofRat))
   let K ← toMatrix c.k.length c.head_dim (c.k.map (·.map ofRat))
   let V ← toMatrix c.k.length c.value_dim (c.v.map (·.map ofRat))
   let scale := scaleOf c.scale c.head_dim
-  let modify := c.modify c.q.length c.k.length
-  let rows := (List.finRange c.q.length).map fun i =>
-    scored (R := Interval working) scale modify Q K V i (List.finRange c.k.length)
-  match c.sink.map ofRat with
-  | none =>
-    let O := attention scale modify Q K V
-    (rows.zip O.toList).mapM fun (row, output) => enclosedRow (row.map (·.score)) output
-  | some sink =>
-    let O := attentionSink scale modify sink Q K V
-    (rows.zip O.toList).mapM fun (row, output) =>
-      enclosedRow ((withSink sink row).map (·.score)) output
+  let O := c.output ofRat scale Q K V
+  (List.finRange c.q.length).mapM fun i =>
+    enclosedRow ((c.row ofRat scale Q K V i).map (·.score)) O[i]
 
 end NaturalCase
 

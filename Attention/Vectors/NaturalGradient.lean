@@ -17,6 +17,8 @@ namespace Attention.Vectors
 
 open Spec Model
 
+universe u
+
 /-- Inputs of the backward pass of attention with several heads, with the reason why they are worth
 testing. -/
 structure NaturalGradientCase where
@@ -75,11 +77,6 @@ structure EnclosedGradients where
   /-- By the temperature of each head; empty without temperatures. -/
   temperatures : List (Int × Int)
 
-/-- The bounds of a matrix. -/
-@[expose] def boundsOf {m n : Nat} (A : Matrix (Interval working) m n) :
-    Except String (List (List (Int × Int))) :=
-  A.toList.mapM fun row => row.toList.mapM toBounds
-
 namespace NaturalGradientCase
 
 /-- The name of the definition that is run. -/
@@ -87,94 +84,147 @@ def leanName (c : NaturalGradientCase) : String :=
   if c.sinks.isSome then "Attention.Spec.sinkVjp" else "Attention.Spec.groupedQueryVjp"
 
 /-- The bias of a head, a row for each query. -/
-def biasOf (c : NaturalGradientCase) (head : Nat) : Option (List (List (Option Rat))) :=
+@[expose] def biasOf (c : NaturalGradientCase) (head : Nat) : Option (List (List (Option Rat))) :=
   c.bias.map fun heads =>
     let rows := heads[if heads.length = 1 then 0 else head]!
     if rows.length = 1 then List.replicate c.q_len rows[0]! else rows
 
-/-- The gradient by the bias, of its shape, from that by the bias of each head and query. -/
-def biasGradient {q_len kv_len heads : Nat} (c : NaturalGradientCase)
-    (dS : Vector (Matrix (Interval working) q_len kv_len) heads) :
-    Except String (List (List (List (Int × Int)))) := do
-  let some bias := c.bias | dS.toList.mapM boundsOf
-  let byHead := if bias.length = heads then dS.toList else
-    [sumMatrices (fun h : Fin heads => dS[h]) (List.finRange heads)]
-  if bias.all (·.length = q_len) then byHead.mapM boundsOf
-  else byHead.mapM fun dB => boundsOf (sumRows dB)
-
 /-- Every number that is given. -/
-def numbers (c : NaturalGradientCase) : List Rat :=
+@[expose] def numbers (c : NaturalGradientCase) : List Rat :=
   (c.q ++ c.k ++ c.v ++ c.dO).flatten.flatten ++ c.dLse.flatten ++ c.scale.toList
     ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ (c.bias.getD []).flatten.flatten.filterMap id ++ c.sinks.getD []
 
-/-- What there is one of for all heads, of which the backward pass is a definition of its own. -/
-inductive Variant (q_len kv_len : Nat) where
-  /-- The formulas, with sinks where there are some. -/
+section
+variable {R : Type u}
+
+/-- What the heads have beside the formulas. -/
+inductive Variant (R : Type u) (q_len kv_len heads : Nat) where
+  /-- Nothing. -/
   | plain
+  /-- A sink for each query head. -/
+  | sinks (each : Vec R heads)
   /-- What the weights of each query head are multiplied by. -/
-  | dropout (factors : Nat → WeightFactor (Interval working) q_len kv_len)
+  | dropout (factors : Nat → WeightFactor R q_len kv_len)
   /-- The temperature of each query head. -/
-  | temperatures (each : List Rat)
+  | temperatures (each : Vec R heads)
+
+variable [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [IntCast R] [Exp R R]
+variable (number : Rat → R) (c : NaturalGradientCase)
+
+/-- The bias of a head, for one look at each number. -/
+@[expose] def biasArray (head : Nat) : Array (Array (Option R)) :=
+  ((c.biasOf head).getD []).toArray.map fun row => row.toArray.map (·.map number)
+
+/-- What becomes of the scores of a head: softcap, ALiBi, bias, mask, in this order. -/
+@[expose] def modify (bias : Array (Array (Option R))) (mask : Mask c.q_len c.kv_len) (head : Nat) :
+    ScoreMod R c.q_len c.kv_len :=
+  let changed := modified number c.softcap
+    (c.alibi.map fun (alignment, slopes) => (alignment, slopes[head]!)) none .none
+  let biased : ScoreMod R c.q_len c.kv_len := fun i j s =>
+    if c.bias.isNone then some s else ((bias[i.val]!)[j.val]!).map (s + ·)
+  changed.andThen (biased.andThen mask.toScoreMod)
+
+/-- The slope of what becomes of a score. -/
+@[expose] def slope : ScoreSlope R R c.q_len c.kv_len :=
+  c.softcap.elim ScoreSlope.one fun cap => ScoreSlope.softcap (number cap)
+
+/-- The gradients of grouped heads, and those by what each head has of its own. -/
+structure Found (R : Type u) (q_len kv_len d d_v heads num_kv_heads : Nat) where
+  /-- By the inputs. -/
+  inputs : GroupedGradients R q_len kv_len d d_v heads num_kv_heads
+  /-- By the sinks. -/
+  sinks : List R
+  /-- By the temperatures. -/
+  temperatures : List R
+
+/-- The gradients by the Spec, over any numbers. -/
+@[expose] def find {q_len kv_len d d_v num_kv_heads group : Nat} (scale : R)
+    (modify : Fin (num_kv_heads * group) → ScoreMod R q_len kv_len)
+    (slope : ScoreSlope R R q_len kv_len)
+    (variant : Variant R q_len kv_len (num_kv_heads * group))
+    (Q : Vector (Matrix R q_len d) (num_kv_heads * group))
+    (K : Vector (Matrix R kv_len d) num_kv_heads) (V : Vector (Matrix R kv_len d_v) num_kv_heads)
+    (dO : Vector (Matrix R q_len d_v) (num_kv_heads * group))
+    (dLse : Vector (Vec R q_len) (num_kv_heads * group)) :
+    Found R q_len kv_len d d_v (num_kv_heads * group) num_kv_heads :=
+  match variant with
+  | .plain => ⟨groupedQueryVjp scale modify (fun _ => slope) Q K V (fun x => x) dO dLse, [], []⟩
+  | .sinks each =>
+    let g := sinkVjp scale modify (fun _ => slope) each Q K V (fun x => x) dO dLse
+    ⟨g.inputs, g.dSinks.toList, []⟩
+  | .dropout factors =>
+    let each := Vec.ofFn fun h : Fin (num_kv_heads * group) =>
+      -- Drawn once, and not for each use.
+      let Z : Matrix R q_len kv_len := Vec.ofFn fun i => Vec.ofFn fun j => factors h i j
+      vjpDropout scale (modify h) slope Q[h] K[kvHead h] V[kvHead h] (fun i j => Z[i][j])
+        (fun x => x) dO[h] dLse[h]
+    ⟨groupGradients each, [], []⟩
+  | .temperatures ts =>
+    let each := Vec.ofFn fun h : Fin (num_kv_heads * group) =>
+      temperatureVjp scale ts[h] (modify h) slope Q[h] K[kvHead h] V[kvHead h] (fun x => x) dO[h]
+        dLse[h]
+    ⟨groupGradients (Vec.ofFn fun h => each[h].inputs), [], each.toList.map (·.dTemperature)⟩
+
+/-- The gradient by the bias, of its shape, from that by the bias of each head and query. -/
+@[expose] def biasGradient {q_len kv_len heads : Nat}
+    (dS : Vector (Matrix R q_len kv_len) heads) : List (List (List R)) :=
+  match c.bias with
+  | none => dS.toList.map rowsOf
+  | some bias =>
+    let byHead := if bias.length = heads then dS.toList else
+      [sumMatrices (fun h : Fin heads => dS[h]) (List.finRange heads)]
+    if bias.all (·.length = q_len) then byHead.map rowsOf
+    else byHead.map fun dB => rowsOf (sumRows dB)
+
+/-- The gradients by the slopes. -/
+@[expose] def slopeGradients {q_len kv_len heads : Nat}
+    (dS : Vector (Matrix R q_len kv_len) heads) : List R :=
+  c.alibi.elim [] fun (alignment, _) => dS.toList.map (slopeGradient alignment)
+
+end
+
+/-- A number for each query head. -/
+@[expose] def perHead (heads : Nat) (xs : List Rat) :
+    Except String (Vec (Interval working) heads) := do
+  let A ← toMatrix 1 heads ([xs].map (·.map ofRat))
+  return A[0]
 
 /-- Runs the Spec over intervals, for numbers of any precision. maskOf: the mask of a query head, by
 its number. -/
-def compute (c : NaturalGradientCase)
-    (maskOf : Nat → Mask c.q_len c.kv_len := fun _ => c.mask.toMask)
-    (variant : Variant c.q_len c.kv_len := .plain) : Except String EnclosedGradients := do
+@[expose] def compute (c : NaturalGradientCase) (maskOf : Nat → Mask c.q_len c.kv_len)
+    (variant : Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)) :
+    Except String EnclosedGradients := do
   let heads := c.num_kv_heads * c.group
-  let intervals := fun (x : List (List (List Rat))) => x.map (·.map (·.map ofRat))
-  let Q ← toHeads heads c.q_len c.head_dim (intervals c.q)
-  let K ← toHeads c.num_kv_heads c.kv_len c.head_dim (intervals c.k)
-  let V ← toHeads c.num_kv_heads c.kv_len c.value_dim (intervals c.v)
-  let dO ← toHeads heads c.q_len c.value_dim (intervals c.dO)
+  let Q ← toHeads heads c.q_len c.head_dim (c.q.map (·.map (·.map ofRat)))
+  let K ← toHeads c.num_kv_heads c.kv_len c.head_dim (c.k.map (·.map (·.map ofRat)))
+  let V ← toHeads c.num_kv_heads c.kv_len c.value_dim (c.v.map (·.map (·.map ofRat)))
+  let dO ← toHeads heads c.q_len c.value_dim (c.dO.map (·.map (·.map ofRat)))
   let dLse ← toMatrix heads c.q_len (c.dLse.map (·.map ofRat))
   -- Made once, and not for each score.
-  let biases := (List.range heads).toArray.map fun h =>
-    ((c.biasOf h).getD []).toArray.map fun row => row.toArray.map (·.map ofRat)
-  let modify := fun h : Fin heads =>
-    let changed := modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
-      (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h.val]!)) none .none
-    let biased : ScoreMod (Interval working) c.q_len c.kv_len := fun i j s =>
-      if c.bias.isNone then some s else (((biases[h.val]!)[i.val]!)[j.val]!).map (s + ·)
-    changed.andThen (biased.andThen (maskOf h).toScoreMod)
-  let slope := fun _ : Fin heads => c.softcap.elim ScoreSlope.one fun cap =>
-    (ScoreSlope.softcap (ofRat cap) : ScoreSlope (Interval working) _ c.q_len c.kv_len)
-  let scale := scaleOf c.scale c.head_dim
-  let perHead := fun (xs : List Rat) => do
-    let [xs] ← (·.toList) <$> toMatrix 1 heads [xs.map ofRat] | throw "not one for each head"
-    return xs
-  let (g, dSinks, dTemperatures) ← match variant, c.sinks with
-    | .plain, none => pure (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse, [], [])
-    | .plain, some sinks =>
-      let g := sinkVjp scale modify slope (← perHead sinks) Q K V (fun x => x) dO dLse
-      pure (g.inputs, g.dSinks.toList, [])
-    | .dropout factors, none =>
-      let each := Vec.ofFn fun h : Fin heads =>
-        -- Drawn once, and not for each use.
-        let Z : Matrix (Interval working) c.q_len c.kv_len :=
-          Vec.ofFn fun i => Vec.ofFn fun j => factors h i j
-        vjpDropout scale (modify h) (slope h) Q[h] K[kvHead h] V[kvHead h] (fun i j => Z[i][j])
-          (fun x => x) dO[h] dLse[h]
-      pure (groupGradients each, [], [])
-    | .temperatures given, none =>
-      let ts ← perHead given
-      let each := Vec.ofFn fun h : Fin heads => temperatureVjp scale ts[h] (modify h) (slope h) Q[h]
-        K[kvHead h] V[kvHead h] (fun x => x) dO[h] dLse[h]
-      pure (groupGradients (Vec.ofFn fun h => each[h].inputs), [],
-        each.toList.map (·.dTemperature))
-    | _, some _ => throw "there is no definition for sinks with dropout or temperatures"
-  let dSlopes := c.alibi.elim [] fun (alignment, _) =>
-    g.dBias.toList.map (slopeGradient alignment)
-  return { dQ := ← g.dQ.toList.mapM boundsOf, dK := ← g.dK.toList.mapM boundsOf
-           dV := ← g.dV.toList.mapM boundsOf, dBias := ← c.biasGradient g.dBias
-           slopes := ← dSlopes.mapM toBounds, sinks := ← dSinks.mapM toBounds
-           temperatures := ← dTemperatures.mapM toBounds }
+  let biases := Vec.ofFn fun h : Fin heads => c.biasArray ofRat h.val
+  let g := find (scaleOf c.scale c.head_dim)
+    (fun h => c.modify ofRat biases[h] (maskOf h.val) h.val) (c.slope ofRat) variant Q K V dO dLse
+  let dQ ← g.inputs.dQ.toList.mapM boundsOf
+  let dK ← g.inputs.dK.toList.mapM boundsOf
+  let dV ← g.inputs.dV.toList.mapM boundsOf
+  let dBias ← (c.biasGradient g.inputs.dBias).mapM (·.mapM (·.mapM toBounds))
+  let slopes ← (c.slopeGradients g.inputs.dBias).mapM toBounds
+  let sinks ← g.sinks.mapM toBounds
+  let temperatures ← g.temperatures.mapM toBounds
+  return { dQ, dK, dV, dBias, slopes, sinks, temperatures }
+
+/-- What the heads have, over intervals, where there is neither dropout nor a temperature. -/
+@[expose] def sinkVariant (c : NaturalGradientCase) :
+    Except String (Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)) :=
+  match c.sinks with
+  | none => .ok .plain
+  | some sinks => return .sinks (← perHead _ sinks)
 
 /-- Runs the Spec over intervals. -/
-def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
+@[expose] def run (c : NaturalGradientCase) : Except String EnclosedGradients := do
   checkExact c.numbers
-  c.compute
+  c.compute (fun _ => c.mask.toMask) (← c.sinkVariant)
 
 end NaturalGradientCase
 

@@ -1,13 +1,17 @@
 module
 
 public import Attention.Model.Real.Exact
+public import Attention.Proof.Real.LogSumExp
+public import Attention.Vectors.NaturalGradientSound
+public import Attention.Vectors.TangentSound
 public import Attention.Vectors.TransformerTokens
 
 public section
 
-/-! # The bounds in the transformer's vectors are bounds of real numbers
+/-! # The bounds in the vectors are bounds of real numbers
 
-What `TransformerSound` and `TransformerTokens` ask of a field, a square root and a number for each
+What `NaturalSound`, `NaturalGradientSound`, `TangentSound`, `TransformerSound` and
+`TransformerTokens` ask of a field, a square root and a number for each
 fraction, the real numbers have: their theorems speak of something. -/
 
 namespace Attention.Vectors
@@ -59,5 +63,25 @@ theorem transformer_tokens_real {c : TransformerCase} {out : TransformerResult}
         (factorOf Real.sqrt Real.ofRat c.scale c.d) (c.position Real.ofRat) c.sourceMask.toMask
         c.mask.toMask c.contextMask.toMask c.sourceTokens c.targetTokens).toList :=
   transformer_tokens_sound isSqrt_real isNumber_real h
+
+/-- **natural-vectors-real**: if the program yields bounds for a case of attention with the natural
+exponential, the output over the real numbers lies between them, and every row has a log-sum-exp,
+which does. -/
+theorem natural_vectors_real {c : NaturalCase} {results : List EnclosedRow}
+    (h : c.run = .ok results) :
+    let scale := factorOf Real.sqrt Real.ofRat c.scale c.head_dim
+    ∃ (Q : Matrix Real c.q.length c.head_dim) (K : Matrix Real c.k.length c.head_dim)
+      (V : Matrix Real c.k.length c.value_dim),
+      rowsOf Q = c.q.map (·.map Real.ofRat) ∧ rowsOf K = c.k.map (·.map Real.ofRat) ∧
+      rowsOf V = c.v.map (·.map Real.ofRat) ∧ results.length = c.q.length ∧
+      ∀ (i : Fin c.q.length) (r : EnclosedRow), results[i.val]? = some r →
+        Proof.Pointwise BoundContains r.output (c.output Real.ofRat scale Q K V)[i].toList ∧
+        ∃ L, IsLogSumExp Real L ((c.row Real.ofRat scale Q K V i).map (·.score)) ∧
+          LseContains r.logSumExp L := by
+  obtain ⟨Q, K, V, hQ, hK, hV, hlen, each⟩ := NaturalCase.run_sound isSqrt_real isNumber_real h
+  refine ⟨Q, K, V, hQ, hK, hV, hlen, fun i r hr => ⟨(each i r hr).1, ?_⟩⟩
+  obtain ⟨L, hL, _⟩ := Proof.exists_isLogSumExp
+    ((c.row Real.ofRat (factorOf Real.sqrt Real.ofRat c.scale c.head_dim) Q K V i).map (·.score))
+  exact ⟨L, hL, (each i r hr).2 L hL⟩
 
 end Attention.Vectors

@@ -23,7 +23,7 @@ structure Rule where
   over : Nat := 1
 
 /-- How many numbers there are between −`bound` and `bound`. -/
-def Rule.kinds (r : Rule) : Nat := 2 * r.bound + 1
+@[expose] def Rule.kinds (r : Rule) : Nat := 2 * r.bound + 1
 
 /-- The first `count` numerators. Each is made of the upper 31 bits of the next state of the
 generator of `Random`, modulo `kinds · oneIn`: that number less `bound` if it is below `kinds`,
@@ -38,7 +38,7 @@ def Rule.numerators (r : Rule) (count : Nat) : Array Int := Id.run do
   return found
 
 /-- An error unless float32 holds every number, and each can be drawn. -/
-def Rule.check (r : Rule) : Except String Unit := do
+@[expose] def Rule.check (r : Rule) : Except String Unit := do
   unless r.bound ≤ 2 ^ 24 ∧ 0 < r.oneIn ∧ r.kinds * r.oneIn ≤ 2 ^ 31 ∧ r.over ∣ 2 ^ 24 do
     throw s!"the rule of {r.name} is not one that readers know"
 

@@ -15,6 +15,8 @@ namespace Attention.Vectors
 
 open Spec Model
 
+universe u
+
 /-- Inputs of attention with a batch and heads, with the reason why they are worth testing. -/
 structure SampledCase where
   /-- Which fault this case shows. -/
@@ -68,15 +70,15 @@ structure NaturalSampledCase where
   inputs : SampledCase
 
 /-- Some rows of a matrix. -/
-@[expose] def pickRows {α : Type} {m n d : Nat} (rows : Vector (Fin m) n) (X : Matrix α m d) :
+@[expose] def pickRows {α : Type u} {m n d : Nat} (rows : Vector (Fin m) n) (X : Matrix α m d) :
     Matrix α n d := Vec.ofFn fun r => X[rows[r]]
 
 /-- What becomes of the scores of some rows: what becomes of them in the whole. -/
-@[expose] def pickMod {S : Type} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
+@[expose] def pickMod {S : Type u} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
     (modify : ScoreMod S q_len kv_len) : ScoreMod S n kv_len := fun r => modify rows[r]
 
 /-- What the weights of some rows are multiplied by: what they are in the whole. -/
-@[expose] def pickFactor {R : Type} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
+@[expose] def pickFactor {R : Type u} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
     (Z : WeightFactor R q_len kv_len) : WeightFactor R n kv_len := fun r => Z rows[r]
 
 namespace SampledCase
@@ -84,29 +86,32 @@ namespace SampledCase
 variable (c : SampledCase)
 
 /-- Number of query heads of a sequence. -/
-def heads : Nat := c.num_kv_heads * c.group
+@[expose] def heads : Nat := c.num_kv_heads * c.group
 
 /-- A matrix of `m` rows and `n` columns, the one with this number. -/
-def part {α : Type} (xs : Array Int) (of : Int → α) (number m n : Nat) : Matrix α m n :=
+@[expose] def part {α : Type u} (xs : Array Int) (of : Int → α) (number m n : Nat) :
+    Matrix α m n :=
   Vec.ofFn fun i => Vec.ofFn fun j => of xs[(number * m + i.val) * n + j.val]!
 
 /-- The mask of a query head, by its number among those of all sequences. -/
-def maskOf (number : Nat) : Mask c.q_len c.kv_len :=
+@[expose] def maskOf (number : Nat) : Mask c.q_len c.kv_len :=
   maskOfHead c.masks c.packed number
 
 /-- The keys as each wanted query sees them, for each query head of each sequence. toScore, toValue:
 a numerator as a number. modify: what becomes of the scores of a head, by its number in its
 sequence, before they are masked. factors: what the weights of a head are multiplied by, by its
 number among those of all sequences; none: nothing. -/
-def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [Mul R] (scale : S)
-    (toScore : Nat → Int → S) (toValue : Nat → Int → R)
+@[expose] def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [Mul R]
+    (scale : S) (toScore : Nat → Int → S) (toValue : Nat → Int → R)
     (modify : Nat → ScoreMod S c.q_len c.kv_len)
     (factors : Option (Nat → WeightFactor R c.q_len c.kv_len) := none) :
     Except String (List (List (List (ScoredValue S R c.value_dim)))) := do
-  for r in [c.q, c.k, c.v] do r.check
+  c.q.check
+  c.k.check
+  c.v.check
   checkPacked c.q_len c.kv_len c.masks c.packed
   unless c.packed.isNone ∨ c.batch = 1 do throw "packed sequences have no batch"
-  for ts in c.temperatures do checkTemperatures c.heads ts c.q
+  (c.temperatures.map (checkTemperatures c.heads · c.q)).getD (.ok ())
   let rows := indices c.q_len c.rows
   unless rows.length = c.rows.length ∧ (c.masks.length = 1 ∨ c.masks.length = c.batch * c.heads) do
     throw "rows or masks do not fit the sizes"
@@ -127,13 +132,13 @@ def seen {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [M
           ⟨r.val, by simpa using r.isLt⟩ keys
 
 /-- The outcome of a row. Maximum and denominator need no values. -/
-def outcome {d : Nat} (row : List (ScoredValue Int Rat d)) : RowResult :=
+@[expose] def outcome {d : Nat} (row : List (ScoredValue Int Rat d)) : RowResult :=
   let scores : List (ScoredValue Int Rat 0) := row.map fun x => ⟨x.score, Vec.zero⟩
   { rowResult scores Vec.zero with output := (attend row).toList }
 
 /-- Runs the Spec over the exact model: for each query head of each sequence the wanted rows. Of
 what changes scores it has temperatures, which are integers. -/
-def run : Except String (List (List RowResult)) := do
+@[expose] def run : Except String (List (List RowResult)) := do
   unless c.softcap.isNone ∧ c.alibi.isNone ∧ c.bias.isNone ∧ c.sinks.isNone do
     throw "the exact model has no place for what changes scores"
   let some scale := c.scale | throw "the exact model has no default scale"
@@ -149,7 +154,7 @@ end SampledCase
 namespace NaturalSampledCase
 
 /-- Runs the Spec over intervals: for each query head of each sequence the wanted rows. -/
-def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
+@[expose] def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
   let c := given.inputs
   unless c.dropout.isNone do throw "dropout is computed over the exact model alone"
   checkExact (c.scale.toList ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
@@ -160,8 +165,8 @@ def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) :
   let modify := fun h =>
     let heated : ScoreMod (Interval working) c.q_len c.kv_len :=
       c.temperatures.elim (fun _ _ s => some s) fun ts => .temperature (ofRat ts[h]!)
-    let changed := heated.andThen <| modified (q_len := c.q_len) (kv_len := c.kv_len) c.softcap
-      (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h]!)) none .none
+    let changed := heated.andThen <| modified (q_len := c.q_len) (kv_len := c.kv_len) ofRat
+      c.softcap (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h]!)) none .none
     match c.bias with
     | none => changed
     | some rule => changed.andThen fun i j s =>

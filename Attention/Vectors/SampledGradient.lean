@@ -86,11 +86,11 @@ def run (c : SampledGradientCase) : Except String EnclosedGradients := do
     throw "sequences do not fit the heads, or share what is given for each head"
   checkPacked f.q_len f.kv_len c.masks c.packed
   for ts in c.temperatures do checkTemperatures (f.num_kv_heads * f.group) ts c.q
-  let variant ← match ← factorsOf ofRat c.dropout, c.temperatures with
-    | none, none => pure .plain
-    | some factors, none => pure (.dropout factors)
-    | none, some ts => pure (.temperatures ts)
-    | some _, some _ => throw "there is no definition for dropout with temperatures"
+  let variant ← match ← factorsOf ofRat c.dropout, c.temperatures, f.sinks with
+    | none, none, _ => f.sinkVariant
+    | some factors, none, none => pure (.dropout factors)
+    | none, some ts, none => .temperatures <$> NaturalGradientCase.perHead _ ts
+    | _, _, _ => throw "there is no definition for two of dropout, temperatures and sinks"
   let g ← f.compute (fun h => maskOfHead c.masks c.packed h) variant
   return { g with
     dQ := g.dQ.map (pick c.rows), dK := g.dK.map (pick c.keys), dV := g.dV.map (pick c.keys)

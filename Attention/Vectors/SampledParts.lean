@@ -15,14 +15,14 @@ open Spec
 
 /-- The mask of a query head, by its number, from one for all heads or one for each. packed: as in
 `SampledCase`. -/
-def maskOfHead (masks : List MaskKind) (packed : Option (List Nat × List Nat)) (number : Nat)
-    {q_len kv_len : Nat} : Mask q_len kv_len :=
+@[expose] def maskOfHead (masks : List MaskKind) (packed : Option (List Nat × List Nat))
+    (number : Nat) {q_len kv_len : Nat} : Mask q_len kv_len :=
   let mask := masks.getD (if masks.length = 1 then 0 else number) .none
   packed.elim mask.toMask fun (q_lens, kv_lens) => packedMask q_lens kv_lens mask
 
 /-- An error unless packed sequences are as many by their queries as by their keys, come to all
 rows, and have one mask. -/
-def checkPacked (q_len kv_len : Nat) (masks : List MaskKind) :
+@[expose] def checkPacked (q_len kv_len : Nat) (masks : List MaskKind) :
     Option (List Nat × List Nat) → Except String Unit
   | none => return
   | some (q_lens, kv_lens) =>
@@ -32,14 +32,14 @@ def checkPacked (q_len kv_len : Nat) (masks : List MaskKind) :
 
 /-- An error unless there is one temperature for each head, and bfloat16 holds it, and the queries
 times it, so that no function rounds them. -/
-def checkTemperatures (heads : Nat) (ts : List Rat) (q : Rule) : Except String Unit := do
+@[expose] def checkTemperatures (heads : Nat) (ts : List Rat) (q : Rule) : Except String Unit := do
   unless ts.length = heads do throw "not one temperature for each head"
   checkExact (ts ++ ts.map fun t => t * mkRat q.bound q.over)
   unless ts.all (fun t => q.bound * t.num.natAbs ≤ 256) do
     throw s!"a temperature times the queries of {q.name} needs more bits than bfloat16 has"
 
 /-- What dropout multiplies the weights of a query head by, from its number, over some numbers. -/
-def factorsOf {R : Type} [Sub R] [Div R] [OfNat R 0] [OfNat R 1] {q_len kv_len : Nat}
+@[expose] def factorsOf {R : Type} [Sub R] [Div R] [OfNat R 0] [OfNat R 1] {q_len kv_len : Nat}
     (toNumber : Rat → R) : Option (Rat × Nat) →
       Except String (Option (Nat → WeightFactor R q_len kv_len))
   | none => return none

@@ -21,7 +21,8 @@ structure Key where
   deriving Inhabited
 
 /-- The key as the Spec takes it. -/
-def Key.toSpec (value_dim : Nat) (key : Key) : Except String (ScoredValue Int Rat value_dim) := do
+@[expose] def Key.toSpec (value_dim : Nat) (key : Key) :
+    Except String (ScoredValue Int Rat value_dim) := do
   checkExact (key.value ++ key.score.toList.map fun (s : Int) => (s : Rat))
   let V ← toMatrix 1 value_dim [key.value]
   return ⟨key.score, V[0]⟩
@@ -46,7 +47,8 @@ structure MergeCase where
   tree : Tree
 
 /-- The tree as the Spec takes it. -/
-def MergeCase.toSpec (c : MergeCase) : Tree → Except String (MergeTree Int Rat c.value_dim)
+@[expose] def MergeCase.toSpec (c : MergeCase) :
+    Tree → Except String (MergeTree Int Rat c.value_dim)
   | .leaf n =>
     match c.blocks[n]? with
     | none => .error "there is no such block"
@@ -63,10 +65,10 @@ structure StateResult where
   o : List Rat
 
 /-- A state of the Spec as a result. -/
-def toResult {d : Nat} (s : State Int Rat d) : StateResult := ⟨s.m, s.l, s.o.toList⟩
+@[expose] def toResult {d : Nat} (s : State Int Rat d) : StateResult := ⟨s.m, s.l, s.o.toList⟩
 
 /-- Runs the Spec over the exact model: the state at the root. -/
-def MergeCase.run (c : MergeCase) : Except String StateResult := do
+@[expose] def MergeCase.run (c : MergeCase) : Except String StateResult := do
   return toResult (← c.toSpec c.tree).eval
 
 /-- One change of the keys of a row. -/
@@ -91,6 +93,19 @@ structure CacheCase where
   /-- The changes, in order. -/
   edits : List CacheEdit
 
+/-- Makes a change of the keys of a row, whose state is kept. -/
+@[expose] def CacheEdit.run {d : Nat} (now : List (ScoredValue Int Rat d) × State Int Rat d) :
+    CacheEdit → Except String (List (ScoredValue Int Rat d) × State Int Rat d)
+  | .append key => return edit now (.append (← key.toSpec d))
+  | .delete i => checked i (.delete i)
+  | .replace i key => do checked i (.replace i (← key.toSpec d))
+  | .slide w key => return Online.slide w now (← key.toSpec d)
+where
+  /-- An edit of a key that is there. -/
+  checked (i : Nat) (e : Edit Int Rat d) :
+      Except String (List (ScoredValue Int Rat d) × State Int Rat d) :=
+    if i < now.1.length then .ok (edit now e) else .error "there is no key at that position"
+
 namespace CacheCase
 
 /-- The name of the definition that is run. -/
@@ -98,24 +113,16 @@ def leanName (c : CacheCase) : String :=
   if c.edits.any (· matches .slide ..) then "Attention.Spec.Online.slide"
   else "Attention.Spec.Online.edit"
 
+/-- Keys and state as they are, and after each change. -/
+@[expose] def follow {d : Nat} (now : List (ScoredValue Int Rat d) × State Int Rat d) :
+    List CacheEdit → Except String (List (List (ScoredValue Int Rat d) × State Int Rat d))
+  | [] => return [now]
+  | e :: edits => return now :: (← follow (← e.run now) edits)
+
 /-- Runs the Spec over the exact model: the state at the beginning and after each change. -/
-def run (c : CacheCase) : Except String (List StateResult) := do
+@[expose] def run (c : CacheCase) : Except String (List StateResult) := do
   let keys ← c.keys.mapM (Key.toSpec c.value_dim)
-  let start := append empty keys
-  let (_, states) ← c.edits.foldlM (init := ((keys, start), [start])) fun (now, states) e => do
-    let next ← match e with
-      | .append key => pure (edit now (.append (← key.toSpec c.value_dim)))
-      | .delete i => checked now i (.delete i)
-      | .replace i key => checked now i (.replace i (← key.toSpec c.value_dim))
-      | .slide w key => pure (slide w now (← key.toSpec c.value_dim))
-    return (next, states ++ [next.2])
-  return states.map toResult
-where
-  /-- An edit of a key that is there. -/
-  checked {d : Nat} (now : List (ScoredValue Int Rat d) × State Int Rat d) (i : Nat)
-      (e : Edit Int Rat d) :
-      Except String (List (ScoredValue Int Rat d) × State Int Rat d) :=
-    if i < now.1.length then .ok (edit now e) else .error "there is no key at that position"
+  return (← follow (keys, append empty keys) c.edits).map fun (_, state) => toResult state
 
 end CacheCase
 

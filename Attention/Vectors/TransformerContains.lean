@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Enclosure.TransformerCache
+public import Attention.Vectors.BoundsSound
 public import Attention.Vectors.TransformerCase
 
 public section
@@ -20,28 +21,6 @@ variable {R : Type u} [OrderedField R] {number : Rat → R}
 variable {m n d d_in d_out d_model num_heads d_ff s_vocab t_vocab s t : Nat}
 
 /-! ## Parameters -/
-
-/-- The intervals of the numbers of a list contain them. -/
-@[expose] def AllContain (number : Rat → R) (qs : List Rat) : Prop :=
-  ∀ q ∈ qs, (ofRat q).Contains (number q)
-
-theorem AllContain.left {as bs : List Rat} (h : AllContain number (as ++ bs)) :
-    AllContain number as := fun q hq => h q (List.mem_append_left _ hq)
-
-theorem AllContain.right {as bs : List Rat} (h : AllContain number (as ++ bs)) :
-    AllContain number bs := fun q hq => h q (List.mem_append_right _ hq)
-
-theorem AllContain.head {q : Rat} {bs : List Rat} (h : AllContain number (q :: bs)) :
-    (ofRat q).Contains (number q) := h q (List.mem_cons_self ..)
-
-theorem AllContain.tail {q : Rat} {bs : List Rat} (h : AllContain number (q :: bs)) :
-    AllContain number bs := fun r hr => h r (List.mem_cons_of_mem _ hr)
-
-theorem AllContain.vec {x : Vec Rat d} (h : AllContain number x.toList) :
-    VecContains (Vec.map ofRat x) (Vec.map number x) := by
-  intro i hi
-  rw [Vec.getElem_map, Vec.getElem_map]
-  exact h _ (by simp)
 
 theorem AllContain.rows {X : Matrix Rat m n} (h : AllContain number (rowNumbers X)) :
     MatrixContains (mapRows ofRat X) (mapRows number X) := by

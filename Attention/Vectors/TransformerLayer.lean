@@ -58,9 +58,6 @@ structure LayerCase where
   /-- The layer and its inputs. -/
   inputs : LayerInputs
 
-/-- Bounds of a matrix, as integers over 2 ^ `published`. -/
-abbrev RowBounds := List (List (Int × Int))
-
 /-- Bounds of a matrix; an error if they are more than 2 ^ −90 apart. -/
 @[expose] def narrowBounds {m n : Nat} (A : Matrix (Interval working) m n) :
     Except String RowBounds := do

@@ -1,6 +1,5 @@
 module
 
-public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.TransformerContains
 
 public section
@@ -20,118 +19,6 @@ attribute [local instance] Ring.intCast
 attribute [local irreducible] working
 
 variable {R : Type u} [OrderedField R]
-
-/-! ## What goes in -/
-
-/-- The number of each fraction: x · den = num. -/
-@[expose] def IsNumber (number : Rat → R) : Prop :=
-  ∀ q : Rat, number q * ((q.den : Int) : R) = ((q.num : Int) : R)
-
-private theorem eq_two_pow_of_dvd : ∀ (k : Nat) {d : Nat}, d ∣ 2 ^ k → ∃ j, d = 2 ^ j
-  | 0, _, h => ⟨0, Nat.dvd_one.mp h⟩
-  | k + 1, d, h => by
-    rw [Nat.pow_succ] at h
-    rcases Nat.mod_two_eq_zero_or_one d with h₂ | h₂
-    · obtain ⟨c, rfl⟩ := Nat.dvd_of_mod_eq_zero h₂
-      rw [Nat.mul_comm (2 ^ k)] at h
-      obtain ⟨j, rfl⟩ := eq_two_pow_of_dvd k (Nat.dvd_of_mul_dvd_mul_left (by decide) h)
-      exact ⟨j + 1, by rw [Nat.pow_succ, Nat.mul_comm]⟩
-    · refine eq_two_pow_of_dvd k (Nat.Coprime.dvd_of_dvd_mul_right ?_ h)
-      rw [Nat.Coprime, Nat.gcd_comm, Nat.gcd_rec, h₂]
-      decide
-
-private theorem dyadic {q : Rat} (h : exactInBf16 q = true) : q.den = 2 ^ q.den.log2 := by
-  have h : (decide (_ < 256) && decide (q.den ∣ 2 ^ 64)) = true := h
-  obtain ⟨j, hj⟩ := eq_two_pow_of_dvd 64 (of_decide_eq_true (Bool.and_eq_true _ _ ▸ h).2)
-  rw [hj, Nat.log2_two_pow]
-
-/-- What the program takes for exact has intervals that contain it. -/
-theorem allContain_of_checkExact {number : Rat → R} (hnumber : IsNumber number) {qs : List Rat}
-    (h : checkExact qs = .ok ()) : AllContain number qs := by
-  intro q hq
-  have hall : qs.all exactInBf16 = true := by
-    by_cases ha : qs.all exactInBf16 = true
-    · exact ha
-    · simp [checkExact, ha] at h
-  exact contains_ofRat (dyadic (List.all_eq_true.mp hall q hq)) (hnumber q)
-
-private theorem invSqrt_zero (p : Nat) : (Interval.invSqrt 0 : Interval p) = .all := by
-  simp only [Interval.invSqrt]
-  refine if_neg fun h => ?_
-  have h₁ : (0 : Int) < 2 ^ p := Int.pow_pos (by decide)
-  have h₂ := Int.mul_pos h₁ h₁
-  have h₃ := h.2.2
-  rw [Int.natCast_zero, Int.mul_zero] at h₃
-  omega
-
-private theorem contains_inverse {root : R → R} (hroot : Interval.IsSqrt root) (p d : Nat) :
-    (Interval.invSqrt d : Interval p).Contains (1 / root ((d : Int) : R)) := by
-  rcases Nat.eq_zero_or_pos d with rfl | hd
-  · rw [invSqrt_zero]
-    trivial
-  · have hd : (0 : R) < ((d : Int) : R) := OrderedRing.pos_intCast_of_pos _ (by omega)
-    obtain ⟨h₀, e⟩ := hroot _ (Std.le_of_lt hd)
-    have hne : root ((d : Int) : R) ≠ 0 := fun h => by
-      rw [h, Semiring.mul_zero] at e
-      exact Std.not_lt.mpr (Std.le_refl _) (e ▸ hd)
-    have hpos : 0 < root ((d : Int) : R) := Std.lt_of_le_of_ne h₀ (Ne.symm hne)
-    refine Interval.contains_invSqrt ?_ ?_
-    · exact OrderedField.div_nonneg (Std.le_of_lt OrderedRing.zero_lt_one) hpos
-    · generalize root ((d : Int) : R) = r at e hne
-      grind
-
-/-- The factor of the scores: the one that is given, or 1 / √d. -/
-@[expose] def factorOf (root : R → R) (number : Rat → R) (scale : Option Rat) (d : Nat) : R :=
-  scale.elim (1 / root ((d : Int) : R)) number
-
-/-- The interval of the factor contains it. -/
-theorem contains_factor {root : R → R} (hroot : Interval.IsSqrt root) {number : Rat → R}
-    {scale : Option Rat} (h : AllContain number scale.toList) (d : Nat) :
-    (scaleOf scale d).Contains (factorOf root number scale d) := by
-  cases scale with
-  | some q => exact h q (by simp)
-  | none =>
-    rw [scaleOf, factorOf, Option.elim_none, Option.elim_none]
-    exact contains_inverse hroot _ d
-
-/-! ## What comes out -/
-
-/-- Bounds of a matrix: each row has as many as the matrix, and each entry lies between its two. -/
-@[expose] def BoundsContain {m n : Nat} (B : RowBounds) (X : Matrix R m n) : Prop :=
-  Pointwise (fun row (x : Vec R n) => Pointwise
-    (fun b x => (Interval.between b.1 b.2 : Interval published).Contains x) row x.toList) B X.toList
-
-/-- What a function that may fail makes of each element, if it fails of none. -/
-theorem pointwise_of_mapM {α β : Type} {f : α → Except String β} :
-    ∀ {xs : List α} {ys : List β}, xs.mapM f = .ok ys → Pointwise (fun y x => f x = .ok y) ys xs
-  | [], ys, h => by
-    simp only [List.mapM_nil, pure, Except.pure, Except.ok.injEq] at h
-    subst h
-    trivial
-  | x :: xs, ys, h => by
-    rw [List.mapM_cons] at h
-    cases hx : f x with
-    | error e => simp [hx, bind, Except.bind] at h
-    | ok y =>
-      cases hxs : xs.mapM f with
-      | error e => simp [hx, hxs, bind, Except.bind] at h
-      | ok zs =>
-        simp only [hx, hxs, bind, Except.bind, pure, Except.pure, Except.ok.injEq] at h
-        subst h
-        exact ⟨hx, pointwise_of_mapM hxs⟩
-
-private theorem contains_boundsOf {m n : Nat} {A : Matrix (Interval working) m n}
-    {X : Matrix R m n} {B : RowBounds} (h : boundsOf A = .ok B) (hA : MatrixContains A X) :
-    BoundsContain B X := by
-  have rows := pointwise_of_mapM h
-  have len := rows.length_eq
-  refine .of_getElem (by rw [len]; simp) fun i hi hi' => ?_
-  have row := pointwise_of_mapM (rows.getElem hi (by rw [← len]; exact hi))
-  have len' := row.length_eq
-  refine .of_getElem (by rw [len']; simp) fun j hj hj' => ?_
-  have entry := row.getElem hj (by rw [← len']; exact hj)
-  simp only [Vector.getElem_toList] at entry ⊢
-  exact contains_toBounds entry (hA i (by simpa using hi') j (by simpa using hj'))
 
 /-- **Published bounds of a matrix** are bounds of what the intervals contain, entry by entry. -/
 theorem contains_narrowBounds {m n : Nat} {A : Matrix (Interval working) m n} {X : Matrix R m n}

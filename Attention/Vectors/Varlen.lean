@@ -52,7 +52,7 @@ structure VarlenCase where
   if h : i < q_len ∧ j < kv_len then (mask.toMask.toScoreMod) ⟨i, h.1⟩ ⟨j, h.2⟩ s else none
 
 /-- The mask of packed sequences as a whole: that of each sequence, and no keys of another. -/
-def packedMask (q_lens kv_lens : List Nat) (mask : MaskKind) {m n : Nat} : Mask m n :=
+@[expose] def packedMask (q_lens kv_lens : List Nat) (mask : MaskKind) {m n : Nat} : Mask m n :=
   fun i j => (packedMod (cuSeqlens q_lens) (cuSeqlens kv_lens) (sequenceMods q_lens kv_lens mask)
     i.val j.val 0).isSome
 

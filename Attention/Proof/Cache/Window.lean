@@ -15,7 +15,8 @@ universe u v
 variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
 variable {d : Nat}
 
-private theorem represents_slide (w : Nat) {c : List (ScoredValue S R d) × State S R d}
+/-- One more key in a sliding window keeps the state standing for its keys. -/
+theorem represents_slide (w : Nat) {c : List (ScoredValue S R d) × State S R d}
     (h : Represents c.2 c.1) (key : ScoredValue S R d) :
     Represents (slide w c key).2 (slide w c key).1 := by
   simp only [slide]

@@ -31,26 +31,39 @@ def isExternal (module : Name) : Bool :=
   | .str _ root => root == "Init" || root == "Std" || root == "Lean" || root == "Lake"
   | _ => false
 
-/-- Import states of sets of external modules. -/
-abbrev Kept := IO.Ref (List (Array Name × ImportState))
+/-- What is kept from request to request: import states of sets of external modules, and the files
+of the other modules that were imported. To find one takes longer than to read it. -/
+structure Kept where
+  states : IO.Ref (List (Array Name × ImportState))
+  files : IO.Ref (NameMap ImportArtifacts)
 
 def findKept (key : Array Name) : List (Array Name × ImportState) → Option ImportState
   | [] => none
   | (modules, state) :: rest => if modules == key then some state else findKept key rest
 
+def keepFiles (kept : Kept) : List Name → IO Unit
+  | [] => return ()
+  | name :: rest => do
+    unless isExternal name || (← kept.files.get).contains name do
+      let file ← findOLean name
+      kept.files.modify fun files => files.insert name (.ofArray #[file])
+    keepFiles kept rest
+
 def importAll (kept : Kept) (imports : Array Import) : IO Environment := do
   let external := imports.filter fun i => isExternal i.module
   let key := external.map fun i => i.module
-  let base ← match findKept key (← kept.get) with
+  let base ← match findKept key (← kept.states.get) with
     | some state => pure state
     | none => do
       let (_, state) ← (importModulesCore external (globalLevel := .exported)
         (isExported := true)).run default
-      kept.modify fun states => (key, state) :: states
+      kept.states.modify fun states => (key, state) :: states
       pure state
   let (_, state) ← (importModulesCore imports (globalLevel := .exported)
-    (isExported := true)).run base
-  finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
+    (arts := ← kept.files.get) (isExported := true)).run base
+  let env ← finalizeImport state imports {} 0 false true (level := .exported) (isModule := true)
+  keepFiles kept env.header.moduleNames.toList
+  return env
 
 unsafe def writeRunnable (env : Environment) (file : System.FilePath) : IO Unit := do
   let data ← mkModuleData env .exported
@@ -154,6 +167,6 @@ unsafe def serve (kept : Kept) (stdin : IO.FS.Stream) : IO Unit := do
   serve kept stdin
 
 unsafe def main (_ : List String) : IO Unit := do
-  serve (← IO.mkRef []) (← IO.getStdin)
+  serve { states := ← IO.mkRef [], files := ← IO.mkRef {} } (← IO.getStdin)
 
 end Bridge.Build

@@ -157,6 +157,7 @@ public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
+public import Attention.Model.Underflow
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
@@ -300,6 +301,9 @@ public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
+public import Attention.Proof.Rounding.Underflow
+public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink

@@ -123,6 +123,7 @@ public import Attention.Model.DyadicSound
 public import Attention.Model.Exact
 public import Attention.Model.ExpSound
 public import Attention.Model.FloatingPoint
+public import Attention.Model.FormatRun
 public import Attention.Model.Interval
 public import Attention.Model.IntervalSound
 public import Attention.Model.LogSound
@@ -157,6 +158,7 @@ public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
+public import Attention.Model.Underflow
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
@@ -275,6 +277,7 @@ public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Format
+public import Attention.Proof.Rounding.FormatRun
 public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.GradientMatrices
 public import Attention.Proof.Rounding.GradientRows
@@ -301,6 +304,10 @@ public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
+public import Attention.Proof.Rounding.Underflow
+public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowNumbers
+public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink
@@ -377,6 +384,7 @@ public import Attention.Spec.Transformer
 public import Attention.Spec.TransformerCache
 public import Attention.Spec.TransformerLayer
 public import Attention.Spec.TransformerNorms
+public import Attention.Spec.UnderflowTolerance
 public import Attention.Spec.Varlen
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward

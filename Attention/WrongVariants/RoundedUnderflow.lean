@@ -41,14 +41,14 @@ these. -/
 /-! ## What counterexamples are made of -/
 
 /-- What flushes weights, and rounds nothing. -/
-private def tinyOnly (η : R) : Precision R := ⟨0, 0, 0, 0, η, .unrounded⟩
+@[expose] def tinyOnly (η : R) : Precision R := ⟨0, 0, 0, 0, η, .unrounded⟩
 
 omit [Exponential R R] in
-private theorem tinyOnly_precise {η : R} (h : 0 ≤ η) : Precise (tinyOnly η) :=
+theorem tinyOnly_precise {η : R} (h : 0 ≤ η) : Precise (tinyOnly η) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, h⟩
 
 /-- The weight of a key whose score is 1 below the largest. -/
-private theorem small_weight : 0 < (exp (0 - 1 : R) : R) ∧ (exp (0 - 1 : R) : R) < 1 := by
+theorem small_weight : 0 < (exp (0 - 1 : R) : R) ∧ (exp (0 - 1 : R) : R) < 1 := by
   refine ⟨exp_pos _, ?_⟩
   have h := exp_lt (R := R) (0 - 1 : R) 0 (by
     have := OrderedRing.zero_lt_one (R := R)
@@ -102,7 +102,7 @@ private theorem run_two {η w' : R} (h : Stored 0 η (exp (0 - 1 : R)) w') :
       rcases hp with rfl | rfl <;> exact ⟨Nat.le_refl _, Nat.le_refl _⟩)
     (roundedSum_pair (Std.le_refl _) _ _) (roundedSum_pair (Std.le_refl _) _ _)
 
-private theorem boundedWeights_two (η : R) :
+theorem boundedWeights_two (η : R) :
     boundedWeights (tinyOnly η) 0 [(⟨some 0, 0, 0⟩ : BoundedKey R), ⟨some (0 - 1), 0, 1⟩]
       = [⟨1, 1, 0⟩, ⟨exp (0 - 1 : R), 1, 1⟩] := by
   have h₁ : rowMax [some (0 : R), some (0 - 1)] = some 0 := by
@@ -117,7 +117,7 @@ private theorem boundedWeights_two (η : R) :
     exp_sub_self, exp_zero, Proof.power_eq, Semiring.one_pow, e₂]
 
 /-- What is allowed of them: η and w as shares of the sum of the weights. -/
-private theorem two_keys_allowed {η : R} (hη : 0 ≤ η) :
+theorem two_keys_allowed {η : R} (hη : 0 ≤ η) :
     tolerance (tinyOnly η) 1 0 0
         [(⟨some 0, 0, 0⟩ : BoundedKey R), ⟨some (0 - 1), 0, 1⟩] ≤ η / (1 + exp (0 - 1 : R)) ∧
       tolerance (tinyOnly η) 1 0 0 [(⟨some 0, 0, 0⟩ : BoundedKey R), ⟨some (0 - 1), 0, 1⟩]
@@ -168,7 +168,7 @@ private theorem two_keys_allowed {η : R} (hη : 0 ≤ η) :
     have h₅ := (least_le (w / (1 + w)) (1 : R)).1
     grind
 
-private theorem attend_two : (attend [(⟨some 0, #v[0]⟩ : ScoredValue R R 1),
+theorem attend_two : (attend [(⟨some 0, #v[0]⟩ : ScoredValue R R 1),
     ⟨some (0 - 1), #v[1]⟩])[0] = exp (0 - 1 : R) / (1 + exp (0 - 1 : R)) := by
   rw [attend_pair, exp_zero]
   generalize (exp (0 - 1 : R) : R) = w

@@ -37,6 +37,8 @@ WITHOUT_VECTORS = {
     "tests/bridge/conformance/test_tolerance_by_spec.py",
     "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; as "
     "above",
+    "Attention.Spec.UnderflowTolerance": "what numbers below the normal ones add to how far an "
+    "output may be from the exact one; as above",
     "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
     "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
     "Attention.Spec.StateTolerance": "how far the state of a cache may be from the exact one; "

@@ -85,6 +85,7 @@ TOPICS = (
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
             *("DropoutTolerance", "GradientTolerance", "TangentTolerance"),
+            *("Underflow", "UnderflowTolerance", "FormatRun"),
             *("Format", "Real.Format", "Mixed", "OverflowBounds"),
         ),
         "tolerances",

@@ -131,7 +131,7 @@ private theorem denominator_close {em κ A B S W g l : R} (hm₁ : 0 < em) (hκ�
     grind
 
 /-- The denominator of a part, against the sum of the computed weights. -/
-private theorem denominator_within {p : Precision R} (hp : Precise p) {roundings rescalings : Nat}
+theorem denominator_within {p : Precision R} (hp : Precise p) {roundings rescalings : Nat}
     {G l κ T : R} {zs : List (BoundedWeight R × R × R)} (h : StoredWeights p rescalings κ T zs)
     (hW : 0 < sumOver (fun z => z.2.1) zs)
     (hg₀ : 0 ≤ gamma (roundings + 1) p.unit) (hγ : G - 1 ≤ gamma (roundings + 1) p.unit)

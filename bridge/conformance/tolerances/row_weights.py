@@ -25,6 +25,8 @@ _SCORE_ROUNDINGS = 2
 # cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
 # its relative accuracy near 0), and the product.
 _SOFTCAP_ROUNDINGS = 8
+# With more tiles a weight that underflows is off by less than as much as it is, times 3 for each.
+_MANY_BLOCKS = 600.0
 # A number that is added, a product whose base may be changed; and the sum of score and number.
 _SUM_ROUNDINGS = 2
 
@@ -311,3 +313,19 @@ def _tiny_share(rows: Rows, rounding: RoundingModel) -> Array:
     if rounding.weights_normalized:
         return np.full_like(rows.unit_share, tiny)
     return np.asarray(tiny * rows.unit_share, dtype=np.float64)
+
+
+@implements("Attention.Spec.underflowShare")
+@implements("Attention.Spec.lostShare")
+@implements("Attention.Spec.underflowCost")
+def underflow_costs(rows: Rows, size: Array, rounding: RoundingModel) -> tuple[Array, Array]:
+    """What underflows in the accumulator of a numerator and of a denominator, as shares of the sum
+    of the weights: [..., q_len, value_dim], [..., q_len, 1]. size: of the values.
+
+    The exponentials of each weight, off by as much as they are at most, and each product.
+    """
+    tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 1.0)
+    whole = 3.0 ** np.minimum(rows.blocks, _MANY_BLOCKS) * rows.share
+    lost = 2.0 * np.minimum(whole, tiny) * rows.mask
+    products = rows.num_keys * tiny
+    return lost @ size + products, lost.sum(-1, keepdims=True) + products

@@ -3,8 +3,9 @@
 Outputs and log-sum-exps; gradients have `gradient_tolerance`. Each bound is computed per element,
 in float64, from the inputs of one vector and a declared rounding model. The derivation of every
 term is in `docs/tolerances.md`, with what of it is proved. That part is defined once more in Lean,
-`Attention/Spec/Tolerance.lean`; functions that say they implement it compute it with the terms
-added that it lacks, for numbers below the normal ones that are not stored weights.
+`Attention/Spec/Tolerance.lean` and `UnderflowTolerance.lean` beside it; functions that say they
+implement it compute it with the terms added that it lacks, for numbers of other formats below the
+normal ones that are not stored weights.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bridge.conformance.tolerances.row_weights import (
     bound_weights,
     gamma,
     storing_errors,
+    underflow_costs,
 )
 from pyimpl.internal.implements import implements
 
@@ -38,6 +40,10 @@ _LSE_ROUNDINGS = 4.0
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
 FACTOR_ROUNDINGS = 5
+# Roundings of the quotient, each of which may underflow.
+_QUOTIENT_ROUNDINGS = 5
+# At least this share of a denominator counts as left: where less is, nothing is proved of it.
+_LEFT = 2.0**-20
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200
 
@@ -109,8 +115,9 @@ def attention_tolerance(
 @dataclass(frozen=True)
 class Terms:
     """What the tolerance of each element is the sum of, [..., q_len, value_dim]: errors of the
-    weights that numerator and denominator share; weights that underflow or are rounded; sums; the
-    output's format. The sections of `docs/tolerances.md` have the same order."""
+    weights that numerator and denominator share; weights that are stored; sums, and what underflows
+    in the accumulator; the output's format. The sections of `docs/tolerances.md` have the same
+    order."""
 
     shared: Array
     stored: Array
@@ -176,10 +183,9 @@ def _output_terms(rows: Rows, v: Array, rounding: RoundingModel, roundings: floa
     largest = farthest + np.abs(output)
     mean_size = np.minimum(rows.share @ size, largest)
     mean_output = np.abs(output) + shared
-    # 2. Exponentials that underflow in the accumulator, and weights stored in a smaller format.
-    lost = np.minimum(rows.share, acc.smallest_normal * rows.unit_share)
-    stored = lost @ size + lost.sum(-1, keepdims=True) * mean_output
-    stored_size = mean_size + stored
+    # 2. Weights stored in a smaller format.
+    stored = np.zeros_like(mean_size)
+    stored_size = mean_size
     if rounding.weights is not None:
         error = storing_errors(rows, rounding)
         # Never by more than the weights are, whose shares add up to 1.
@@ -197,8 +203,8 @@ def _output_terms(rows: Rows, v: Array, rounding: RoundingModel, roundings: floa
         of_sizes = (error.each @ size + error.together * mean_size) / left
         if rounding.denominator == "unrounded":
             of_sizes = numerator_only
-        stored = stored + np.fmin(of_weights, 2 * largest)
-        stored_size = stored_size + np.fmin(of_sizes, 2 * largest)
+        stored = np.fmin(of_weights, 2 * largest)
+        stored_size = mean_size + np.fmin(of_sizes, 2 * largest)
     # 3. Sums: every key's part goes through at most one addition per key, and one product and one
     # addition per tile.
     additions = rows.num_keys + 2 * rows.blocks
@@ -206,13 +212,34 @@ def _output_terms(rows: Rows, v: Array, rounding: RoundingModel, roundings: floa
     denominator = gamma(additions, acc.unit)
     sums = numerator * stored_size + denominator * (mean_output + stored)
     sums = sums / np.maximum(1.0 - denominator, 0.0)
-    sums = sums + 2 * (additions + 1) * acc.smallest_normal * rows.unit_share
+    most = np.abs(output) + shared + stored + sums
+    sums = sums + _underflow_error(rows, size, most, numerator, rounding)
     # 4. The result is rounded to the output's format.
     off = shared + stored + sums
     result = rounding.output.unit * (np.abs(output) + off) + rounding.output.underflow(flush)
     # Weights below float64's own range count as 0 above.
     result = result + FLOAT64.smallest_normal * size.sum(-2, keepdims=True)
     return Terms(shared, stored, sums, result)
+
+
+@implements("Attention.Spec.underflowLeft")
+@implements("Attention.Spec.underflowError")
+def _underflow_error(
+    rows: Rows, size: Array, most: Array, numerator: Array, rounding: RoundingModel
+) -> Array:
+    """How much further off an output may be where products, quotients and exponentials underflow
+    in the accumulator, for values and outputs of these sizes and a numerator's error of sums."""
+    of_sizes, of_weights = underflow_costs(rows, size, rounding)
+    denominator = gamma(rows.num_keys + 2 * rows.blocks + 1, rounding.accumulator.unit)
+    moved = (1.0 + denominator) * of_weights
+    left = 1.0 - denominator - moved
+    if rounding.denominator != "unrounded":
+        left = left - storing_errors(rows, rounding).together
+    error = (of_sizes + most * moved) / np.maximum(left, _LEFT)
+    quotient = _QUOTIENT_ROUNDINGS * rounding.accumulator.smallest_normal
+    error = (1.0 + numerator) * (error + quotient)
+    # Without a bound of the roundings there is none of this.
+    return np.where(np.isnan(error), np.inf, error)
 
 
 @implements("Attention.Spec.logSumExpFactor")

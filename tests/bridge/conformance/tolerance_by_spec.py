@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from bridge.spec.underflow_tolerance import underflow_error
 from numpy.typing import NDArray
 
 from bridge.conformance.tolerances import row_average, row_weights, tolerance
@@ -85,22 +86,28 @@ class Inputs:
         return tolerance.attention_tolerance(self.q, self.k, self.v, **options)
 
 
-def endless(rounding: RoundingModel, weights: bool = False) -> RoundingModel:
+def endless(
+    rounding: RoundingModel, weights: bool = False, accumulator: bool = True
+) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
     tolerance has for numbers below the normal ones is 0 then. Only scaled operands, scores and
     weights are stored as they are, unless weights are divided by their sum first, of which the Spec
     knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
-    know nothing of them."""
+    know nothing of them. accumulator: so is that of the accumulator, of whose smallest numbers only
+    the bounds of outputs know."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
-    names = ["accumulator", "output"]
+    names = ["output"]
+    if accumulator:
+        names += ["accumulator"]
     if weights or rounding.weights_normalized:
         names += ["weights"]
     # A format that is the accumulator's stays that.
     of_scores = ("operands", "scores")
-    names += [n for n in of_scores if weights or getattr(rounding, n) == rounding.accumulator]
+    same = [n for n in of_scores if getattr(rounding, n) == rounding.accumulator]
+    names += of_scores if weights else same if accumulator else []
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
@@ -164,12 +171,16 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         exact = tolerance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
         error = exact.shared + exact.stored + exact.sums
         unit = Decimal(rounding.output.unit)
-        total = stored_tolerance(
-            p, unit, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL
-        )
+        counts = roundings, rescalings, Decimal(NEGLIGIBLE), row
+        total = stored_tolerance(p, unit, *counts, num=NATURAL)
+        tiny = Decimal(rounding.accumulator.smallest_normal)
+        underflow = underflow_error(p, tiny, *counts, num=NATURAL) if tiny else tiny
+        terms = {name: getattr(exact, name) for name in TERMS[:3]}
+        terms["sums"] += underflow
+        terms["result"] = total - error + unit * underflow
         return BySpec(
-            terms={name: getattr(exact, name) for name in TERMS[:3]} | {"result": total - error},
-            total=total,
+            terms=terms,
+            total=total + (1 + unit) * underflow,
             errors={j: weights[j].factor.ln() for j in inputs.visible_keys(i)},
         )
 
@@ -191,9 +202,10 @@ def disagreements(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
-    rounding model whose numbers are never too small, but for stored weights. The terms of `found`
+    rounding model whose numbers are never too small, but for stored weights and those of the
+    accumulator. The terms of `found`
     may be larger by what float64 loses of |v − o|, for which they allow, and smaller by nothing."""
-    rounding = endless(rounding)
+    rounding = endless(rounding, accumulator=False)
     found = inputs.explain_by(rounding, explain)
     for i, c in inputs.elements():
         spec = by_spec(inputs, rounding, found, i, c)

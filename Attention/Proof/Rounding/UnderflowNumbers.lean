@@ -1,0 +1,206 @@
+module
+
+public import Attention.Model.Underflow
+public import Attention.Proof.Rounding.Run
+
+public section
+
+/-! # Numbers and sums that underflow, beside those that do not
+
+A number that is stored is one that is rounded, and a small error; what is stored of it, and a sum
+of such numbers, are off by little from what might have come of the others.
+Source: docs/tolerances.md, section 4. -/
+
+namespace Attention.Proof
+
+open Spec Model Exponential Lean.Grind
+
+universe u v
+
+variable {R : Type u} [OrderedField R]
+
+/-! ## One number -/
+
+/-- The smaller of two numbers is at most either. -/
+theorem smaller_le (x y : R) : smaller x y ≤ x ∧ smaller x y ≤ y := by
+  rw [smaller]
+  split
+  · exact ⟨Std.le_refl _, by assumption⟩
+  · exact ⟨by grind, Std.le_refl _⟩
+
+/-- A number that is at most either is at most the smaller. -/
+theorem le_smaller {x y z : R} (h₁ : z ≤ x) (h₂ : z ≤ y) : z ≤ smaller x y := by
+  rw [smaller]
+  split <;> assumption
+
+/-- A number that is stored is one that is rounded, but for an error of `ν` at most. -/
+theorem stored_split {u ν x y : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (h : Stored u ν x y) :
+    ∃ θ, AtMost u θ ∧ AtMost ν (y - x * (1 + θ)) ∧ AtMost (absolute x) (y - x * (1 + θ)) := by
+  obtain ⟨h₁, h₂⟩ := h
+  rw [OrderedField.max_def] at h₁
+  have e₀ : y - x * (1 + 0) = y - x := by grind
+  split at h₁
+  · exact ⟨0, .zero hu, by rwa [e₀], by rwa [e₀]⟩
+  have relative : ∀ θ, AtMost u θ → y = x * (1 + θ) →
+      ∃ θ, AtMost u θ ∧ AtMost ν (y - x * (1 + θ)) ∧ AtMost (absolute x) (y - x * (1 + θ)) :=
+    fun θ hθ e => by
+      have e₁ : y - x * (1 + θ) = 0 := by grind
+      exact ⟨θ, hθ, by rw [e₁]; exact .zero hν, by rw [e₁]; exact .zero (absolute_nonneg x)⟩
+  have e₁ : absolute x = max x (0 - x) := rfl
+  rw [OrderedField.max_def] at e₁
+  obtain ⟨h₃, h₄⟩ := h₁
+  by_cases hx : x = 0
+  · refine relative 0 (.zero hu) ?_
+    have e₂ : absolute x = 0 := by
+      rw [hx]
+      exact absolute_of_nonneg (Std.le_refl _)
+    rw [e₂, Semiring.mul_zero] at h₃ h₄
+    grind
+  refine relative ((y - x) / x) ?_ ?_
+  · by_cases pos : 0 < x
+    · rw [absolute_of_nonneg (Std.le_of_lt pos)] at h₃ h₄
+      refine ⟨?_, ?_⟩
+      · rw [OrderedField.le_div_iff pos]
+        grind
+      · rw [OrderedField.div_le_iff pos]
+        grind
+    · have e₂ : absolute x = -x := by
+        rw [e₁]
+        split <;> grind
+      have e₃ : (y - x) / x = (x - y) / -x := by
+        rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Field.inv_neg]
+        grind
+      have neg : 0 < -x := by grind
+      rw [e₂] at h₃ h₄
+      rw [e₃]
+      refine ⟨?_, ?_⟩
+      · rw [OrderedField.le_div_iff neg]
+        grind
+      · rw [OrderedField.div_le_iff neg]
+        grind
+  · have := OrderedField.mul_div_cancel (b := x) hx (y - x)
+    grind
+
+private theorem whole_or_part {σ η d w w₀ e : R} (hσ : 0 ≤ σ) (hd₀ : 0 ≤ d) (hw : w ≤ w₀ + d)
+    (hw₀ : 0 ≤ w₀) (h₁ : e ≤ max (σ * w) η) (h₂ : e ≤ w) :
+    e ≤ smaller w₀ (max (σ * w₀) η) + d := by
+  have i₁ : η ≤ max (σ * w₀) η ∧ σ * w₀ ≤ max (σ * w₀) η := by
+    rw [OrderedField.max_def]
+    split <;> exact ⟨by grind, by grind⟩
+  have i₂ : e ≤ max (σ * w₀) η + d := by
+    rw [OrderedField.max_def] at h₁
+    split at h₁
+    · grind
+    by_cases h : σ ≤ 1
+    · have j₁ := OrderedRing.mul_le_mul_of_nonneg_left hw hσ
+      have j₂ := OrderedRing.mul_le_mul_of_nonneg_right h hd₀
+      grind
+    · have := OrderedRing.mul_le_mul_of_nonneg_right (a := 1) (b := σ) (by grind) hw₀
+      grind
+  generalize max (σ * w₀) η = a at *
+  rw [smaller]
+  split <;> grind
+
+/-- Where a weight is off by `d` when it is stored, what is stored of it is off by 2 d from
+something that might have been stored of the weight itself. -/
+theorem stored_shift {σ η d w w₀ w' : R} (hσ : 0 ≤ σ) (hη : 0 ≤ η) (hw : 0 ≤ w) (hw₀ : 0 ≤ w₀)
+    (hd : AtMost d (w - w₀)) (h : Stored σ η w w') :
+    ∃ w₀', Stored σ η w₀ w₀' ∧ AtMost (2 * d) (w' - w₀') := by
+  obtain ⟨h₁, h₂⟩ := h
+  rw [absolute_of_nonneg hw] at h₁ h₂
+  have hd₀ := hd.nonneg
+  obtain ⟨hd₁, hd₂⟩ := hd
+  have k₁ := whole_or_part (e := w' - w) hσ hd₀ (by grind) hw₀ h₁.2 h₂.2
+  have neg : ∀ {a : R}, -a ≤ w' - w → -(w' - w) ≤ a := fun _ => by grind
+  have k₂ := whole_or_part (w := w) hσ hd₀ (by grind) hw₀ (neg h₁.1) (neg h₂.1)
+  obtain ⟨i₁, i₂⟩ := smaller_le w₀ (max (σ * w₀) η)
+  have i₃ : 0 ≤ smaller w₀ (max (σ * w₀) η) := by
+    refine le_smaller hw₀ ?_
+    rw [OrderedField.max_def]
+    split
+    · exact hη
+    · exact OrderedRing.mul_nonneg hσ hw₀
+  have found : ∀ e₀ : R, AtMost (smaller w₀ (max (σ * w₀) η)) e₀ → AtMost d (w' - w - e₀) →
+      ∃ w₀', Stored σ η w₀ w₀' ∧ AtMost (2 * d) (w' - w₀') := fun e₀ a₁ a₂ => by
+    refine ⟨w₀ + e₀, ?_, ?_⟩
+    · rw [Stored, absolute_of_nonneg hw₀, show w₀ + e₀ - w₀ = e₀ by grind]
+      exact ⟨a₁.mono i₂, a₁.mono i₁⟩
+    · have := a₂.add (⟨hd₁, hd₂⟩ : AtMost d (w - w₀))
+      rw [show w' - w - e₀ + (w - w₀) = w' - (w₀ + e₀) by grind] at this
+      exact this.mono (by grind)
+  clear h₁ h₂
+  generalize smaller w₀ (max (σ * w₀) η) = b at *
+  by_cases c₁ : w' - w ≤ b
+  · by_cases c₂ : -b ≤ w' - w
+    · exact found (w' - w) ⟨c₂, c₁⟩ ⟨by grind, by grind⟩
+    · exact found (-b) ⟨by grind, by grind⟩ ⟨by grind, by grind⟩
+  · exact found b ⟨by grind, by grind⟩ ⟨by grind, by grind⟩
+
+/-! ## Sums -/
+
+/-- The sum of other numbers of the same parts, added in the same order with the same errors. -/
+theorem partSum_companion {u : R} (hu : 0 ≤ u) {f g e : Part R → R} {k : Nat}
+    {parts : List (Part R)} {z : R} (h : PartSum u f k parts z)
+    (he : ∀ part ∈ parts, AtMost (e part) (f part - g part))
+    (hm : ∀ part ∈ parts, (∀ key ∈ part.keys, key.score = none) → g part = 0) :
+    ∃ z₀, RoundedSum u k (parts.map g) z₀ ∧ AtMost ((1 + u) ^ k * sumOver e parts) (z - z₀) := by
+  have grow : ∀ k : Nat, 1 ≤ (1 + u) ^ k := fun k => OrderedField.one_le_pow (by grind) k
+  induction h with
+  | @nil k =>
+    refine ⟨0, .nil, ?_⟩
+    rw [sumOver_nil, Semiring.mul_zero]
+    exact ⟨by grind, by grind⟩
+  | @one k part =>
+    refine ⟨g part, .one, (he part (by simp)).mono ?_⟩
+    have := OrderedRing.mul_le_mul_of_nonneg_right (grow k) (he part (by simp)).nonneg
+    rw [sumOver_cons, sumOver_nil]
+    grind
+  | @masked k part parts z hpart _ ih =>
+    obtain ⟨z₀, h₁, h₂⟩ := ih (fun x hx => he x (by simp [hx])) fun x hx => hm x (by simp [hx])
+    refine ⟨z₀, ?_, h₂.mono ?_⟩
+    · rw [List.map_cons, hm part (by simp) hpart]
+      exact .zero h₁
+    · rw [sumOver_cons]
+      have := OrderedRing.mul_nonneg (a := (1 + u) ^ k) (by have := grow k; grind)
+        (he part (by simp)).nonneg
+      grind
+  | @add k xs ys x x' y y' _ _ hx' hy' ihx ihy =>
+    obtain ⟨x₀, hx₁, hx₂⟩ := ihx (fun x hx => he x (by simp [hx])) fun x hx => hm x (by simp [hx])
+    obtain ⟨y₀, hy₁, hy₂⟩ := ihy (fun x hx => he x (by simp [hx])) fun x hx => hm x (by simp [hx])
+    obtain ⟨θ, hθ, rfl⟩ := hx'
+    obtain ⟨τ, hτ, rfl⟩ := hy'
+    refine ⟨x₀ * (1 + θ) + y₀ * (1 + τ), ?_, ?_⟩
+    · rw [List.map_append]
+      exact .add hx₁ hy₁ ⟨θ, hθ, rfl⟩ ⟨τ, hτ, rfl⟩
+    · have hθ' : AtMost (1 + u) (1 + θ) := ⟨by have := hθ.1; grind, by have := hθ.2; grind⟩
+      have hτ' : AtMost (1 + u) (1 + τ) := ⟨by have := hτ.1; grind, by have := hτ.2; grind⟩
+      have h₃ := (hx₂.mul hθ').add (hy₂.mul hτ')
+      rw [sumOver_append, Semiring.pow_succ]
+      have e₁ : (x - x₀) * (1 + θ) + (y - y₀) * (1 + τ)
+          = x * (1 + θ) + y * (1 + τ) - (x₀ * (1 + θ) + y₀ * (1 + τ)) := by grind
+      rw [e₁] at h₃
+      refine h₃.mono ?_
+      generalize (1 + u) ^ k = G
+      clear h₃
+      grind
+  | @permute k xs ys z _ hp ih =>
+    obtain ⟨z₀, h₁, h₂⟩ := ih (fun x hx => he x (hp.mem_iff.mp hx))
+      fun x hx => hm x (hp.mem_iff.mp hx)
+    exact ⟨z₀, .permute h₁ (hp.map g), by rwa [← sumOver_perm _ hp]⟩
+
+/-- A rounded sum is no larger than the sizes of its numbers, and its roundings. -/
+theorem roundedSum_size {u : R} (hu : 0 ≤ u) {α : Type v} {g s : α → R} {k : Nat}
+    {xs : List α} {z : R} (h : RoundedSum u k (xs.map g) z)
+    (hs : ∀ x ∈ xs, AtMost (s x) (g x)) : AtMost ((1 + u) ^ k * sumOver s xs) z := by
+  have h₁ := roundedSum_map_error (c := 0) (e := g) (b := s) hu h
+    (fun x hx => by
+      rw [show g x - g x = 0 by grind, Semiring.zero_mul]
+      exact .zero (Std.le_refl _)) hs
+  have h₂ := h₁.add (sumOver_atMost hs)
+  rw [show z - sumOver g xs + sumOver g xs = z by grind] at h₂
+  refine h₂.mono ?_
+  generalize (1 + u) ^ k = G
+  clear h₁ h₂
+  grind
+
+end Attention.Proof

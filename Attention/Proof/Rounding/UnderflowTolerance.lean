@@ -1,0 +1,454 @@
+module
+
+public import Attention.Proof.Rounding.LogSumExp
+public import Attention.Proof.Rounding.Underflow
+public import Attention.Spec.UnderflowTolerance
+
+public section
+
+/-! # No attention function whose numbers underflow exceeds its tolerance
+
+What `Proof/Rounding/Underflow.lean` says of the sums, of the quotient: it is off from that of a run
+without underflow by the costs of the keys, as shares of the sum of the weights.
+Source: docs/tolerances.md, sections 3 and 4. -/
+
+namespace Attention.Proof
+
+open Spec Model Exponential Lean.Grind Underflow
+
+universe u
+
+variable {R : Type u} [OrderedField R]
+
+/-! ## Numbers -/
+
+/-- A number stored `k` times is one that is rounded so, made of another number. -/
+private theorem storedTimes_companion {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {k : Nat} {x x₀ y c : R}
+    (h : TinyTimes u ν k x y) (hx : AtMost c (x - x₀)) :
+    ∃ y₀, RoundedTimes u k x₀ y₀ ∧
+      AtMost ((1 + u) ^ k * c + (1 + u) ^ k * (numeral k * ν)) (y - y₀) := by
+  induction k generalizing y with
+  | zero =>
+    refine ⟨x₀, rfl, ?_⟩
+    rw [show y = x from h, Semiring.pow_zero, numeral_eq, Semiring.natCast_zero]
+    exact hx.mono (by grind)
+  | succ k ih =>
+    obtain ⟨z, hz, hy⟩ := h
+    obtain ⟨z₀, h₁, h₂⟩ := ih hz
+    obtain ⟨θ, hθ, h₃, -⟩ := stored_split hu hν hy
+    have hθ' : AtMost (1 + u) (1 + θ) := ⟨by have := hθ.1; grind, by have := hθ.2; grind⟩
+    refine ⟨z₀ * (1 + θ), ⟨z₀, h₁, θ, hθ, rfl⟩, ?_⟩
+    have h₄ := (h₂.mul hθ').add h₃
+    rw [show (z - z₀) * (1 + θ) + (y - z * (1 + θ)) = y - z₀ * (1 + θ) by grind] at h₄
+    refine h₄.mono ?_
+    have h₅ := OrderedRing.mul_le_mul_of_nonneg_right
+      (OrderedField.one_le_pow (x := 1 + u) (by grind) (k + 1)) hν
+    rw [numeral_succ]
+    rw [Semiring.pow_succ] at h₅ ⊢
+    generalize (1 + u) ^ k = G at *
+    generalize (numeral k : R) = n at *
+    clear h₁ h₂ h₃ h₄ hx hz hy ih
+    grind
+
+private theorem fold_pow {u c ν g N : R} {k : Nat} (hν : 0 ≤ ν)
+    (hg : (1 + u) ^ k ≤ 1 + g) (hN : (1 + u) ^ k * c ≤ (1 + g) * N) {n : R} (hn : 0 ≤ n) :
+    (1 + u) ^ k * c + (1 + u) ^ k * (n * ν) ≤ (1 + g) * (N + n * ν) := by
+  have := OrderedRing.mul_le_mul_of_nonneg_right hg (OrderedRing.mul_nonneg hn hν)
+  generalize (1 + u) ^ k = G at *
+  grind
+
+/-- A quotient whose numerator and denominator underflow. -/
+private theorem quotient_underflow {W L l₀ l o o₀ Go Gl g γ Cv C M P : R} (hW : 0 < W)
+    (hleft : 0 < L) (hl₀ : l₀ ≠ 0) (hC : 0 ≤ C) (hl : W * (L + g * C) ≤ l₀)
+    (hGl : Gl ≤ g) (el : AtMost (Gl * (W * C)) (l - l₀)) (eo : AtMost (Go * (W * Cv)) (o - o₀))
+    (hM : AtMost M (o₀ / l₀)) (hCv : 0 ≤ Cv) (hPo : P * Go ≤ γ) (hP₁ : P ≤ γ)
+    (hg : 0 ≤ g) :
+    ∃ c, AtMost c (o / l - o₀ / l₀) ∧ P * c ≤ γ * ((Cv + M * (g * C)) / L) := by
+  have hWC := OrderedRing.mul_nonneg (Std.le_of_lt hW) hC
+  have el' := el.mono (OrderedRing.mul_le_mul_of_nonneg_right hGl hWC)
+  have hL : W * (1 - (1 - L)) ≤ l := by
+    have := el'.1
+    grind
+  have e := OrderedField.mul_div_cancel hl₀ o₀
+  generalize o₀ / l₀ = x₀ at *
+  have h := eo.sub (el'.mul hM)
+  rw [show o - o₀ - (l - l₀) * x₀ = o - l * x₀ by grind] at h
+  have h₂ := quotient_sub (T := Go * Cv + M * (g * C)) hW (g := 1 - L) (by grind) hL
+    (h.mono (by grind))
+  rw [show 1 - (1 - L) = L by grind] at h₂
+  refine ⟨_, h₂, ?_⟩
+  have hM₀ := hM.nonneg
+  have h₃ : P * (Go * Cv + M * (g * C)) ≤ γ * (Cv + M * (g * C)) := by
+    have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hPo hCv
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_right hP₁ (OrderedRing.mul_nonneg hM₀
+      (OrderedRing.mul_nonneg hg hC))
+    generalize M * (g * C) = y at *
+    clear h h₂ hL el el' eo hM hl e
+    grind
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₃
+    (Std.le_of_lt (Field.IsOrdered.inv_pos_iff.mpr hleft))
+  rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, ← Semiring.mul_assoc P, ← Semiring.mul_assoc γ]
+  exact h₄
+
+private theorem lt_one_of_left {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
+
+private theorem left_add {W d x : R} : W * (1 - d - x + x) ≤ W * (1 - d) := by
+  rw [show 1 - d - x + x = 1 - d by grind]
+  exact Std.le_refl _
+
+private theorem ne_zero_of_left {W d l : R} (hW : 0 < W) (hd : d < 1) (h : W * (1 - d) ≤ l) :
+    l ≠ 0 := by
+  have := OrderedRing.mul_pos hW (b := 1 - d) (by grind)
+  grind
+
+private theorem one_add_nonneg {g : R} (h : 0 ≤ g) : 0 ≤ 1 + g := by
+  have := OrderedRing.zero_lt_one (R := R)
+  grind
+
+private theorem le_one_add {x g : R} (h : x - 1 ≤ g) : x ≤ 1 + g := by grind
+
+private theorem add_sub_self (a b : R) : a + (b - a) = b := by grind
+
+private theorem sub_add_sub (a b c : R) : b - c + (a - b) = a - c := by grind
+
+/-! ## Costs, as shares of the sum of the weights -/
+
+omit [OrderedField R] in
+private theorem toBounded_mem {keys : List (ComputedKey R)} {k : ComputedKey R} (h : k ∈ keys) :
+    k.toBoundedKey ∈ keys.map (·.toBoundedKey) := List.mem_map_of_mem h
+
+variable [Exponential R R] {p : Precision R} {ν m : R}
+
+/-- What is known of a part: the sum of its weights, its denominator, and the largest weights that
+its keys may have. -/
+private theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m part)
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hu : p.unit ≤ 1) (hD : numeral (roundings + 1) * p.unit < 1) :
+    ∃ (b : ComputedKey R → BoundedWeight R) (W : R),
+      boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) = part.keys.map b ∧
+      (∀ k, (b k).value = k.value) ∧ (∀ k ∈ part.keys, 0 ≤ (b k).weight * (b k).factor) ∧
+      0 < W ∧ 0 < lowTotal (part.keys.map b) ∧
+      (denominatorError p roundings rescalings (part.keys.map b) < 1 →
+        W * (1 - denominatorError p roundings rescalings (part.keys.map b)) ≤ part.l) ∧
+      (∀ ν, 0 ≤ ν → ν / (1 - p.exponential) ^ part.rescalings
+        ≤ W * underflowShare p ν rescalings (part.keys.map b)) ∧
+      ∀ k ∈ part.keys, k.score ≠ none → most p m part.rescalings k
+        ≤ W * ((b k).weight * (b k).factor / lowTotal (part.keys.map b)) := by
+  obtain ⟨ws, hkeys, hmasked, hws, hstored, hl, -⟩ := run_weights hp run fun _ => hu
+  have attained' := attained
+  obtain ⟨top, htop, hscore, hm₀⟩ := attained
+  have hmax : ∀ {key}, key ∈ part.keys →
+      key.score ∈ (part.keys.map (·.toBoundedKey)).map (·.score) := fun h =>
+    List.mem_map_of_mem (f := (·.score)) (toBounded_mem h)
+  obtain ⟨M, hM⟩ : ∃ M, rowMax ((part.keys.map (·.toBoundedKey)).map (·.score)) = some M :=
+    Option.ne_none_iff_exists'.mp fun h => hscore (rowMax_eq_none.mp h _ (hmax htop))
+  have hle : ∀ key ∈ part.keys, ∀ s, key.score = some s → s ≤ M := fun key hk s hs => by
+    have h := le_rowMax (hmax hk)
+    rw [hM, hs] at h
+    exact h
+  have herror : ∀ key ∈ part.keys, key.score ≠ none →
+      0 ≤ key.error ∧ key.error ≤ largestError (part.keys.map (·.toBoundedKey)) :=
+    fun key hk hs => by
+      obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
+      exact ⟨(close key hk s hs').nonneg, error_le_largestError (toBounded_mem hk) hs⟩
+  generalize hΔ : largestError (part.keys.map (·.toBoundedKey)) = Δ at herror
+  have hm : m ≤ M + c + Δ := by
+    obtain ⟨s₀, hs₀⟩ := Option.ne_none_iff_exists'.mp hscore
+    have h₁ := (close top htop s₀ hs₀).2
+    have h₂ := hle top htop s₀ hs₀
+    have h₃ := (herror top htop hscore).2
+    clear hl hD
+    grind
+  let b : ComputedKey R → BoundedWeight R := fun k =>
+    boundedWeight p rescalings (some M) Δ k.toBoundedKey
+  have hrow : boundedWeights p rescalings (part.keys.map (·.toBoundedKey)) = part.keys.map b := by
+    rw [boundedWeights_eq hM, hΔ, List.map_map]
+    rfl
+  have hmem : ∀ {k}, k ∈ ws → k.1 ∈ part.keys := fun hk => hkeys ▸ List.mem_map_of_mem hk
+  have hoff : OffByFactors (exp (M + c - m)) (ws.map fun k => (b k.1, k.2.1)) :=
+    offByFactors_of_stored hp hr ⟨top, htop, hscore⟩ hm hle herror close hkeys hmasked hws
+  have hb : part.keys.map b = ws.map fun k => b k.1 := by
+    rw [← hkeys, List.map_map]
+    rfl
+  have hlow := hoff.lowTotal_pos
+  have htotal := hoff.lowTotal_le
+  have hW := hoff.weights_pos
+  simp only [List.map_map, Function.comp_def, sumOver_map] at hlow htotal hW
+  have tiny : ∀ ν, 0 ≤ ν → ν / (1 - p.exponential) ^ part.rescalings
+      ≤ sumOver (fun k => k.2.1) ws * underflowShare p ν rescalings (ws.map fun k => b k.1) :=
+    fun ν hν => tiny_le (p := { p with storedTiny := ν })
+      ⟨hp.unit, hp.accumulation, hp.exponential, hp.exponential_lt, hp.stored, hν⟩ hr
+      (M := M) (Δ := Δ) hoff (fun k hk => hle k.1 (hmem hk)) (fun k hk => herror k.1 (hmem hk))
+      (fun k hk => close k.1 (hmem hk)) (fun k hk hs => (hws k hk hs).2.2.2)
+      (fun k hk => hoff.nonneg (b k.1, k.2.1)
+        (List.mem_map_of_mem (f := fun k : ComputedKey R × R × R => (b k.1, k.2.1)) hk))
+      (fun _ => by
+        obtain ⟨key, hk, h⟩ := attained'
+        rw [← hkeys] at hk
+        obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+        exact ⟨k, hk', h⟩)
+  have hweights : StoredWeights p rescalings (exp (M + c - m))
+      (p.storedTiny / (1 - p.exponential) ^ part.rescalings) (ws.map fun k => (b k.1, k.2)) := ⟨by
+      simp only [List.map_map]
+      exact hoff, fun z hz => by
+    obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hz
+    exact hstored k hk, by
+    simp only [List.map_map, sumOver_map]
+    exact tiny p.storedTiny hp.storedTiny,
+    tinyShare_nonneg hp rescalings (by simp only [List.map_map]; exact hlow)⟩
+  have hzs : (ws.map fun k => (b k.1, k.2)).map (·.1) = part.keys.map b := by
+    rw [hb, List.map_map]
+    rfl
+  have hden := fun hg => denominator_within hp hweights (by simpa only [sumOver_map] using hW)
+    (gamma_nonneg hp.unit hD) (pow_sub_one_le_gamma hp.unit (Nat.le_succ_of_le ha) hD)
+    hg (l := part.l) (by simpa only [sumOver_map] using hl)
+  rw [hzs] at hden
+  simp only [sumOver_map] at hden
+  -- The largest weights are within the factors of the exact ones.
+  let big : ComputedKey R → R := fun k => match k.score with
+    | none => 0
+    | some _ => most p m part.rescalings k
+  have hbig : OffByFactors (exp (M + c - m))
+      ((part.keys.map fun k => (k, big k)).map fun k => (b k.1, k.2)) := by
+    refine offByFactors hp hr ⟨top, htop, hscore⟩ hm hle herror close ?_ (fun k hk hs => ?_)
+      fun k hk hs => ?_
+    · rw [List.map_map]
+      exact List.map_id _
+    · obtain ⟨k, hk, rfl⟩ := List.mem_map.mp hk
+      have hs' : k.score = none := hs
+      show big k = 0
+      simp only [big, hs']
+    · obtain ⟨k, hk₀, rfl⟩ := List.mem_map.mp hk
+      have hs₁ : k.score ≠ none := hs
+      obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs₁
+      have e : big k = most p m part.rescalings k := by simp only [big, hs']
+      show k.computed ≤ m ∧ 0 < big k ∧ big k ≤ exp (k.computed - m)
+        * (exp (p.unit * (m - k.computed)) / (1 - p.exponential) ^ (part.rescalings + 1)) ∧
+        exp (k.computed - m) ≤ big k
+        * (exp (p.unit * (m - k.computed)) / (1 - p.exponential) ^ (part.rescalings + 1))
+      rw [e]
+      clear e
+      rw [← hkeys] at hk₀
+      obtain ⟨w, hw, rfl⟩ := List.mem_map.mp hk₀
+      obtain ⟨i₁, i₂, i₃, i₄⟩ := hws w hw hs₁
+      refine ⟨i₁, most_pos hp _, Std.le_refl _, Std.le_trans i₄ ?_⟩
+      refine OrderedRing.mul_le_mul_of_nonneg_right i₃ (OrderedField.div_nonneg
+        (Std.le_of_lt (exp_pos _)) (OrderedField.pow_pos ?_ _))
+      have := hp.exponential_lt
+      grind
+  have hin : ∀ k ∈ part.keys,
+      (b k, big k) ∈ (part.keys.map fun k => (k, big k)).map fun k => (b k.1, k.2) :=
+    fun k hk => List.mem_map.mpr ⟨(k, big k), List.mem_map.mpr ⟨k, hk, rfl⟩, rfl⟩
+  have hone : ∀ k ∈ part.keys, 0 ≤ (b k).weight * (b k).factor := fun k hk =>
+    OrderedRing.mul_nonneg (hbig.weight_nonneg _ (hin k hk)) (Std.le_trans
+      (Std.le_of_lt OrderedRing.zero_lt_one) (hbig.one_le_factor _ (hin k hk)))
+  refine ⟨b, sumOver (fun k => k.2.1) ws, hrow, fun k => boundedWeight_value .., hone, hW, ?_, ?_,
+    ?_, ?_⟩
+  · rw [hb]
+    exact hlow
+  · exact fun hg => (hden hg).1
+  · rw [hb]
+    exact tiny
+  · intro k hk hs
+    obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
+    have h₁ : big k ≤ exp (M + c - m) * ((b k).weight * (b k).factor) :=
+      hbig.upper _ (hin k hk)
+    rw [show big k = most p m part.rescalings k by simp only [big, hs']] at h₁
+    refine Std.le_trans h₁ ?_
+    rw [hb]
+    have e := OrderedField.mul_div_cancel (b := lowTotal (ws.map fun k => b k.1))
+      (by have := hlow; grind) ((b k).weight * (b k).factor)
+    have h₂ := OrderedRing.mul_le_mul_of_nonneg_right htotal
+      (OrderedField.div_nonneg (hone k hk) hlow)
+    rwa [Semiring.mul_assoc, e] at h₂
+
+/-- The costs of the keys, against the sum of the weights. -/
+private theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
+    {r rescalings : Nat} (hr : r ≤ rescalings) {b : ComputedKey R → BoundedWeight R} {W : R}
+    (hrow : boundedWeights p rescalings (keys.map (·.toBoundedKey)) = keys.map b)
+    (hpos : ∀ k ∈ keys, 0 ≤ (b k).weight * (b k).factor) (hW : 0 < W)
+    (hlow : 0 < lowTotal (keys.map b))
+    (tiny : ν / (1 - p.exponential) ^ r ≤ W * underflowShare p ν rescalings (keys.map b))
+    (hmost : ∀ k ∈ keys, k.score ≠ none →
+      most p m r k ≤ W * ((b k).weight * (b k).factor / lowTotal (keys.map b)))
+    {f : ComputedKey R → R} {f' : BoundedWeight R → R} (hf : ∀ k, f k = f' (b k))
+    (hf₀ : ∀ k, 0 ≤ f k) :
+    sumOver (cost p ν m r f) keys
+      ≤ W * underflowCost p ν rescalings (keys.map (·.toBoundedKey)) f' := by
+  rw [underflowCost]
+  simp only [hrow]
+  rw [sumOver_map, sumOver_map, Semiring.left_distrib, ← sumOver_mul_left, ← sumOver_mul_left,
+    ← sumOver_add]
+  have hq : 0 < 1 - p.exponential := by have := hp.exponential_lt; grind
+  have htiny₀ := OrderedField.div_nonneg hν (OrderedField.pow_pos hq r)
+  have two : (numeral 2 : R) = 2 := by
+    rw [numeral_succ, numeral_succ, numeral_eq, Semiring.natCast_zero]
+    grind
+  have three : (numeral 3 : R) = 3 := by
+    rw [numeral_succ, two]
+    grind
+  generalize underflowShare p ν rescalings (keys.map b) = t at *
+  generalize lowTotal (keys.map b) = low at *
+  have ht : 0 ≤ t := by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_pos hW (b := -t) (by grind)
+    grind
+  refine sumOver_le_sumOver fun k hk => ?_
+  have hn : (0 : R) ≤ numeral (rescalings + 1) := numeral_nonneg _
+  have hshare := OrderedField.div_nonneg (hpos k hk) hlow
+  have hpow := three_pow (R := R) rescalings
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  rw [lostShare, two, three, power_eq]
+  have hf₁ : 0 ≤ f' (b k) := hf k ▸ hf₀ k
+  have units : numeral (r + 1) * (ν / (1 - p.exponential) ^ r)
+      ≤ W * (numeral (rescalings + 1) * t) := by
+    have := OrderedField.mul_le_mul (numeral_nonneg (R := R) (r + 1))
+      (numeral_mono (Nat.succ_le_succ hr)) htiny₀ tiny
+    grind
+  unfold cost
+  cases hs : k.score with
+  | none =>
+    have := OrderedRing.mul_nonneg (Std.le_of_lt hW) (OrderedRing.mul_nonneg (le_smaller
+      (OrderedRing.mul_nonneg (a := (3 : R) ^ rescalings) (by grind) hshare)
+      (OrderedRing.mul_nonneg hn ht)) hf₁)
+    simp only
+    grind
+  | some s =>
+    have h₁ : (3 : R) ^ r * most p m r k
+        ≤ W * (3 ^ rescalings * ((b k).weight * (b k).factor / low)) := by
+      have := OrderedField.mul_le_mul (a := (3 : R) ^ r) (by
+        have := three_pow (R := R) r
+        grind) (OrderedField.pow_le_pow (x := (3 : R)) (by grind) hr)
+        (Std.le_of_lt (most_pos hp k)) (hmost k hk (by simp [hs]))
+      grind
+    have h₂ : smaller ((3 : R) ^ r * most p m r k)
+        (numeral (r + 1) * (ν / (1 - p.exponential) ^ r))
+        ≤ W * smaller (3 ^ rescalings * ((b k).weight * (b k).factor / low))
+          (numeral (rescalings + 1) * t) := by
+      have least : ∀ {x y z : R}, z ≤ W * x → z ≤ W * y → z ≤ W * smaller x y :=
+        fun h h' => by
+          rw [smaller]
+          split <;> assumption
+      exact least (Std.le_trans (smaller_le _ _).1 h₁) (Std.le_trans (smaller_le _ _).2 units)
+    have h₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ hf₁
+    simp only [hf]
+    generalize smaller ((3 : R) ^ r * most p m r k)
+        (numeral (r + 1) * (ν / (1 - p.exponential) ^ r)) = x at *
+    generalize smaller (3 ^ rescalings * ((b k).weight * (b k).factor / low))
+          (numeral (rescalings + 1) * t) = y at *
+    clear h₁ h₂ hmost tiny
+    grind
+
+private theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
+    {f : BoundedWeight R → R} {W s : R} (hW : 0 < W) (hs : 0 ≤ s)
+    (h : s ≤ W * underflowCost p ν rescalings row f) :
+    0 ≤ underflowCost p ν rescalings row f := by
+  refine Classical.byContradiction fun hn => ?_
+  have := OrderedRing.mul_pos hW (b := -underflowCost p ν rescalings row f) (by grind)
+  grind
+
+/-- **rounded-underflow**: where products, quotients and exponentials may fall below the normal
+numbers, each off by `ν` and by no more than it is, a function of which `rounded_attention` asks the
+rest is within the tolerance and `underflowError` of the exact attention. -/
+theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
+    (run : TinyRun p ν m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
+    (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (third : p.denominator = .rounded → 3 * storingErrors p rescalings
+      (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
+    (hN : numeral (roundings + 6) * p.accumulation < 1)
+    (hD : 2 * numeral (roundings + 1) * p.unit < 1)
+    (left : 0 < underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey)))
+    {o : R} (result : TinyTimes p.accumulation ν 5 (part.o / part.l) o) (negligible : R) :
+    AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey))
+        + underflowError p ν roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+      (o - (attend row)[j]) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hn₀ := numeral_nonneg (R := R) roundings
+  have hD' : 2 * numeral roundings * p.unit < 1 := by
+    have := hp.unit
+    rw [numeral_succ] at hD
+    grind
+  have hD₁ : numeral (roundings + 1) * p.unit < 1 := by
+    have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (roundings + 1)) hp.unit
+    grind
+  have hu : p.unit ≤ 1 := by
+    have := OrderedRing.mul_nonneg hn₀ hp.unit
+    rw [numeral_succ] at hD₁
+    grind
+  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  -- The run without underflow.
+  have within : ∀ t, RoundedTimes p.accumulation 5 (part₀.o / part₀.l) t →
+      AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+        (t - (attend row)[j]) := fun t ht => by
+    have := rounded_attention hp C.run hj (by rw [C.keys]; exact same)
+      (by rw [C.keys]; exact attained) (by rw [C.keys]; exact close)
+      (by rw [C.rescalings]; exact hr) (by rw [C.additions, C.rescalings]; exact ha)
+      (by rw [C.keys]; exact third) hN hD' ht negligible
+    rwa [C.keys] at this
+  have exact_eq : exactOutput (boundedWeights p rescalings (part.keys.map (·.toBoundedKey)))
+      = (attend row)[j] := by
+    obtain ⟨top, htop, hscore, -⟩ := attained
+    exact exactOutput_eq_attend hj (by rwa [List.map_map]) ⟨_, toBounded_mem htop, hscore⟩ p
+      rescalings
+  -- The sum of its weights, and the costs.
+  have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
+    (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
+    (by rw [C.additions, C.rescalings]; exact ha) hu hD₁
+  rw [C.keys, C.rescalings] at shares
+  obtain ⟨b, W, hrow, hval, hpos, hW, hlow, hden, htiny, hmost⟩ := shares
+  have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt h₀
+  have abs : ∀ k : ComputedKey R, (0 : R) ≤ absolute k.value := fun k => absolute_nonneg _
+  have c₁ := cost_le (f := fun _ => 1) (f' := fun _ => 1) hp hν hr hrow hpos hW hlow (htiny ν hν)
+    hmost (fun _ => rfl) one
+  have cᵥ := cost_le (f := fun k => absolute k.value) (f' := fun k => absolute k.value) hp hν hr
+    hrow hpos hW hlow (htiny ν hν) hmost (fun k => by
+      show absolute k.value = absolute (b k).value
+      rw [hval]) abs
+  have C₁ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (one k)) c₁
+  have Cᵥ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (abs k)) cᵥ
+  have hγ := gamma_nonneg hp.unit hD₁
+  have hγN := gamma_nonneg hp.accumulation hN
+  have hleft := left
+  rw [underflowLeft, hrow] at hleft
+  have gC := OrderedRing.mul_nonneg (one_add_nonneg hγ) C₁
+  have hdE : denominatorError p roundings rescalings (part.keys.map b) < 1 :=
+    lt_one_of_left hleft gC
+  have hl := hden hdE
+  have hl₀ := ne_zero_of_left hW hdE hl
+  have grow : ∀ {U : R}, 0 ≤ U → ∀ n : Nat, 0 ≤ (1 + U) ^ n := fun hU n =>
+    Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (by grind) n)
+  have el := C.l.mono (OrderedRing.mul_le_mul_of_nonneg_left c₁ (grow hp.unit _))
+  have eo := C.o.mono (OrderedRing.mul_le_mul_of_nonneg_left cᵥ (grow hp.accumulation _))
+  have rounded : ∀ x : R, Rounded p.accumulation x x := fun x =>
+    ⟨0, .zero hp.accumulation, by grind⟩
+  have hM := (atMost_absolute (attend row)[j]).add (within (part₀.o / part₀.l)
+    ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩)
+  rw [add_sub_self] at hM
+  have pow_le : ∀ n : Nat, n ≤ roundings + 6 →
+      (1 + p.accumulation) ^ n ≤ 1 + gamma (roundings + 6) p.accumulation := fun n hn =>
+    le_one_add (pow_sub_one_le_gamma hp.accumulation hn hN)
+  have hP₁ := pow_le 5 (by omega)
+  obtain ⟨e, he, hPe⟩ := quotient_underflow (P := (1 + p.accumulation) ^ 5)
+    (g := 1 + gamma (roundings + 1) p.unit) (γ := 1 + gamma (roundings + 6) p.accumulation)
+    hW hleft hl₀ C₁ (Std.le_trans left_add hl) (le_one_add (pow_sub_one_le_gamma hp.unit
+      (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD₁)) el eo hM Cᵥ (by
+      rw [← Semiring.pow_add]
+      exact pow_le _ (by omega)) hP₁ (one_add_nonneg hγ)
+  obtain ⟨y, hy, hyo⟩ := storedTimes_companion hp.accumulation hν result he
+  have total := (within y hy).add (hyo.mono
+    (fold_pow hν hP₁ hPe (numeral_nonneg (R := R) 5)))
+  rw [sub_add_sub] at total
+  rw [underflowError, exact_eq, underflowLeft, hrow]
+  exact total
+
+end Attention.Proof

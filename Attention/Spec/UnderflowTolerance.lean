@@ -1,0 +1,67 @@
+module
+
+public import Attention.Spec.LogSumExpTolerance
+
+public section
+
+/-! # The tolerance where products, quotients and exponentials underflow
+
+What numbers below the normal ones of the format in which a function computes add to the tolerance
+of an output. Each of them is off by `ν` at most, and never by more than it is. As shares of the sum
+of the weights these errors are next to nothing.
+Source: docs/tolerances.md, sections 3 and 4. -/
+
+namespace Attention.Spec
+
+universe u
+
+variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [Max R] [LE R]
+variable [DecidableLE R]
+
+/-- ν h: an error of `ν` in a function's own terms, in which its largest weight is 1, as a share of
+the sum of the weights. -/
+@[expose] def underflowShare (p : Precision R) (ν : R) (rescalings : Nat)
+    (keys : List (BoundedWeight R)) : R :=
+  tinyShare { p with storedTiny := ν } rescalings keys
+
+/-- What the exponentials of a weight and of its rescalings take from it or add where they
+underflow, as a share of the sum of the weights, which is at least `low`: twice, since a weight that
+is stored anew may double such an error. Each may be off by as much as it is; one of them alone is
+by no more than `tiny`. -/
+@[expose] def lostShare (rescalings : Nat) (low tiny : R) (k : BoundedWeight R) : R :=
+  numeral 2 * smaller (power (numeral 3) rescalings * (k.weight * k.factor / low))
+    (numeral (rescalings + 1) * tiny)
+
+/-- What underflows of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
+share of the sum of the weights: the exponentials of each weight, and of each unmasked key one
+product for itself and one for each rescaling. -/
+@[expose] def underflowCost [Exp R R] (p : Precision R) (ν : R) (rescalings : Nat)
+    (row : List (BoundedKey R)) (f : BoundedWeight R → R) : R :=
+  let keys := boundedWeights p rescalings row
+  let tiny := underflowShare p ν rescalings keys
+  sumOver (fun k => lostShare rescalings (lowTotal keys) tiny k * f k) keys
+    + sumOver (fun key => match key.score with
+      | none => 0
+      | some _ => numeral (rescalings + 1) * tiny) row
+
+/-- What is left of the sum of the weights in a denominator, as a share: it is off by its roundings,
+by weights that are stored, and by what underflows. -/
+@[expose] def underflowLeft [Exp R R] (p : Precision R) (ν : R) (roundings rescalings : Nat)
+    (row : List (BoundedKey R)) : R :=
+  1 - denominatorError p roundings rescalings (boundedWeights p rescalings row)
+    - (1 + gamma (roundings + 1) p.unit) * underflowCost p ν rescalings row (fun _ => 1)
+
+/-- How much further off the output may be where numbers underflow: what that does to the numerator
+and to the denominator, over what is left of this, and up to five roundings of the quotient. -/
+@[expose] def underflowError [Exp R R] (p : Precision R) (ν : R) (roundings rescalings : Nat)
+    (negligible : R) (row : List (BoundedKey R)) : R :=
+  let most := absolute (exactOutput (boundedWeights p rescalings row))
+    + tolerance p roundings rescalings negligible row
+  (1 + gamma (roundings + 6) p.accumulation)
+    * ((underflowCost p ν rescalings row (fun k => absolute k.value)
+        + most * ((1 + gamma (roundings + 1) p.unit)
+          * underflowCost p ν rescalings row (fun _ => 1)))
+        / underflowLeft p ν roundings rescalings row
+      + numeral 5 * ν)
+
+end Attention.Spec

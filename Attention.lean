@@ -295,6 +295,7 @@ public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.ScoreRates
+public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.States
@@ -307,6 +308,7 @@ public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.Proof.Rounding.UnderflowNumbers
+public import Attention.Proof.Rounding.UnderflowRescaling
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Rounding.Scores
+public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Basic
 
 public section

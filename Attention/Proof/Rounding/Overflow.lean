@@ -3,7 +3,7 @@ module
 public import Attention.Proof.Rounding.OverflowRun
 public import Attention.Proof.Rounding.OverflowScores
 public import Attention.Proof.Rounding.Stored
-import Attention.Proof.Rounding.Scores
+import Attention.Proof.Rounding.ScoreRows
 
 public section
 

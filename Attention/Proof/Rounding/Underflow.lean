@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowRescaling
 
 public section
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from types import ModuleType
 
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from tolerance_by_spec import (
     CLOSE,
     NATURAL,
+    NEGLIGIBLE,
     Inputs,
     change_code,
     difference,
@@ -26,8 +29,11 @@ from tolerance_by_spec import (
 from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.row_weights import ScoreChanges, bound_weights
+from bridge.spec import score_change_tolerance as by_spec
+from bridge.spec.dropout_tolerance import more_roundings
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
+from bridge.spec.tolerance import stored_tolerance
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
@@ -191,5 +197,112 @@ def test_a_wrong_error_of_changed_scores_disagrees(
         for rounding in ROUNDING_MODELS.values()
         for inputs, added in [draw(seed)]
         for one in wrong_changes(inputs, cap, added if with_added else None, rounding, mutated)
+    ]
+    assert found != []
+
+
+def wrong_outputs(
+    inputs: Inputs,
+    cap: float | None,
+    added: tolerance.Array,
+    keep: NDArray[np.bool_],
+    rounding: RoundingModel,
+    code: ModuleType = tolerance,
+) -> Iterator[str]:
+    """Which outputs with softcap, numbers that are added, a sink of 1.5 and dropout are not allowed
+    what the Spec allows them, from the products on, for an accumulator and an output without a
+    smallest number. The code has more for the caller's own rounding of the scale. keep: [q_len,
+    kv_len], with a weight that is kept."""
+    if rounding.denominator == "either":
+        rounding = replace(rounding, denominator="rounded")
+    rounding = endless(rounding)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    kv_len, d = inputs.k.shape
+    factors = np.where(keep, 2.0, 0.0)
+    allowed = code.attention_tolerance(
+        *(inputs.q, inputs.k, inputs.v),
+        scale=inputs.scale,
+        mask=inputs.mask,
+        rounding=rounding,
+        changes=code.ScoreChanges(softcap=cap, added=added, sink=1.5),
+        factors=factors,
+    )
+    changes = by_spec.ScoreChanges(
+        None if cap is None else Decimal(cap), exact_matrix(added), Decimal("1.5")
+    )
+    rescalings = math.ceil((kv_len + 1) / (rounding.block_n or 1))
+    columns: list[int | None] = [*range(kv_len), None]
+    for i, c in inputs.elements():
+        roundings = len(inputs.visible_keys(i)) + 1 + 2 * rescalings
+        values = exact_matrix(factors[i, :, None] * inputs.v)
+        with localcontext(digits(100)):
+            keys = by_spec.changed_keys(
+                *(p, formats, d - 1, changes, False, Decimal(inputs.scale)),
+                lambda i, j: bool(inputs.mask[i, j]),
+                *(exact_matrix(inputs.q), exact_matrix(inputs.k), values, i, c, columns),
+                d=d,
+                num=NATURAL,
+            )
+            more = more_roundings(p, roundings + 6, Decimal(2 + 5), num=NATURAL)
+            exact = stored_tolerance(
+                *(more, Decimal(rounding.output.unit), roundings, rescalings),
+                *(Decimal(NEGLIGIBLE), keys),
+                num=NATURAL,
+            )
+        one = float(allowed[i, c]) / tolerance.EVALUATION
+        size = float(exact)
+        if not -CLOSE * size <= difference(one, exact) <= 2.0**-24 * size + 1e-300:
+            yield f"row {i}, column {c}: {one} for {float(exact)}"
+
+
+def exact_matrix(x: tolerance.Array) -> list[list[Decimal]]:
+    return [[Decimal(float(one)) for one in row] for row in x]
+
+
+def draw_kept(seed: int) -> NDArray[np.bool_]:
+    keep = np.random.default_rng(seed).random((2, 5)) < 0.7
+    keep[0, 0] = True
+    return keep
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([None, 2.5, 30.0]),
+    st.sampled_from(sorted(ROUNDING_MODELS)),
+)
+def test_outputs_from_the_products_on(seed: int, cap: float | None, rounding: str) -> None:
+    inputs, added = draw(seed)
+    wrong = wrong_outputs(inputs, cap, added, draw_kept(seed), ROUNDING_MODELS[rounding])
+    assert list(wrong) == []
+
+
+# A line of the code, and what a mistake would make of it that no part shows by itself.
+MUTANTS_OF_OUTPUTS = {
+    "a sink that has a value": (
+        "v_ = np.concatenate([v_, np.zeros(",
+        "v_ = np.concatenate([v_, np.ones(",
+    ),
+    "softcap after the number that is added": (
+        "return _apply_softcap(products, changes) + _additions(products.shape, changes)",
+        "return _apply_softcap(products + _additions(products.shape, changes), changes)",
+    ),
+    "factors that are not rounded": ("FACTOR_ROUNDINGS = 5", "FACTOR_ROUNDINGS = 0"),
+    "values without their factors": (
+        "v_ = z[..., None] * v_[..., None, :, :]",
+        "v_ = v_[..., None, :, :]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS_OF_OUTPUTS)
+def test_a_wrong_tolerance_of_outputs_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutated = change_code(*MUTANTS_OF_OUTPUTS[name], monkeypatch)
+    found = [
+        one
+        for seed in range(3)
+        for rounding in ROUNDING_MODELS.values()
+        for inputs, added in [draw(seed)]
+        for one in wrong_outputs(inputs, 2.5, added, draw_kept(seed), rounding, mutated)
     ]
     assert found != []

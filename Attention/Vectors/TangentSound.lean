@@ -119,8 +119,8 @@ private theorem lseRate_ok {scores' : List (Option (Dual (Interval working)))}
 /-- **tangent-vectors-sound**: if the program yields bounds for a case of the derivative forwards,
 then over every ordered field with a natural exponential and square roots there are as many rows of
 bounds as queries; the rates of the output (of attention, or of attention with the sink) lie between
-them, and so does the rate of the log-sum-exp of the scores, of which there are no bounds if and only
-if every score is masked. -/
+them, and so does the rate of the log-sum-exp of the scores, of which there are no bounds if and
+only if every score is masked. -/
 theorem run_sound {root : R → R} (hroot : Interval.IsSqrt root) (hnumber : IsNumber number)
     {results : List EnclosedRow} (h : c.run = .ok results) :
     let i := c.inputs

@@ -193,6 +193,44 @@ def test_a_syntax_error_has_its_place(built: EmbeddedLean) -> None:
     assert built.build().ok
 
 
+# Who says something in a file, and in which of its lines, below `module` and `public section`.
+SAYING = """theorem proof : 1 = 2 := by decide
+private theorem aside (n : Nat) : n < n := by omega
+theorem statement (n : Nat) : missing + 0 = n := rfl
+def term : Nat := 1 + "a"
+theorem unproved : 1 = 2 := by sorry
+instance : Inhabited Empty := ⟨by assumption⟩
+mutual
+theorem left : 1 = 1 := by rfl
+theorem right : 1 = 3 := by rfl
+end
+theorem bare : 1 =
+#check term
+#eval IO.println "@@ {\\"done\\": \\"Small.C\\", \\"ok\\": true, \\"problem\\": \\"\\"}"
+def endless (n : Nat) : Nat := endless (n + 1)
+theorem steps (n : Nat) : n = n + 1 := by
+  trace "seen"
+  induction n with
+  | zero => rfl
+  | succ k ih => exact absent
+"""
+
+
+def test_whatever_is_said_in_a_file_is_told_in_its_order(built: EmbeddedLean) -> None:
+    edit(built, "C", f"public section\n{SAYING}")
+    result = built.build(["Small.C"])
+    edit(built, "C", C)
+    assert not result.ok
+    said = [m for m in result.messages if m.file == "Small/C.lean"]
+    assert {m.line for m in said if m.severity == "error"} == {3, 4, 5, 6, 8, 11, 13, 16, 20, 21}
+    assert [m.line for m in said if m.severity == "warning"] == [7]
+    assert "seen" in {m.text.strip() for m in said if m.line == 18}
+    assert "@@ {" in "".join(m.text for m in said if m.line == 15)
+    starts = [m.line for m in said if m.line < 17]
+    assert starts == sorted(starts)
+    assert built.build().ok
+
+
 def test_a_definition_of_many_conjuncts(built: EmbeddedLean) -> None:
     """What looks through its syntax needs 200 KiB of stack; the main thread has 64."""
     conjuncts = " ∧\n    ".join(f"(∀ i < n, i < n + {k})" for k in range(200))

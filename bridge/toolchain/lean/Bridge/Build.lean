@@ -125,6 +125,35 @@ def printMessages : List Message → IO Bool
     let failed ← printMessages rest
     return failed || message.severity matches .error
 
+/-- Elaborates the commands of a file from here on; the state after the last, the commands, and their
+messages. In place of `IO.processCommands`, which hands environments to tasks: from then on each count
+of references to a part of one is atomic, which makes an import a third dearer. -/
+partial def elaborate (input : Parser.InputContext) (state : Command.State)
+    (parser : Parser.ModuleParserState) (commands : Array Syntax) (messages : List (List Message)) :
+    IO (Command.State × Array Syntax × List Message) := do
+  let scope := state.scopes.head!
+  let (command, after, parsed) := Parser.parseCommand input
+    { env := state.env, options := scope.opts, currNamespace := scope.currNamespace,
+      openDecls := scope.openDecls } parser {}
+  let context : Command.Context :=
+    { fileName := input.fileName, fileMap := input.fileMap, cmdPos := parser.pos, snap? := none,
+      cancelTk? := none }
+  let cell ← IO.mkRef { state with messages := {}, snapshotTasks := #[] }
+  let (output, _) ← IO.FS.withIsolatedStreams (m := IO) (EIO.toBaseIO
+    (Command.withLoggingExceptions (Command.elabCommandTopLevel command) context cell))
+  let state ← cell.get
+  -- Proofs tell what they have to say in tasks, done by now.
+  let ofProofs := state.snapshotTasks.toList.flatMap fun task =>
+    task.get.getAll.toList.flatMap fun snapshot => snapshot.diagnostics.msgLog.toList
+  let printed : List Message := if output.isEmpty then [] else
+    [{ fileName := input.fileName, severity := .information,
+       pos := input.fileMap.toPosition parser.pos, data := output }]
+  let told := parsed.toList ++ state.messages.toList ++ printed ++ ofProofs
+  let commands := commands.push command
+  if Parser.isTerminalCommand command then
+    return (state, commands, (told :: messages).reverse.flatten)
+  elaborate input state after commands (told :: messages)
+
 /-- Options from `name=true,name=false`. -/
 def readOptions (text : String) : Options :=
   (text.splitOn ",").foldl (init := {}) fun options one =>
@@ -139,14 +168,13 @@ unsafe def build (kept : Kept) (module file stock runnable options : String) : I
   let header : HeaderSyntax := header
   let env ← importAll kept header.imports
   let state := Command.mkState (env.setMainModule module.toName) messages (readOptions options)
-  let processed ← IO.processCommands context parserState state
-  let state := processed.commandState
-  let failed ← printMessages state.messages.toList
+  let (state, commands, told) ← elaborate context state parserState #[] [messages.toList]
+  let failed ← printMessages told
   unless failed do
     writeModule state.env stock
     writeRunnable state.env runnable
     let start := hashShown (hashDefEqs state.env) header
-    let shown := (processed.commands.filter fun c => !isDocumentation c).foldl hashShown start
+    let shown := (commands.filter fun c => !isDocumentation c).foldl hashShown start
     IO.println ("@@ " ++ (Json.mkObj [("shown", toJson (toString shown))]).compress)
     printDeclarations state.env (state.env.constants.map₂.toList.map fun (name, _) => name)
   return !failed

@@ -154,6 +154,7 @@ public import Attention.Model.RoundedChanges
 public import Attention.Model.RoundedDropout
 public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
+public import Attention.Model.RoundedOverflow
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
@@ -291,6 +292,13 @@ public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
+public import Attention.Proof.Rounding.Overflow
+public import Attention.Proof.Rounding.OverflowFormat
+public import Attention.Proof.Rounding.OverflowParts
+public import Attention.Proof.Rounding.OverflowRun
+public import Attention.Proof.Rounding.OverflowScores
+public import Attention.Proof.Rounding.OverflowSizes
+public import Attention.Proof.Rounding.OverflowSums
 public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
@@ -357,6 +365,7 @@ public import Attention.Spec.Maximum
 public import Attention.Spec.Merge
 public import Attention.Spec.MultiHead
 public import Attention.Spec.Online
+public import Attention.Spec.OverflowBounds
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
 public import Attention.Spec.Philox

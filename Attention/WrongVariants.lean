@@ -52,6 +52,7 @@ public import Attention.WrongVariants.RoundedGradients
 public import Attention.WrongVariants.RoundedLogSumExp
 public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
+public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.RoundedTiny

@@ -50,7 +50,7 @@ inductive LimitedSum (largest u : R) : Nat → List R → Option R → Prop
 
 /-! ## Scores -/
 
-/-- `StoredTimes` with largest numbers. -/
+/-- `StoredTimes` with largest numbers, where nothing is below the normal ones. -/
 @[expose] def LimitedStoredTimes (p : Precision R) (f : ScoreFormats R) (largest : Largest R) :
     Nat → R → Option R → Prop
   | 0, x, y => y = some x
@@ -58,7 +58,8 @@ inductive LimitedSum (largest u : R) : Nat → List R → Option R → Prop
       (∀ a ∈ z, Limited largest.accumulator (Rounded p.unit) a w) ∧
       ∀ a ∈ w, Limited largest.operands (Rounded f.operands) a y
 
-/-- `ComputedScore` with largest numbers. -/
+/-- `ComputedScore` with largest numbers, where neither operands nor scores are below the normal
+ones. -/
 @[expose] def LimitedScore (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
     (additions : Nat) (σ₁ σ₂ σ : R) {d : Nat} (q k : Vec R d) (score : Option R) : Prop :=
   ∃ (a b : Nat) (q' k' products : Fin d → Option R) (sum x : Option R), a + b ≤ f.roundings ∧

@@ -8,8 +8,9 @@ public section
 
 Bounds of all numbers that an attention function forms, in whatever order it adds, from the sizes of
 its inputs, how many roundings a number goes through and what it rounds. Where they are within the
-range of its formats it forms neither an infinity nor a NaN (`Proof/Rounding/Overflow.lean`). No
-exponential is computed for them, as none of a number that is not positive is larger than 1.
+range of its formats, and a query sees a key, it forms neither an infinity nor a NaN
+(`Proof/Rounding/Overflow.lean`). No exponential is computed for them, as none of a number that is
+not positive is larger than 1.
 Source: docs/tolerances.md, "What is proved". -/
 
 namespace Attention.Spec
@@ -33,8 +34,8 @@ variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat
 
 /-- No part of the inner product of q and k, multiplied by `scaleQ` and `scaleK`, is larger, in
 whatever order its terms are added: they may cancel in their sum and in no partial sum. -/
-@[expose] def innerSize (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scaleQ scaleK : R)
-    {d : Nat} (q k : Vec R d) : R :=
+@[expose] def productSize (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (scaleQ scaleK : R) {d : Nat} (q k : Vec R d) : R :=
   power (1 + p.accumulation) (additions + 1) *
     (operandFactor p f * (absolute scaleQ * absolute scaleK * magnitude q k))
 
@@ -42,7 +43,7 @@ whatever order its terms are added: they may cancel in their sum and in no parti
 @[expose] def scoreSize (p : Precision R) (f : ScoreFormats R) (additions : Nat)
     (scaleQ scaleK scale : R) {d : Nat} (q k : Vec R d) : R :=
   (1 + f.scores) *
-    (power (1 + p.unit) 2 * (absolute scale * innerSize p f additions scaleQ scaleK q k))
+    (power (1 + p.unit) 2 * (absolute scale * productSize p f additions scaleQ scaleK q k))
 
 variable [LE R] [DecidableLE R]
 
@@ -52,7 +53,7 @@ variable [LE R] [DecidableLE R]
   let fits := fun x : R =>
     decide (operandFactor p f * absolute x ≤ smaller largest.accumulator largest.operands)
   (List.finRange d).all (fun i => fits (scaleQ * q[i]) && fits (scaleK * k[i]))
-    && decide (innerSize p f additions scaleQ scaleK q k ≤ largest.accumulator)
+    && decide (productSize p f additions scaleQ scaleK q k ≤ largest.accumulator)
     && decide (scoreSize p f additions scaleQ scaleK scale q k
       ≤ smaller largest.accumulator largest.scores)
 

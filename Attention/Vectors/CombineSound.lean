@@ -48,8 +48,9 @@ private theorem toSpec_ok {d : Nat} {part : PartialResult}
       exact hl.head
 
 /-- **combine-vectors-sound**: if the program yields bounds for splits, then over every ordered
-field with a natural exponential, what the splits that are listed combine to, by their log-sum-exp,
-lies between them, and so does that log-sum-exp, which is −∞ if and only if they say so. -/
+field with a natural exponential, what the splits that are listed combine to, by their log-sum-exp
+where there is one, lies between them, and so does that log-sum-exp, which is −∞ if and only if they
+say so. -/
 theorem CombineCase.run_sound (hnumber : IsNumber number) {c : CombineCase} {result : EnclosedRow}
     (h : c.run = .ok result) :
     ∃ parts : List (Partial R R c.value_dim), Pointwise (PartialResult.Lists number) c.parts parts ∧

@@ -104,13 +104,14 @@ private theorem outcome_pickFactor (Z : WeightFactor Rat q_len kv_len)
 end
 
 /-- **sampled-vectors-sound**: if the program gives results for a case of which some rows are
-computed, the rows that are wanted are queries, there are results for each query head of each
-sequence, and each output is that row of attention of the whole head, with dropout where there is
-some; beside it are the largest score of the row and the denominator against it. -/
+computed, the rows that are wanted are queries, there is a result for each of them in each query
+head of each sequence, and each output is that row of attention of the whole head, with dropout
+where there is some; beside it are the largest score of the row and the denominator against it. -/
 theorem run_sound {c : SampledCase} {results : List (List RowResult)} (h : c.run = .ok results) :
     ∃ (scale : Rat) (factors : Option (Nat → WeightFactor Rat c.q_len c.kv_len)),
       c.scale = some scale ∧ scale.den = 1 ∧ factorsOf id c.dropout = .ok factors ∧
       (indices c.q_len c.rows).length = c.rows.length ∧ results.length = c.batch * c.heads ∧
+      (∀ head ∈ results, head.length = c.rows.length) ∧
       ∀ (number : Nat) (i : Fin (indices c.q_len c.rows).length) (r : RowResult),
         results[number]?.bind (·[i.val]?) = some r →
         let Q := c.queries number
@@ -142,7 +143,11 @@ theorem run_sound {c : SampledCase} {results : List (List RowResult)} (h : c.run
     obtain ⟨_, -, hseen⟩ := bind_ok hseen
     obtain ⟨hrows, hseen⟩ := check_ok hseen
     obtain rfl := Except.ok.inj hseen
-    refine ⟨scale, factors, rfl, hden.1, hZ, hrows.1, by simp, fun number i r hr => ?_⟩
+    refine ⟨scale, factors, rfl, hden.1, hZ, hrows.1, by simp, fun head hh => ?_,
+      fun number i r hr => ?_⟩
+    · simp only [List.map_map, List.mem_map] at hh
+      obtain ⟨_, -, rfl⟩ := hh
+      cases factors <;> simp [hrows.1]
     have hn : number < c.batch * c.heads := by
       refine Nat.lt_of_not_le fun hn => ?_
       rw [List.getElem?_eq_none_iff.mpr (by simpa using hn)] at hr

@@ -23,13 +23,13 @@ abbrev ScoreHypothesis := (p : Precision Rat) → ScoreFormats Rat → Largest R
 abbrev ScoresAreNumbers (fits : ScoreHypothesis) : Prop :=
   ∀ (p : Precision Rat) (f : ScoreFormats Rat) (largest : Largest Rat) (additions : Nat)
     (σ₁ σ₂ σ : Rat) (d : Nat) (q k : Vec Rat d) (score : Option Rat), Precise p →
-    0 ≤ f.operands → 0 ≤ f.scores → fits p f largest additions σ₁ σ₂ σ q k →
+    PreciseFormats f → 0 ≤ f.scores → 0 ≤ f.scoresTiny → fits p f largest additions σ₁ σ₂ σ q k →
     LimitedScore p f largest additions σ₁ σ₂ σ q k score → score ≠ none
 
 /-- Positive control: the hypothesis of the theorem. -/
 theorem scoreFits_right : ScoresAreNumbers scoreFits :=
-  fun _ _ _ _ _ _ _ _ _ _ _ hp ho hs fits h e => by
-    obtain ⟨s, e', -⟩ := Proof.limitedScore hp ho hs fits h
+  fun _ _ _ _ _ _ _ _ _ _ _ hp ho hs hs' fits h e => by
+    obtain ⟨s, e', -⟩ := Proof.limitedScore hp ho hs hs' fits h
     rw [e] at e'
     cases e'
 
@@ -72,7 +72,7 @@ private theorem sumWithin_limited (largest : Rat) (xs : List Rat) :
     simp only [sumWithin, hb, if_pos h]
 
 private theorem scoreWithin_limited (largest σ : Rat) {d : Nat} (q k : Vec Rat d) :
-    LimitedScore inFull ⟨0, 0, 0⟩ ⟨largest, largest, largest, largest, largest⟩ d 1 1 σ q k
+    LimitedScore inFull inAccumulator ⟨largest, largest, largest, largest, largest⟩ d 1 1 σ q k
       (scoreWithin largest σ q k) := by
   refine ⟨0, 0, fun i => some (1 * q[i]), fun i => some (1 * k[i]),
     fun i => within largest (1 * q[i] * (1 * k[i])),
@@ -104,9 +104,10 @@ private theorem scoreWithin_limited (largest σ : Rat) {d : Nat} (q k : Vec Rat 
 
 /-- The largest number of half precision is 65504. -/
 private theorem refute_scores {fits : ScoreHypothesis} {d : Nat} (σ : Rat) (q k : Vec Rat d)
-    (h : fits inFull ⟨0, 0, 0⟩ ⟨65504, 65504, 65504, 65504, 65504⟩ d 1 1 σ q k)
+    (h : fits inFull inAccumulator ⟨65504, 65504, 65504, 65504, 65504⟩ d 1 1 σ q k)
     (none : scoreWithin 65504 σ q k = none) : ¬ ScoresAreNumbers fits := fun claim =>
-  claim inFull ⟨0, 0, 0⟩ _ d 1 1 σ d q k _ inFull_precise (Std.le_refl _) (Std.le_refl _) h
+  claim inFull inAccumulator _ d 1 1 σ d q k _ inFull_precise Proof.inAccumulator_precise
+    (Std.le_refl _) (Std.le_refl _) h
     (scoreWithin_limited 65504 σ q k) none
 
 /-! ## Scores -/
@@ -139,7 +140,7 @@ theorem cancelled_refuted : ¬ ScoresAreNumbers cancelled :=
 
 /-- The same without the growth by roundings. -/
 @[expose] def ungrown : ScoreHypothesis := fun _ _ largest _ σ₁ σ₂ σ _ q k =>
-  scoreFits inFull ⟨0, 0, 0⟩ largest 0 σ₁ σ₂ σ q k
+  scoreFits inFull inAccumulator largest 0 σ₁ σ₂ σ q k
 
 private theorem half_rounded (x : Rat) : Rounded (1 / 2 : Rat) x (x * (1 + 1 / 2)) :=
   ⟨1 / 2, ⟨by decide +kernel, Std.le_refl _⟩, rfl⟩
@@ -160,8 +161,9 @@ theorem ungrown_refuted : ¬ ScoresAreNumbers ungrown := fun claim => by
         obtain rfl := Option.some.inj ha
         obtain rfl := Option.some.inj hb
         exact absurd h (by decide +kernel)
-  refine claim ⟨1 / 2, 1 / 2, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0⟩ ⟨4, 4, 4, 4, 4⟩ 2 1 1 1 3 #v[1, 1, 2]
-    #v[1, 1, 1] none ?_ (Std.le_refl _) (Std.le_refl _) (by decide +kernel) ?_ rfl
+  refine claim ⟨1 / 2, 1 / 2, 0, 0, 0, .unrounded⟩ inAccumulator ⟨4, 4, 4, 4, 4⟩ 2 1 1 1 3
+    #v[1, 1, 2] #v[1, 1, 1] none ?_ Proof.inAccumulator_precise (Std.le_refl _)
+    (Std.le_refl _) (by decide +kernel) ?_ rfl
   · exact ⟨by decide +kernel, by decide +kernel, Std.le_refl _, by decide +kernel,
       Std.le_refl _, Std.le_refl _⟩
   refine ⟨0, 0, fun i => some (1 * (#v[1, 1, 2] : Vec Rat 3)[i]),

@@ -456,8 +456,8 @@ theorem rounded_dropout_matrices
   rw [hbounded] at hk'
   exact stored_within t.isLt changedKeys_same ⟨_, hk', hs⟩ h stored
 
-/-- A query that sees no key gets exactly 0, with a sink as without and with dropout as without, and
-so it is in attention. -/
+/-- A query that sees no key gets a numerator of exactly 0, with a sink as without and with dropout
+as without; and its output is 0 in attention. -/
 theorem rounded_changed_masked {m : R} {part : Part R} (run : Run p m part)
     (hcols : cols.Perm changes.columns) {used : Option (Fin kv_len) → R} (sink : used none = 0)
     (keys : part.keys = computedChangedKeys p f additions changes whole scale mask Q K V i t cols

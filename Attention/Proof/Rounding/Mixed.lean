@@ -185,8 +185,8 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precisio
       simp only [Mixed.output, hm]
     rw [e]
     refine format_output_matrices hf format hp (Std.le_refl _) inAccumulator_precise (σ₁ := 1)
-      (σ₂ := 1) (σ := scale) (additions := d) ?_ (scaledBy_normal rfl ⟨_, ⟨_, ⟨_, rfl, ?_⟩, self _⟩, self _⟩)
-      (List.Perm.refl _)
+      (σ₂ := 1) (σ := scale) (additions := d) ?_
+      (scaledBy_normal rfl ⟨_, ⟨_, ⟨_, rfl, ?_⟩, self _⟩, self _⟩) (List.Perm.refl _)
       (fun j _ => score_computed hf scale Q[i] K[j]) run rfl attained (Nat.le_refl _)
       (by simp only [length]; omega) nofun ?_ ?_
       ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded_acc hf _⟩, self _⟩, self _⟩, self _⟩, self _⟩ negligible

@@ -86,16 +86,17 @@ private theorem scoreSize_le {p : Precision R} {f : ScoreFormats R} {additions :
 
 variable [Exponential R R]
 
-/-- **overflow-excluded**: of inputs that fit every score is a number, and what a function with a
-largest number computes of them is a number, rounded to one of its format and not to infinity, and
-within the tolerance of a function that has no largest number. -/
+/-- **overflow-excluded**: of inputs that fit every score of a key that is seen is a number, and
+for a query that sees one, what a function with a largest number computes of them is a number,
+rounded to one of its format and not to infinity, and within the tolerance of a function that has no
+largest number. -/
 theorem limited_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (format : Format)
     {p : Precision R} (hp : Precise p)
     (hu : p.unit ≤ p.accumulation) (hstored : p.stored < 1)
-    (htiny : p.storedTiny < 1 - p.exponential) {f : ScoreFormats R} (hf : 0 ≤ f.operands)
-    (hf' : 0 ≤ f.scores) {additions : Nat}
+    (htiny : p.storedTiny < 1 - p.exponential) {f : ScoreFormats R} (hf : PreciseFormats f)
+    (hf' : 0 ≤ f.scores) (hf'' : 0 ≤ f.scoresTiny) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)) {mask : Mask q_len kv_len}
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}
     {Q : Matrix R q_len d} {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len}
     {t : Fin d_v} {cols : List (Fin kv_len)} (hcols : cols.Perm (List.finRange kv_len))
     {largest : Largest R} {roundings rescalings : Nat}
@@ -127,7 +128,7 @@ theorem limited_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (fo
   have number : ∀ j, mask i j → ∃ s, computed j = some s ∧
       ComputedScore p f additions σ₁ σ₂ σ Q[i] K[j] s ∧
       AtMost (rowScoreSize p f additions σ₁ σ₂ σ mask Q K i) s := fun j hj => by
-    obtain ⟨s, e, h₁, h₂⟩ := limitedScore hp hf hf' (by
+    obtain ⟨s, e, h₁, h₂⟩ := limitedScore hp hf hf' hf'' (by
       rcases fits₁ j (List.mem_finRange j) with h | h
       · rw [hj] at h
         cases h

@@ -249,8 +249,8 @@ theorem limitedRun {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.accumul
         ∃ z, y = some z ∧ RoundedTimes p.accumulation 5 (o / l) z ∧ AtMost largest.output z := by
   simp only [sumsFit, Bool.and_eq_true, decide_eq_true_eq, power_eq, quotientSize] at fits
   obtain ⟨⟨⟨⟨f₁, f₂⟩, f₃⟩, f₄⟩, f₅⟩ := fits
-  obtain ⟨w₁, w₂⟩ := le_smaller f₂
-  obtain ⟨q₁, q₂⟩ := le_smaller f₅
+  obtain ⟨w₁, w₂⟩ := le_of_le_smaller f₂
+  obtain ⟨q₁, q₂⟩ := le_of_le_smaller f₅
   have two : (numeral 2 : R) = 2 := by
     rw [numeral_eq]
     exact (Semiring.ofNat_eq_natCast 2).symm

@@ -2,6 +2,7 @@ module
 
 public import Attention.Proof.Rounding.OverflowSums
 import Attention.Proof.Rounding.Dot
+import Attention.Proof.Rounding.Scores
 import Attention.Proof.Rounding.Sum
 
 public section
@@ -22,7 +23,8 @@ private theorem one_le_of {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 1 ≤ (1 + x
 
 /-- An operand that is multiplied, rounded and stored. -/
 private theorem limitedStoredTimes {p : Precision R} {f : ScoreFormats R} {largest : Largest R}
-    (hu : 0 ≤ p.unit) (hf : 0 ≤ f.operands) {k n : Nat} (hk : k ≤ n) {x : R} {y : Option R}
+    (hu : 0 ≤ p.unit) (hf : 0 ≤ f.operands) (hη : 0 ≤ f.operandsTiny) {k n : Nat} (hk : k ≤ n)
+    {x : R} {y : Option R}
     (h : LimitedStoredTimes p f largest k x y)
     (h₁ : ((1 + p.unit) * (1 + f.operands)) ^ n * absolute x ≤ largest.accumulator)
     (h₂ : ((1 + p.unit) * (1 + f.operands)) ^ n * absolute x ≤ largest.operands) :
@@ -54,7 +56,7 @@ private theorem limitedStoredTimes {p : Precision R} {f : ScoreFormats R} {large
     have h₈ := le_one_add_mul hf (Std.le_trans h₆ h₇)
     obtain ⟨w', rfl, h₉, i₁⟩ := limited_rounded (hw z' rfl) h₄ (by grind)
     obtain ⟨y', rfl, i₂, i₃⟩ := limited_rounded (hy w' rfl) i₁ (by grind)
-    exact ⟨y', rfl, ⟨z', w', h₃, h₉, i₂⟩, i₃⟩
+    exact ⟨y', rfl, ⟨z', w', h₃, h₉, storedNear_of_rounded i₂ hη⟩, i₃⟩
 
 /-- The sum of the sizes of the products of two operands that are stored. -/
 private theorem products_le {u F a b x y : R} (hF : a * b ≤ F) (hu : 0 ≤ u)
@@ -78,7 +80,8 @@ private theorem magnitude_eq {d : Nat} (q k : Vec R d) :
 /-- **score-finite**: a score of inputs that fit is a number, and one that a function without a
 largest number may compute. -/
 theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R}
-    (hp : Precise p) (hf : 0 ≤ f.operands) (hs : 0 ≤ f.scores) {additions : Nat}
+    (hp : Precise p) (hf' : PreciseFormats f) (hs : 0 ≤ f.scores) (hs' : 0 ≤ f.scoresTiny)
+    {additions : Nat}
     {σ₁ σ₂ σ : R} {d : Nat} {q k : Vec R d} (fits : scoreFits p f largest additions σ₁ σ₂ σ q k)
     {score : Option R} (h : LimitedScore p f largest additions σ₁ σ₂ σ q k score) :
     ∃ s, score = some s ∧ ComputedScore p f additions σ₁ σ₂ σ q k s ∧
@@ -89,17 +92,21 @@ theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R
   have one := OrderedRing.zero_lt_one (R := R)
   have hu := hp.unit
   have ha := hp.accumulation
+  have hf := hf'.operands
+  have hη := hf'.operandsTiny
   have hF : operandFactor p f = ((1 + p.unit) * (1 + f.operands)) ^ f.roundings := power_eq _ _
   have op : ∀ i : Fin d, ∃ y z, q' i = some y ∧ k' i = some z ∧
       StoredTimes p f a (σ₁ * q[i]) y ∧ StoredTimes p f b (σ₂ * k[i]) z ∧
       AtMost (((1 + p.unit) * (1 + f.operands)) ^ a * absolute (σ₁ * q[i])) y ∧
       AtMost (((1 + p.unit) * (1 + f.operands)) ^ b * absolute (σ₂ * k[i])) z := fun i => by
     obtain ⟨h₁, h₂⟩ := hop i (List.mem_finRange i)
-    obtain ⟨h₁, h₃⟩ := le_smaller h₁
-    obtain ⟨h₂, h₄⟩ := le_smaller h₂
+    obtain ⟨h₁, h₃⟩ := le_of_le_smaller h₁
+    obtain ⟨h₂, h₄⟩ := le_of_le_smaller h₂
     rw [hF] at h₁ h₂ h₃ h₄
-    obtain ⟨y, e₁, h₅, h₆⟩ := limitedStoredTimes hu hf (show a ≤ f.roundings by omega) (hq i) h₁ h₃
-    obtain ⟨z, e₂, h₇, h₈⟩ := limitedStoredTimes hu hf (show b ≤ f.roundings by omega) (hk i) h₂ h₄
+    obtain ⟨y, e₁, h₅, h₆⟩ := limitedStoredTimes hu hf hη (show a ≤ f.roundings by omega) (hq i) h₁
+      h₃
+    obtain ⟨z, e₂, h₇, h₈⟩ := limitedStoredTimes hu hf hη (show b ≤ f.roundings by omega) (hk i) h₂
+      h₄
     exact ⟨y, z, e₁, e₂, h₅, h₇, h₆, h₈⟩
   -- What the inner product is bounded by.
   let term := fun i : Fin d => (1 + p.accumulation) *
@@ -110,8 +117,8 @@ theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R
     exact OrderedRing.mul_nonneg (by grind) (OrderedRing.mul_nonneg (by grind)
       (OrderedRing.mul_nonneg (absolute_nonneg _) (absolute_nonneg _)))
   have total : (1 + p.accumulation) ^ additions * sumOver term (List.finRange d)
-      = innerSize p f additions σ₁ σ₂ q k := by
-    rw [innerSize, power_eq, magnitude_eq, Semiring.pow_succ]
+      = productSize p f additions σ₁ σ₂ q k := by
+    rw [productSize, power_eq, magnitude_eq, Semiring.pow_succ]
     have e : sumOver term (List.finRange d) = (1 + p.accumulation) * (operandFactor p f *
         (absolute σ₁ * absolute σ₂ * sumOver (fun i : Fin d => absolute q[i] * absolute k[i])
           (List.finRange d))) := by
@@ -156,7 +163,7 @@ theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R
     (hsum w fun i => (parts i).2.2.1) (fun i _ => (parts i).2.2.2.2.2.2)
     (by rw [total]; exact Std.le_refl _) hinner
   have h₃ := (atMost_absolute σ).mul h₂
-  obtain ⟨h₄, h₅⟩ := le_smaller hsize
+  obtain ⟨h₄, h₅⟩ := le_of_le_smaller hsize
   rw [scoreSize, power_eq] at h₄ h₅ ⊢
   have h₆ := OrderedRing.mul_nonneg (Std.le_of_lt (OrderedField.pow_pos (x := 1 + p.unit)
     (by grind) 2)) h₃.nonneg
@@ -164,6 +171,7 @@ theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R
   obtain ⟨x', rfl, h₈, h₉⟩ := limitedTimes hu (hx s rfl) h₃ (Std.le_trans h₇ h₄)
   obtain ⟨r, e, i₁, i₂⟩ := limited_rounded (hscore x' rfl) h₉ (Std.le_trans h₇ h₅)
   exact ⟨r, e, ⟨a, b, y, z, w, s, x', hab, fun i => (parts i).2.2.2.1,
-    fun i => (parts i).2.2.2.2.1, fun i => (parts i).2.2.2.2.2.1, h₁, h₈, i₁⟩, i₂⟩
+    fun i => (parts i).2.2.2.2.1, fun i => (parts i).2.2.2.2.2.1, h₁, h₈,
+    storedNear_of_rounded i₁ hs'⟩, i₂⟩
 
 end Attention.Proof

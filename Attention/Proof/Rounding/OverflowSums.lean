@@ -20,7 +20,7 @@ universe u v
 variable {R : Type u} [OrderedField R]
 
 /-- What is at most the smaller of two numbers is at most both. -/
-theorem le_smaller {a b c : R} (h : a ≤ smaller b c) : a ≤ b ∧ a ≤ c := by
+theorem le_of_le_smaller {a b c : R} (h : a ≤ smaller b c) : a ≤ b ∧ a ≤ c := by
   rw [smaller] at h
   split at h
   · next hbc => exact ⟨h, Std.le_trans h hbc⟩

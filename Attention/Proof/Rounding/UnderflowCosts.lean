@@ -44,7 +44,7 @@ namespace Underflow
   | some _ => 2 * most p m r k * f k
 
 /-- An error of `ν`, unless the key is masked. -/
-private def tick (ν : R) (k : ComputedKey R) : R :=
+@[expose] def tick (ν : R) (k : ComputedKey R) : R :=
   match k.score with
   | none => 0
   | some _ => ν

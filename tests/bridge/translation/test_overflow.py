@@ -22,7 +22,7 @@ LARGEST = Fraction(formats.format_largest(formats.binary16(), num=EXACT))
 UNIT = Fraction(1, 2**11)
 # torch computes an exponential in float32 and rounds it once more.
 PRECISION = Precision(UNIT, UNIT, 2 * UNIT, Fraction(0), Fraction(0), Denominator.UNROUNDED)
-IN_ACCUMULATOR = ScoreFormats(Fraction(0), 0, Fraction(0))
+IN_ACCUMULATOR = ScoreFormats(Fraction(0), 0, Fraction(0), Fraction(0), Fraction(1), Fraction(0))
 RANGE = spec.Largest(LARGEST, LARGEST, LARGEST, LARGEST, LARGEST)
 DRAWN = 600
 

@@ -185,8 +185,8 @@ omit [NaturalExp R] in
 private theorem drawn_enclosed {Z' : WeightFactor (Interval working) q_len kv_len}
     {Z : WeightFactor R q_len kv_len} (h : FactorsContain Z' Z) :
     FactorsContain
-      (fun i j => (Vec.ofFn fun i => Vec.ofFn fun j => Z' i j : Matrix _ q_len kv_len)[i][j])
-      (fun i j => (Vec.ofFn fun i => Vec.ofFn fun j => Z i j : Matrix _ q_len kv_len)[i][j]) := by
+      (fun i j => (Vec.ofFn fun i => Vec.ofFn fun j => Z' i j)[i][j])
+      (fun i j => (Vec.ofFn fun i => Vec.ofFn fun j => Z i j)[i][j]) := by
   intro i j
   simp only [Fin.getElem_fin, Vec.getElem_ofFn]
   exact h i j

@@ -93,18 +93,19 @@ structure CacheCase where
   /-- The changes, in order. -/
   edits : List CacheEdit
 
+/-- An edit of a key that is there. -/
+@[expose] def CacheEdit.check {d : Nat} (now : List (ScoredValue Int Rat d) × State Int Rat d)
+    (i : Nat) (e : Edit Int Rat d) :
+    Except String (List (ScoredValue Int Rat d) × State Int Rat d) :=
+  if i < now.1.length then .ok (edit now e) else .error "there is no key at that position"
+
 /-- Makes a change of the keys of a row, whose state is kept. -/
 @[expose] def CacheEdit.run {d : Nat} (now : List (ScoredValue Int Rat d) × State Int Rat d) :
     CacheEdit → Except String (List (ScoredValue Int Rat d) × State Int Rat d)
   | .append key => return edit now (.append (← key.toSpec d))
-  | .delete i => checked i (.delete i)
-  | .replace i key => do checked i (.replace i (← key.toSpec d))
+  | .delete i => check now i (.delete i)
+  | .replace i key => do check now i (.replace i (← key.toSpec d))
   | .slide w key => return Online.slide w now (← key.toSpec d)
-where
-  /-- An edit of a key that is there. -/
-  checked (i : Nat) (e : Edit Int Rat d) :
-      Except String (List (ScoredValue Int Rat d) × State Int Rat d) :=
-    if i < now.1.length then .ok (edit now e) else .error "there is no key at that position"
 
 namespace CacheCase
 

@@ -136,7 +136,7 @@ private theorem Kept.run {now next : List (ScoredValue Int Rat d) × State Int R
     exact ⟨by simp [edit, CacheEdit.keys, hk], represents_edit hr _, by
       simp [edit, step, CacheEdit.brings, rowMax_concat, hm, Key.of]⟩
   | delete i =>
-    simp only [CacheEdit.run, CacheEdit.run.checked] at he
+    simp only [CacheEdit.run, CacheEdit.check] at he
     split at he
     case isFalse => cases he
     case isTrue hi =>
@@ -146,7 +146,7 @@ private theorem Kept.run {now next : List (ScoredValue Int Rat d) × State Int R
       · simp [edit, delete, CacheEdit.brings, hi, hm]
   | replace i key =>
     obtain ⟨k, hkey, he⟩ := bind_ok he
-    simp only [CacheEdit.run.checked] at he
+    simp only [CacheEdit.check] at he
     split at he
     case isFalse => cases he
     case isTrue hi =>

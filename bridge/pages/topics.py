@@ -65,11 +65,11 @@ TOPICS = (
         ),
         "heads",
     ),
-    Topic("A state that follows its keys", ("Cache",)),
+    Topic("A state that follows its keys", ("Cache", "StatesSound")),
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "Slopes", "Tangent", "GradientSound"),
+        ("Backward", "Derivative", "Slopes", "Tangent", "GradientSound", "NaturalGradientSound"),
         "backward",
     ),
     Topic(
@@ -97,7 +97,7 @@ TOPICS = (
     ),
     Topic(
         "The real numbers, and bounds on them",
-        ("Enclosure", "Real", "AlgorithmSound", "CaseSound"),
+        ("Enclosure", "Real", "AlgorithmSound", "CaseSound", "NaturalSound", "SampledSound"),
     ),
     Topic(
         "What attention can and cannot do",

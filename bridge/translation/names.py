@@ -10,8 +10,8 @@ from collections.abc import Collection, Container
 
 from bridge.translation.errors import UntranslatableError
 
-_GREEK = {"α": "alpha", "β": "beta", "δ": "delta", "Δ": "delta", "ε": "eps", "Σ": "sigma",
-          "τ": "tau"}  # fmt: skip
+_GREEK = {"α": "alpha", "β": "beta", "δ": "delta", "Δ": "delta", "ε": "eps", "ν": "nu",
+          "Σ": "sigma", "τ": "tau"}  # fmt: skip
 _TAKEN = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 

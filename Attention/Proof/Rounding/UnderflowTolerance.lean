@@ -107,7 +107,7 @@ private theorem one_add_nonneg {g : R} (h : 0 ≤ g) : 0 ≤ 1 + g := by
 
 private theorem le_one_add {x g : R} (h : x - 1 ≤ g) : x ≤ 1 + g := by grind
 
-private theorem add_sub_self (a b : R) : a + (b - a) = b := by grind
+private theorem add_sub_same (a b : R) : a + (b - a) = b := by grind
 
 private theorem sub_add_sub (a b c : R) : b - c + (a - b) = a - c := by grind
 
@@ -433,7 +433,7 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
     ⟨0, .zero hp.accumulation, by grind⟩
   have hM := (atMost_absolute (attend row)[j]).add (within (part₀.o / part₀.l)
     ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩)
-  rw [add_sub_self] at hM
+  rw [add_sub_same] at hM
   have pow_le : ∀ n : Nat, n ≤ roundings + 6 →
       (1 + p.accumulation) ^ n ≤ 1 + gamma (roundings + 6) p.accumulation := fun n hn =>
     le_one_add (pow_sub_one_le_gamma hp.accumulation hn hN)

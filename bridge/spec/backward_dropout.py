@@ -12,20 +12,9 @@ from bridge.spec.attention import ScoreMod
 from bridge.spec.backward import Gradients, vjp
 from bridge.spec.backward_heads import sum_matrices
 from bridge.spec.core import Arithmetic, Dual, Score, Value
-from bridge.spec.dropout import WeightFactor, attention_dropout
+from bridge.spec.dropout import WeightFactor, attention_dropout, dropped_values
 from bridge.spec.dual import const
 from bridge.spec.tangent import ScoreSlope, matrix_dual, matrix_tangent
-from bridge.spec.vector import vec_smul
-
-
-def dropped_values(
-    V: list[list[Value]], Z: WeightFactor, i: int, *, kv_len: int
-) -> list[list[Value]]:
-    """The values as query `i` sees them under dropout.
-
-    Lean: `Attention.Spec.droppedValues`.
-    """
-    return [vec_smul(Z(i, j), V[j]) for j in range(kv_len)]
 
 
 def one_row(A: list[list[Any]], i: int) -> list[list[Any]]:

@@ -36,6 +36,16 @@ def weight_factor_dropout(p: Value, keep: Mask, *, num: Arithmetic) -> WeightFac
     return lambda i, j: dropout_factor(p, keep(i, j), num=num)
 
 
+def dropped_values(
+    V: list[list[Value]], Z: WeightFactor, i: int, *, kv_len: int
+) -> list[list[Value]]:
+    """The values as query `i` sees them under dropout.
+
+    Lean: `Attention.Spec.droppedValues`.
+    """
+    return [vec_smul(Z(i, j), V[j]) for j in range(kv_len)]
+
+
 def drop_key(z: Value, key: ScoredValue) -> ScoredValue:
     """A key whose weight is multiplied by `z` where it meets the value, and nowhere else: the same
     as the value multiplied by `z`.

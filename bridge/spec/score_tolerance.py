@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bridge.spec.attention import Mask, mask_to_score_mod, score
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.maximum import row_max
+from bridge.spec.sum import sum_over
 from bridge.spec.tolerance import BoundedKey, Precision, absolute, gamma, numeral, power
 from bridge.spec.vector import vec_dot
 
@@ -17,7 +18,8 @@ from bridge.spec.vector import vec_dot
 @dataclass(frozen=True)
 class ScoreFormats:
     """In which formats of their own scaled operands and scores are stored: bounds of relative
-    errors, 0 for what stays in the accumulator.
+    errors, and of absolute ones below the normal numbers of the format; 0 for what stays in the
+    accumulator.
 
     operands: of a format in which q or k, multiplied by the scale or a part of it, is stored.
 
@@ -25,12 +27,24 @@ class ScoreFormats:
 
     scores: of a format in which scores are stored.
 
+    operandsTiny: of storing such a product below the normal numbers of its format: an absolute
+    error, η_op.
+
+    reach: at most this part of the scale multiplies that error: √|scale| where both operands
+    are multiplied by it, and at least 1.
+
+    scoresTiny: of storing a score below the normal numbers of its format: an absolute error,
+    η_s.
+
     Lean: `Attention.Spec.ScoreFormats`.
     """
 
     operands: Value
     roundings: int
     scores: Value
+    operands_tiny: Value
+    reach: Value
+    scores_tiny: Value
 
 
 def magnitude(q: list[Value], k: list[Value], *, d: int, num: Arithmetic) -> Value:
@@ -52,12 +66,45 @@ def operand_factor(p: Precision, f: ScoreFormats, *, num: Arithmetic) -> Value:
     return power((num.value(1) + p.unit) * (num.value(1) + f.operands), f.roundings, num=num)
 
 
+def operand_underflow(
+    p: Precision,
+    f: ScoreFormats,
+    additions: int,
+    q: list[Value],
+    k: list[Value],
+    *,
+    d: int,
+    num: Arithmetic,
+) -> Value:
+    """How far scaled operands below the normal numbers of their format move their inner product,
+    where each is off by τ = r η_op at most and meets the other and `reach`: (1 + γ(additions +
+    6)) ((1 + u) (1 + u_op))^r τ Σ (reach (|qᵢ| + |kᵢ|) + τ). What is off so is rounded with the
+    products and sums, with the scale and with the score.
+
+    Lean: `Attention.Spec.operandUnderflow`.
+    """
+    tiny = numeral(f.roundings, num=num) * f.operands_tiny
+    return (
+        (num.value(1) + gamma(additions + 6, p.accumulation, num=num))
+        * operand_factor(p, f, num=num)
+        * (
+            tiny
+            * sum_over(
+                lambda i: f.reach * (absolute(q[i], num=num) + absolute(k[i], num=num)) + tiny,
+                list(range(d)),
+                zero=num.value(0),
+            )
+        )
+    )
+
+
 def score_error(
     p: Precision,
     f: ScoreFormats,
     additions: int,
     scale: Value,
     magnitude: Value,
+    underflow: Value,
     s: Value,
     below_max: Value,
     *,
@@ -65,26 +112,31 @@ def score_error(
 ) -> Value:
     """How far the computed score may be from `s` = scale · ⟨q, k⟩, but for a constant of the row,
     where m is the largest score of the row and `belowMax` is m − s: ((1 + γ(additions + 2)) ·
-    ((1 + u) (1 + u_op))^r − 1) · |scale| · |q|ᵀ|k| + 2 u |s| + 3 u (m − s), and u_s times all
-    that the score may be. A product qᵢ kᵢ goes through at most `additions` additions: head_dim
-    − 1, in whatever order they are added. Each score is rounded twice: the product with the
-    scale, and a change of base. The scale is rounded up to 3 times, alike for all keys; the
-    rounding of a score that is stored is in proportion to the whole score, of which nothing
-    cancels.
+    ((1 + u) (1 + u_op))^r − 1) · |scale| · |q|ᵀ|k| + 2 u |s| + 3 u (m − s), `underflow` of the
+    operands, u_s times all that the score may be, and η_s. A product qᵢ kᵢ goes through at most
+    `additions` additions: head_dim − 1, in whatever order they are added. Each score is rounded
+    twice: the product with the scale, and a change of base. The scale is rounded up to 3 times,
+    alike for all keys; the rounding of a score that is stored is in proportion to the whole
+    score, of which nothing cancels.
 
     Lean: `Attention.Spec.scoreError`.
     """
     relative = (num.value(1) + gamma(additions + 2, p.accumulation, num=num)) * operand_factor(
         p, f, num=num
     ) - num.value(1)
-    own = relative * (absolute(scale, num=num) * magnitude) + numeral(
-        2, num=num
-    ) * p.unit * absolute(s, num=num)
+    own = (
+        relative * (absolute(scale, num=num) * magnitude)
+        + underflow
+        + numeral(2, num=num) * p.unit * absolute(s, num=num)
+    )
     return (
         own
         + numeral(3, num=num) * p.unit * below_max
-        + f.scores
-        * (absolute(s, num=num) + own + numeral(3, num=num) * p.unit * absolute(s, num=num))
+        + (
+            f.scores
+            * (absolute(s, num=num) + own + numeral(3, num=num) * p.unit * absolute(s, num=num))
+            + f.scores_tiny
+        )
     )
 
 
@@ -115,7 +167,15 @@ def bounded_key(
         return BoundedKey(
             score=s,
             error=score_error(
-                p, f, additions, scale, magnitude(Q[i], K[j], d=d, num=num), s, m - s, num=num
+                p,
+                f,
+                additions,
+                scale,
+                magnitude(Q[i], K[j], d=d, num=num),
+                operand_underflow(p, f, additions, Q[i], K[j], d=d, num=num),
+                s,
+                m - s,
+                num=num,
             ),
             value=V[j][t],
         )

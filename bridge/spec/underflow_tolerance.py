@@ -1,0 +1,151 @@
+"""The tolerance where products, quotients and exponentials underflow.
+
+Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/UnderflowTolerance.lean`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bridge.spec.core import Arithmetic, Value
+from bridge.spec.log_sum_exp_tolerance import denominator_error
+from bridge.spec.sum import sum_over
+from bridge.spec.tolerance import (
+    BoundedKey,
+    BoundedWeight,
+    Precision,
+    absolute,
+    bounded_weights,
+    exact_output,
+    gamma,
+    low_total,
+    numeral,
+    power,
+    smaller,
+    tiny_share,
+    tolerance,
+)
+
+
+def underflow_share(
+    p: Precision, nu: Value, rescalings: int, keys: list[BoundedWeight], *, num: Arithmetic
+) -> Value:
+    """ν h: an error of `ν` in a function's own terms, in which its largest weight is 1, as a share
+    of the sum of the weights.
+
+    Lean: `Attention.Spec.underflowShare`.
+    """
+    return tiny_share(
+        Precision(
+            unit=p.unit,
+            accumulation=p.accumulation,
+            exponential=p.exponential,
+            stored=p.stored,
+            stored_tiny=nu,
+            denominator=p.denominator,
+        ),
+        rescalings,
+        keys,
+        num=num,
+    )
+
+
+def lost_share(
+    rescalings: int, low: Value, tiny: Value, k: BoundedWeight, *, num: Arithmetic
+) -> Value:
+    """What the exponentials of a weight and of its rescalings take from it or add where they
+    underflow, as a share of the sum of the weights, which is at least `low`: twice, since a
+    weight that is stored anew may double such an error. Each may be off by as much as it is;
+    one of them alone is by no more than `tiny`.
+
+    Lean: `Attention.Spec.lostShare`.
+    """
+    return numeral(2, num=num) * smaller(
+        power(numeral(3, num=num), rescalings, num=num) * (k.weight * k.factor / low),
+        numeral(rescalings + 1, num=num) * tiny,
+    )
+
+
+def underflow_cost(
+    p: Precision,
+    nu: Value,
+    rescalings: int,
+    row: list[BoundedKey],
+    f: Callable[[BoundedWeight], Value],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """What underflows of a sum of weights times the numbers `f`, which are sizes of values or 1,
+    as a share of the sum of the weights: the exponentials of each weight, and of each unmasked
+    key one product for itself and one for each rescaling.
+
+    Lean: `Attention.Spec.underflowCost`.
+    """
+    keys = bounded_weights(p, rescalings, row, num=num)
+    tiny = underflow_share(p, nu, rescalings, keys, num=num)
+    return sum_over(
+        lambda k: lost_share(rescalings, low_total(keys, num=num), tiny, k, num=num) * f(k),
+        keys,
+        zero=num.value(0),
+    ) + sum_over(
+        lambda key: num.value(0) if key.score is None else numeral(rescalings + 1, num=num) * tiny,
+        row,
+        zero=num.value(0),
+    )
+
+
+def underflow_left(
+    p: Precision,
+    nu: Value,
+    roundings: int,
+    rescalings: int,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """What is left of the sum of the weights in a denominator, as a share: it is off by its
+    roundings, by weights that are stored, and by what underflows.
+
+    Lean: `Attention.Spec.underflowLeft`.
+    """
+    return (
+        num.value(1)
+        - denominator_error(
+            p, roundings, rescalings, bounded_weights(p, rescalings, row, num=num), num=num
+        )
+        - (num.value(1) + gamma(roundings + 1, p.unit, num=num))
+        * underflow_cost(p, nu, rescalings, row, lambda _x: num.value(1), num=num)
+    )
+
+
+def underflow_error(
+    p: Precision,
+    nu: Value,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """How much further off the output may be where numbers underflow: what that does to the
+    numerator and to the denominator, over what is left of this, and up to five roundings of the
+    quotient.
+
+    Lean: `Attention.Spec.underflowError`.
+    """
+    most = absolute(
+        exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num
+    ) + tolerance(p, roundings, rescalings, negligible, row, num=num)
+    return (num.value(1) + gamma(roundings + 6, p.accumulation, num=num)) * (
+        (
+            underflow_cost(p, nu, rescalings, row, lambda k: absolute(k.value, num=num), num=num)
+            + most
+            * (
+                (num.value(1) + gamma(roundings + 1, p.unit, num=num))
+                * underflow_cost(p, nu, rescalings, row, lambda _x: num.value(1), num=num)
+            )
+        )
+        / underflow_left(p, nu, roundings, rescalings, row, num=num)
+        + numeral(5, num=num) * nu
+    )

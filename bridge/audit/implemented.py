@@ -7,18 +7,19 @@ import pkgutil
 from typing import Any
 
 import pyimpl
+from bridge.conformance import tolerances
 from bridge.source.excerpt import SourceError
 from pyimpl.internal.implements import implementations
 
-# Modules outside of pyimpl with functions that implement a Lean declaration.
-IMPLEMENTING = tuple(f"bridge.conformance.tolerances.{name}" for name in ("tolerance", "states"))
+# The packages with functions that implement a Lean declaration.
+IMPLEMENTING = (pyimpl, tolerances)
 
 
 def known_implementations() -> list[Any]:
     """Every recorded implementation; importing the modules records them. Raises SourceError for a
     module that cannot be imported."""
-    own = [module.name for module in pkgutil.walk_packages(pyimpl.__path__, "pyimpl.")]
-    for name in [*own, *IMPLEMENTING]:
+    found = (pkgutil.walk_packages(one.__path__, f"{one.__name__}.") for one in IMPLEMENTING)
+    for name in (module.name for modules in found for module in modules):
         try:
             importlib.import_module(name)
         except Exception as error:

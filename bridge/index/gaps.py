@@ -71,6 +71,7 @@ WITHOUT_PYTHON = {
     "Attention.Spec.Format": "torch's casts between dtypes",
     "Attention.Spec.BackwardLayers": "PyTorch's autograd, of the modules' forward passes",
     "Attention.Spec.BackwardTransformer": "PyTorch's autograd, of the modules' forward passes",
+    "Attention.Spec.OverflowBounds": "torch in float16, of which a test looks for overflows",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

@@ -25,6 +25,7 @@ CHAPTERS = (
     "backward",
     "distributed",
     "tolerances",
+    "rounding",
     "kernel",
     "paper",
 )

@@ -72,10 +72,19 @@ def rows(maps: Maps) -> list[Row]:
     shown = [one for one in maps.definitions.values() if maps.has_row(one.name)]
     spoken_of = {name for name, some in theorems.items() if some}
     rowed = {one.name for one in shown}
+
+    def theorems_of(name: str) -> tuple[str, ...]:
+        """Those that speak of it; or, if no row speaks for it, of the nearest that use it, such as
+        a test, which has no row of its own."""
+        if name in spoken_of or _nearest(name, users, spoken_of & rowed):
+            return tuple(theorems[name])
+        near = _nearest(name, users, spoken_of)
+        return tuple(dict.fromkeys(id for one in near for id in theorems[one]))
+
     return [
         Row(
             one,
-            tuple(theorems[one.name]),
+            theorems_of(one.name),
             maps.vectors.get(one.name, {}),
             tuple(p for p in maps.python.get(one.name, ()) if not p.file.startswith(_TRITON)),
             tuple(p for p in maps.python.get(one.name, ()) if p.file.startswith(_TRITON)),

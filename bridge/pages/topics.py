@@ -88,7 +88,7 @@ TOPICS = (
             *("Underflow", "UnderflowTolerance", "FormatRun"),
             *("Format", "Real.Format", "Mixed", "OverflowBounds"),
         ),
-        "tolerances",
+        "rounding",
     ),
     Topic(
         "The kernels that Triton compiles",

@@ -22,6 +22,7 @@ _PARTS = {
         "docs/backward.md",
         "docs/distributed.md",
         "docs/tolerances.md",
+        "docs/rounding.md",
         "docs/kernel.md",
         "docs/paper.md",
         "docs/approximation.md",

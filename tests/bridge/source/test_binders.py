@@ -90,6 +90,7 @@ INCLUDED = {
     "encoder-bounded": ["h₀", "hsqrt"],
     "encoder-enclosed": ["hroot", "hε", "hscale"],
     "decoder-enclosed": ["hroot", "hε", "hscale"],
+    "natural-vectors-sound": ["hroot", "hnumber"],
     "transformer-vectors-sound": ["hroot"],
     "transformer-tokens-sound": ["hroot"],
     "transformer-gradient": ["hsqrt", "hε"],

@@ -13,7 +13,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from bridge.spec.underflow_tolerance import underflow_error
 from numpy.typing import NDArray
 
 from bridge.conformance.tolerances import row_average, row_weights, tolerance
@@ -35,6 +34,7 @@ from bridge.spec.tolerance import (
     stored_tolerance,
     tolerance_terms,
 )
+from bridge.spec.underflow_tolerance import underflow_error
 from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)

@@ -70,7 +70,9 @@ def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
     assert page.rpartition("\n## ")[2].startswith("What is not proved\n")
 
 
-@pytest.mark.parametrize("chapter", [c for c in chapters.CHAPTERS if c not in ("kernel", "paper", "rounding")])
+@pytest.mark.parametrize(
+    "chapter", [c for c in chapters.CHAPTERS if c not in ("kernel", "paper", "rounding")]
+)
 def test_a_chapter_about_an_idea_shows_it(chapter: str) -> None:
     """A picture, a formula, vectors, and one worked."""
     page = text_of(chapter)

@@ -84,9 +84,23 @@ TOPICS = (
         "Rounding",
         (
             *("Rounding", "Tolerance", "ScoreTolerance", "LogSumExpTolerance", "StateTolerance"),
-            *("DropoutTolerance", "GradientTolerance", "TangentTolerance"),
-            *("Underflow", "UnderflowTolerance", "FormatRun"),
-            *("Format", "Real.Format", "Mixed", "OverflowBounds"),
+            "DropoutTolerance",
+        ),
+        "rounding",
+    ),
+    Topic(
+        "Rounding of gradients and tangents",
+        (
+            *("GradientTolerance", "TangentTolerance", "Rounding.Gradient", "Rounding.Inner"),
+            *("Rounding.Tangent", "Rounding.ScoreRates", "Rounding.Majorants", "Rounding.Near."),
+        ),
+        "tolerances",
+    ),
+    Topic(
+        "Formats, underflow and overflow",
+        (
+            *("Format", "Real.Format", "Rounding.Format", "Underflow", "Rounding.Underflow"),
+            *("OverflowBounds", "Rounding.Overflow", "Mixed", "Rounding.Mixed"),
         ),
         "rounding",
     ),

@@ -42,7 +42,8 @@ _LSE_ROUNDINGS = 4.0
 FACTOR_ROUNDINGS = 5
 # Roundings of the quotient, each of which may underflow.
 _QUOTIENT_ROUNDINGS = 5
-# At least this share of a denominator counts as left: where less is, nothing is proved of it.
+# At least this share of a denominator counts as left. Where less is, nothing is proved of it, and
+# no function is to fail for that: what is lost counts a million times then, and is still a number.
 _LEFT = 2.0**-20
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200

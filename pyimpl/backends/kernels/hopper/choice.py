@@ -77,6 +77,8 @@ _BACKWARD = (
     "lines were broken elsewhere, an assertion came in, and a grid of fixed programs as an option; "
     "without it the machine code is the same."
 )
+# `kernel` is the hash of the whole of backward_kernel.py. So that file, long as it is, is not
+# divided before a device is at hand that sees its parts right.
 SEEN_BACKWARD = tuple(
     Seen(n, DTYPES, ("3.6",), causal=True, kernel="35ced108d3f5", evidence=_BACKWARD)
     for n in HEAD_DIMS

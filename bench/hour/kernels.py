@@ -213,7 +213,7 @@ def _hopper_keys(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 
 def _hopper_keys_default(case: Case, capability: int) -> Options:
-    return choice.keys_options(case.head_dim)
+    return choice.keys_options(case.head_dim, case.mask.name == "causal")
 
 
 def _around_hopper_keys(centre: Options) -> list[Options]:
@@ -458,7 +458,9 @@ KERNELS: dict[str, Kernel] = {
     ),
     "hopper-sums": Kernel(
         "backward",
-        lambda case, capability: choice.keys_options(case.head_dim, sums=True),
+        lambda case, capability: choice.keys_options(
+            case.head_dim, case.mask.name == "causal", sums=True
+        ),
         _hopper_sums,
         _around_hopper_sums,
         same_bits=False,

@@ -116,7 +116,7 @@ class GluonKernels(Kernels):
         domain, sums = self.memory.domain, None
         if atomics:
             sums = self.memory.tensor(domain.integers(np.zeros(q.shape, np.int64)))
-        chosen = {**choice.keys_options(size, atomics), "block_m": self.blocks[0]}
+        chosen = {**choice.keys_options(size, False, atomics), "block_m": self.blocks[0]}
         launch = backward.launch(
             given, grad_key, grad_value, sums, processors=self.processors,
             chosen={**chosen, **self.chosen},

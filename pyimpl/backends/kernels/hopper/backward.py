@@ -64,8 +64,10 @@ def launch(
     query, options = given.query, given.options
     batch, num_heads, q_len, head_dim = query.shape
     num_kv_heads, kv_len = given.key.shape[1:3]
+    window = window_arguments(options, q_len, kv_len)
     if chosen is None:
-        chosen = choice.keys_options(head_dim, sums is not None)
+        is_causal = window["left"] is None and window["right"] is not None
+        chosen = choice.keys_options(head_dim, is_causal, sums is not None)
     block_m = chosen["block_m"]
     tiles = triton.cdiv(kv_len, chosen["block_n"]) * batch * num_kv_heads
     check_programs("batch × heads × key tiles", tiles)
@@ -91,7 +93,7 @@ def launch(
             "dk_ptr": grad_key, "dv_ptr": grad_value, **gradients,
             "num_kv_heads": num_kv_heads, "group": group_of(num_heads, num_kv_heads),
             "q_len": q_len, "kv_len": kv_len, "shift": options.shift,
-            **window_arguments(options, q_len, kv_len),
+            **window,
             "scale": score_arguments(options)["scale"], "grad_scale": options.scale,
             "num_batches": batch if chosen["waves"] else None,
         },

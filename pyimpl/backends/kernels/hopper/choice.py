@@ -130,21 +130,23 @@ def launch_options(head_dim: int, is_windowed: bool, q_len: int) -> dict[str, in
     }
 
 
-def keys_options(head_dim: int, sums: bool = False) -> dict[str, int]:
+def keys_options(head_dim: int, is_causal: bool, sums: bool = False) -> dict[str, int]:
     """`block_m` (64 or 128), `block_n` (128, or 64 of wide heads), `stages`, `ahead`, `waves` and
-    `items` for a launch of the backward kernel, by times on an H100.
+    `items` for a launch of the backward kernel, by times on an H100 and an H200.
 
-    sums: dQ is added too. ahead: with 1 a tile's scores are computed beside the product for dK of
-    the tile before, which takes a third buffer, and registers that heads of 64 have for tiles of 64
-    queries alone. waves: so many programs for each multiprocessor, which no device has run, or with
-    0 one for each tile of keys. items: for how many tiles of keys of its own such a program has
-    buffers.
+    is_causal: there is a right edge and no left one. sums: dQ is added too. ahead: with 1 a tile's
+    scores are computed beside the product for dK of the tile before, which takes a third buffer,
+    and registers that heads of 64 have for tiles of 64 queries alone. waves: so many programs for
+    each multiprocessor, or with 0 one for each tile of keys. items: for how many tiles of keys of
+    its own such a program has buffers.
     """
     block_m, block_n = 128 if head_dim == 64 else 64, 64 if head_dim == 256 else 128
     ahead = int(head_dim == 128 and not sums)
+    # The wider the head, the less room for a program that loads and stores beside computing.
+    grid = head_dim == 64 and is_causal and not sums
     return {
         "block_m": block_m, "block_n": block_n, "stages": 2 + ahead, "ahead": ahead,
-        "waves": 0, "items": 1,
+        "waves": int(grid), "items": 1 + grid,
     }  # fmt: skip
 
 

@@ -177,14 +177,15 @@ def _backward_keys(case: Case, arch: int) -> Launch:
 
 
 def _hopper_keys(case: Case, arch: int) -> Launch:
-    """ "grid": of fixed programs, which the tiles are dealt out to."""
+    """ "grid": of fixed programs, which the tiles are dealt out to, also where
+    `choice.keys_options` has none."""
     from pyimpl.backends.kernels.hopper import backward as hopper
 
     given = _inputs_of(case)
     sums = _sums(case, given)
-    chosen = choice.keys_options(case.head_dim, sums is not None)
+    chosen = None
     if "grid" in case.features.split("+"):
-        chosen |= {"waves": 1}
+        chosen = choice.keys_options(case.head_dim, False, sums is not None) | {"waves": 1}
     gradients = _like(case, given.key), _like(case, given.value)
     return hopper.launch(given, *gradients, sums, processors=132, chosen=chosen)
 

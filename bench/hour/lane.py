@@ -62,7 +62,7 @@ class Child:
             stderr=log, start_new_session=True,
         )  # fmt: skip
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._ends = False
+        self._ends = self._was_ended = False
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -101,11 +101,14 @@ class Child:
         except OSError:
             pass  # It ended before it took the job.
         status = self._process.wait()
+        if self._was_ended:
+            return Done("cut")
         return Done("crashed", f"its process ended with status {status}")
 
     def end(self) -> None:
         """End it, whatever it does."""
         # Of one that was waited for the number may be another's by now.
+        self._was_ended = True
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_a_job_that_hangs_is_ended(record: Record, made: Made) -> None:
     assert found["hang"] == Done("late", "it took more than 0.5 s")
     assert found["say"].status == "ok"
     assert not made.children[0].alive
+
+
+def test_a_job_under_way_as_all_ends_has_not_crashed(record: Record, made: Made) -> None:
+    """A run that is interrupted ends its processes; the next run does the job."""
+    only = Lane(record, made)
+
+    def end(what: str, _: object) -> None:
+        if what == "began":
+            threading.Thread(target=made.children[0].end).start()
+
+    only.warm()
+    came = made.children[0].do(Job("hang", "j", {}, 60.0), time.monotonic() + 60.0, end)
+    assert came == Done("cut")
 
 
 def test_a_stage_that_is_late_is_cut_and_loses_nothing(

@@ -44,7 +44,6 @@ class Result(msgspec.Struct):
 
     name: str
     ms: float | None
-    issue_ms: float | None
     speed_ratio: float | None
 
 
@@ -68,6 +67,7 @@ class Machine(msgspec.Struct):
     """Where and with what it ran."""
 
     device: str
+    processor: str
     cpu_threads: int
     load_average: float | None
     python: str
@@ -95,8 +95,8 @@ class Run(msgspec.Struct):
 
     @property
     def gpu(self) -> bool:
-        """The time until a call returns is measured on a GPU alone."""
-        return any(r.issue_ms is not None for case in self.cases for r in case.results)
+        """Whether something other than the processor computed."""
+        return self.machine.device != self.machine.processor
 
     def operations(self) -> dict[str, list[Case]]:
         """The cases by operation."""

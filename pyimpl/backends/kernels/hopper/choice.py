@@ -74,9 +74,9 @@ _BACKWARD = (
     "right, of ragged lengths with grouped heads too; the same bits 50 times "
     "(bench/results/2026-11-26-gpu-hour-backward.txt); with the Triton kernel for dQ 1.2 to 2.1 "
     "times as fast as the Triton kernels (bench/results/2026-11-26-hopper.txt). "
-    "2026-11-27, H200, the same versions, as it is now: those 30 tests; each of 105 pairs of launch "
-    "options and cases was right, 20 of them with dQ, with the grid of fixed programs and without "
-    "(bench/results/2026-11-27-gpu-hour-h200-decode.txt)."
+    "2026-11-27, H200, the same versions, as it is now: those 30 tests; each of 105 pairs of "
+    "launch options and cases was right, 20 of them with dQ, with the grid of fixed programs and "
+    "without (bench/results/2026-11-27-gpu-hour-h200-decode.txt)."
 )
 # `kernel` is the hash of the whole of backward_kernel.py. So that file, long as it is, is not
 # divided before a device is at hand that sees its parts right.

@@ -58,7 +58,7 @@ def load(machine: Machine, operation: Operation, pointers: Any, *rest: Any) -> A
 def gathered_at(
     machine: Machine, operation: Operation, pointers: Pointers, mask: Any, other: Any, type: Type
 ) -> Any:
-    """What is loaded from these addresses: a tile of this type, `other` where it is masked."""
+    """The tile of this type loaded from these addresses, with `other` where it is masked."""
     shape = shape_of(type)
     region = pointers.region
     buffer = region.buffer
@@ -166,7 +166,7 @@ def check_unshared(
     mask: Array | None,
     shape: tuple[int, ...],
 ) -> None:
-    """Raise Violation if what is read is written too: an address, or a tensor."""
+    """Raise Violation if an address or a tensor is both read and written."""
     if touched.any():
         where = spread(touched, mask, shape)
         detail = f"an element of {region.name}"

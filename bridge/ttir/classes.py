@@ -8,12 +8,12 @@ from bridge.ttir.texts import TEXTS, Text
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.internal.scores import KERNEL_CHANGES
 
-# Tile sizes are variables of a text, and what 16 divides is a hint, which changes no operation.
+# Tile sizes are variables of a text. Divisibility by 16 is a hint that changes no operation.
 _NO_PART = frozenset(
     {"BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V", "ALIGNED", "PAIRS_ALIGNED"}
 )  # fmt: skip
 _FLOATS = {"*fp16": "*float", "*bf16": "*float", "*fp32": "*float"}
-# What is asked for by an argument that is there.
+# The option that a launch uses if it passes this argument.
 _OPTIONS = {
     "mask_ptr": "mask",
     **{change.argument: change.title for change in KERNEL_CHANGES},
@@ -29,8 +29,8 @@ Key = frozenset[tuple[str, object]]
 
 
 def key(launch: Launch) -> Key:
-    """What tells the classes of texts apart: types of arguments, but for which floats they point
-    to, and constants, but for those that are no part of a text."""
+    """The key of the class to which the launch's text belongs: the types of its arguments (float
+    types of pointers count as one), and those constants that are part of a text."""
     types, constants = launch.specialisation()
     kinds = {name: _FLOATS.get(kind, kind) for name, kind in types.items()}
     fixed = {name: constant for name, constant in constants.items() if name not in _NO_PART}
@@ -49,8 +49,8 @@ def text_of(launch: Launch) -> Text | None:
 
 
 def features(launch: Launch) -> frozenset[str]:
-    """What a launch of the forward kernel is asked for: which edges its window has, options, packed
-    sequences, and whether head sizes leave a part of their tile empty."""
+    """The features that a launch of the forward kernel uses: the edges of its window, options,
+    packed sequences, and head sizes that leave a part of their tile empty."""
     given = {name for name, argument in launch.arguments.items() if argument is not None}
     found = {EDGES["left" in given, "right" in given]}
     found |= {word for name, word in _OPTIONS.items() if name in given}

@@ -103,8 +103,8 @@ class Shape:
 
 
 class Wrong(NamedTuple):
-    """An element of an output that is not what it should be, as formulas. program: the number of
-    the program that stored it, −1: none did."""
+    """An element of an output that is wrong, as formulas. program: the number of the program that
+    stored it, −1: none did."""
 
     name: str
     place: tuple[int, ...]
@@ -123,11 +123,11 @@ _LSE = "log-sum-exp"
 
 @dataclass
 class Compared:
-    """What a comparison found.
+    """The result of a comparison.
 
     elements: how many were compared, and wrong_elements, how many of them are wrong; wrong: the
-    first of these. assumed: what was used about the inputs; roundings: as of `Machine`. only: None,
-    or the name of an output and a place, where alone it is looked.
+    first of these. assumed: the facts about the inputs that were used; roundings: as of `Machine`.
+    only: None, or the name of an output and a place: then only this place is compared.
     """
 
     elements: int = 0
@@ -176,7 +176,8 @@ class Compared:
         written: str = "{}",
     ) -> None:
         """`equal`: which elements are; `place`: that of the tile among all of its name; `programs`:
-        which stored the elements; `written`: what is wanted, with the formula of `wanted` in it."""
+        which stored the elements; `written`: the wanted value as text, with {} for the formula of
+        `wanted`."""
         self.elements += equal.size
         off = np.argwhere(~equal)
         self.wrong_elements += len(off)
@@ -302,7 +303,7 @@ class Case:
         return self.tensor(self.q), self.tensor(self.k, keys=True), self.tensor(self.v, keys=True)
 
     def part(self, tensor: Tensor, b: int, h: int, *, keys: bool = False) -> Tensor:
-        """What is one sequence's and head's of a tensor."""
+        """The part of a tensor that belongs to one head of one sequence."""
         length = self.shape.lengths_of(b)[keys]
         if self.packed:
             first = self.begins[keys][b]
@@ -310,7 +311,7 @@ class Case:
         return tensor[b, h, :length]
 
     def at(self, tile: Numbers, b: int, h: int, *, keys: bool = False) -> Numbers:
-        """What is one sequence's and head's of a tile."""
+        """The part of a tile that belongs to one head of one sequence."""
         length = self.shape.lengths_of(b)[keys]
         return self.domain.each(lambda x: x[b, h, :length], tile)
 
@@ -357,7 +358,7 @@ class Case:
     def compare(
         self, found: Compared, name: str, b: int, h: int, part: Tensor, wanted: Numbers
     ) -> None:
-        """Compare what was stored to a tensor that is one sequence's and head's."""
+        """Compare the elements stored to a tensor's part for one head of one sequence."""
         numbers, programs = self.memory.read(part), self.memory.programs(part)
         found.add(self.domain, name, (b, h), numbers, wanted, programs)
 
@@ -384,8 +385,8 @@ class Case:
         found.note(self.domain, _LSE, (b, h), equal, logs, sums, programs, "ln[{}]")
 
     def name_log_sum_exps(self) -> None:
-        """Give the log-sum-exps of attention names, by which a backward pass computes with what a
-        forward pass stored."""
+        """Name the log-sum-exps of attention. A backward pass, which loads those that a forward
+        pass stored, computes with these names."""
         for b, h, of in self.heads():
             sums = self.domain.each(lambda x: x[:, 0], self.rows(b, h, of).denominators)
             self.domain.log_sum_exp(f"L{[b, h]}", sums)

@@ -17,8 +17,8 @@ def decode(
     """The output and the log-sum-exp of `shape.q_len` queries and of caches of keys, whose lengths
     are those of `shape.lengths`, or kv_len.
 
-    page_size: keys in a page, a power of two; None: the caches are not in pages. What lies behind
-    a cache's length, and in pages of no sequence, is drawn too. Raises as `machine.Machine.run`
+    page_size: keys in a page, a power of two; None: the caches are not in pages. Numbers behind a
+    cache's length, and in pages of no sequence, are drawn too. Raises as `machine.Machine.run`
     does; ValueError: a sequence has fewer queries than q_len.
     """
     if any(q_len != shape.q_len for q_len, _ in shape.lengths):

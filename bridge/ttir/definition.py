@@ -81,7 +81,8 @@ def arithmetic(domain: Domain) -> Arithmetic:
 @dataclass(frozen=True, eq=False)
 class Head:
     """One head of one sequence: queries `[rows, d]`, keys `[cols, d]`, values `[cols, value_dim]`,
-    which keys each query sees, and what is added to the scores, None: nothing; `[rows, cols]`."""
+    a mask of the keys that each query sees, `[rows, cols]`, and a bias of the scores of the same
+    shape, None: no bias."""
 
     q: Numbers
     k: Numbers

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Described:
     """A tensor in memory: from element `first` of a buffer on, with these sizes and strides.
-    fill: what is read beyond it, 0 or NaN."""
+    fill: the number that reads beyond the tensor give, 0 or NaN."""
 
     region: Region
     first: int

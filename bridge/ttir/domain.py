@@ -1,4 +1,4 @@
-"""What a domain is: the numbers that stand for a kernel's floats while its TTIR is run."""
+"""A domain: the numbers that stand for a kernel's floats while its TTIR is run."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Domain(ABC):
     """Elementwise operations take tiles whose shapes broadcast, as numpy's do. No operation rounds;
     float literals within 2⁻²⁴ of ln 2 and log₂e stand for these."""
 
-    # Numbers that the launch was given, and what they stand for: a launcher's argument that is such
-    # a number times one of `UNITS` stands for the product.
-    # literals: float32 numbers in a kernel's text that stand for others. left_open: what a
-    # masked load gives where the kernel does not say; None: nobody knows.
+    # known: numbers that the launch was given, each with the numbers that it stands for. An
+    # argument of a launcher that is such a number times one of `UNITS` stands for the product.
+    # literals: float32 numbers in a kernel's text that stand for others. left_open: the result of
+    # a masked load where the kernel does not say; None: nobody knows.
     def __init__(self) -> None:
         self.known: list[tuple[float, Numbers]] = []
         self.literals: dict[float, Numbers] = {}
         self.left_open: Numbers | None = None
 
     def literal(self, x: float) -> Numbers:
-        """What a float literal in a kernel's text stands for."""
+        """The number that a float literal in a kernel's text stands for."""
         return self.literals[x] if x in self.literals else self.constant(x)
 
     def scalar(self, x: float) -> Numbers:
-        """What a float argument of a kernel stands for."""
+        """The number that a float argument of a kernel stands for."""
         for given, stands_for in self.known:
             for unit, factor in zip(UNITS, (None, LN2, LOG2E), strict=True):
                 if math.isclose(x, given * unit, rel_tol=_CLOSE):
@@ -64,7 +64,7 @@ class Domain(ABC):
         """Memory that nothing was stored to."""
 
     def each(self, f: Callable[..., Any], *tiles: Numbers) -> Numbers:
-        """What `f`, which moves elements alone, makes of the arrays behind these tiles."""
+        """Apply `f`, which only moves elements, to the arrays behind these tiles."""
         return f(*tiles)
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Domain(ABC):
 
     def log_sum_exp(self, name: str, of: Numbers) -> Numbers:
         """The natural logarithms of sums of exponentials, as a backward pass is given them; `name`:
-        what to call them."""
+        their name in formulas."""
         return self.log(of)
 
     def settle(self, a: Numbers) -> Numbers:
@@ -137,9 +137,10 @@ class Domain(ABC):
 
 
 class ObjectDomain(Domain):
-    """A domain whose tiles are arrays of Python objects: it is given by what it does to elements.
+    """A domain whose tiles are arrays of Python objects; a subclass defines its operations on
+    elements.
 
-    Elements are what the domain makes, and the floats −∞, ∞ and NaN.
+    Elements are the objects of the domain, and the floats −∞, ∞ and NaN.
     """
 
     def __init__(self) -> None:
@@ -244,7 +245,7 @@ def single(x: Any) -> Array:
 
 
 def array(x: Any) -> Array:
-    """What a numpy function gave, as a tile: of tiles of shape () it gives an element."""
+    """A numpy function's result as an array: for tiles of shape () numpy returns an element."""
     return x if isinstance(x, np.ndarray) else single(x)
 
 

@@ -44,7 +44,7 @@ class _Stopped(Exception):
 
 
 class Violation(_Stopped):
-    """The kernel does what none may; `kind` says what."""
+    """The kernel does something that no kernel may do; `kind` says which fault it is."""
 
     def __init__(
         self,

@@ -13,16 +13,16 @@ occur are scores, differences of scores and maxima, then output − attention, m
 denominators, is a polynomial f in the values v, the weights w and the weights of maxima, not zero.
 For scores scale·⟨q, k_j⟩ with scale ≠ 0 and q ≠ 0 the s_j are independent and uniform in F_Q, since
 the k_j are, and so w_j is uniform among the Q powers of g; values are uniform in F_P and
-independent of these, being another component of what is drawn; a maximum's hash counts as a uniform
-number of its own. By the lemma of Schwartz and Zippel f is 0 with probability at most deg f / Q:
-with denominators of degree 1 and the weights of t maxima in the numerator deg f ≤ t + 3. So the
-probability is at most (t + 4)/Q for one output, 1/Q of which is for q = 0 or scale = 0; Q > 2^26,
-t is the number of tiles of keys: below 2·10⁻⁷ for 8 tiles. A second run with other inputs squares
-it. It is a bound for the hash as a random function, and for kernels whose exponents are as said:
-for others, such as one that scales twice, it is a heuristic.
+independent of these, since they are another component of the draw; a maximum's hash counts as a
+uniform number of its own. By the lemma of Schwartz and Zippel f is 0 with probability at most
+deg f / Q: with denominators of degree 1 and the weights of t maxima in the numerator deg f ≤ t + 3.
+So the probability is at most (t + 4)/Q for one output, 1/Q of which is for q = 0 or scale = 0;
+Q > 2^26, t is the number of tiles of keys: below 2·10⁻⁷ for 8 tiles. A second run with other inputs
+squares it. It is a bound for the hash as a random function, and for kernels whose exponents are as
+said: for others, such as one that scales twice, it is a heuristic.
 
-Not seen: what is no function of values and exponents, such as overflow and rounding. There is no
-order: the machine's check of exp2's argument does not take place.
+Not seen: anything that is no function of values and exponents, such as overflow and rounding. There
+is no order: the machine's check of exp2's argument does not take place.
 """
 
 from __future__ import annotations

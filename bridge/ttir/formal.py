@@ -1,10 +1,10 @@
 """All inputs of a shape at once: numbers are formal expressions Σ polynomial · 2^polynomial, their
 quotients and their logarithms.
 
-What is found equal is equal for all inputs over the reals, −∞ where it is said, and for every
-exponential; it is a proof by computation. A maximum is an atom that is known by the set of which it
-is the largest element: it must cancel, as it does in softmax. Numbers that were given a sign, such
-as a scale ≥ 0, are in `assumed` when that was used.
+If two expressions are found equal, they are equal for all inputs over the reals (with −∞ where it
+is said) and for every exponential: a proof by computation. A maximum is an atom, known by the set
+of which it is the largest element: it must cancel, as it does in softmax. Numbers that were given a
+sign, such as a scale ≥ 0, are in `assumed` when that was used.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Elements = frozenset[Polynomial]
 class FormalDomain(ObjectDomain):
     """Elements: Polynomial; Exponentials that are none; Quotient; Log; −∞ and NaN.
 
-    assumed: what was used about the atoms, as sentences.
+    assumed: the facts about the atoms that were used, as sentences.
     """
 
     def __init__(self) -> None:

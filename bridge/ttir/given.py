@@ -1,4 +1,4 @@
-"""What the theorems about the forward kernel ask of a launch, looked at of one launch.
+"""Check, for one launch, the hypotheses of the theorems about the forward kernel.
 
 `Attention.Kernel.Problem.Given` and, of packed sequences, `Attention.Kernel.Packed.Given` say that
 the arguments of a kernel describe tensors `Q`, `K` and `V`, and the theorems ask that no two
@@ -55,9 +55,9 @@ def unmet_conditions(
 ) -> list[Unmet]:
     """The hypotheses that a launch of the forward kernel for these tensors does not meet.
 
-    query, key, value, out, lse, options: what `backends.kernels.forward.launch` was given. Elements
-    are looked at where the tensors have memory. Of packed sequences, whose tensors are those of one
-    batch, the mask is not.
+    query, key, value, out, lse, options: the arguments of `backends.kernels.forward.launch`.
+    Elements are looked at where the tensors have memory. The mask of packed sequences, whose
+    tensors are those of one batch, is not looked at.
     """
     inputs = {"query": query, "key": key, "value": value}
     looked_at = _Launched(launch, inputs, {"out": out, "lse": lse}, options)

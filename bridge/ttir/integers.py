@@ -3,7 +3,7 @@
 A value of type iN is kept as the signed integer of its bits. TTIR's integers have no sign: an
 operation whose signed result does not fit into N bits is right where the bits are meant, as in a
 random generator, and wrong where a number is. So such a result is kept with a mark (`machine`), and
-a use of it as a signed number is what counts as an overflow.
+only a use of it as a signed number counts as an overflow.
 """
 
 from __future__ import annotations

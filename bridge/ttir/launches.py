@@ -54,7 +54,7 @@ class Kernels:
             self.roundings |= run(launch, self.memory, self.arch).roundings
 
     def integers(self, launch: Launch, stored: Tensor) -> list[Any]:
-        """What any launch stores into a tensor of integers, as lists."""
+        """The integers that any launch stores into this tensor, as lists."""
         self._run(launch)
         found: list[Any] = np.asarray(self.memory.read(stored)).tolist()
         return found

@@ -2,7 +2,7 @@
 
     found = translate(kernel, "Causal", {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_D": 128})
 
-What an operation means is `Attention.Kernel.Ops`; nothing is simplified here. A tensor becomes a
+`Attention.Kernel.Ops` defines each operation; nothing is simplified here. A tensor becomes a
 function of its indices, a pointer an offset from its argument. Operations that only arrange
 elements (`tt.splat`, `tt.broadcast`, …), constants and conversions, which do nothing without
 rounding, are written where they are used. Tile sizes become variables.
@@ -105,8 +105,8 @@ Element = Callable[[Sequence[str]], str]
 
 @dataclass
 class _Scope:
-    """The kernel's body, or that of a loop: the prefix of its names, what each definition takes,
-    and how this is passed on."""
+    """The kernel's body, or that of a loop: the prefix of its names, the parameters of each
+    definition, and the arguments by which these are passed on."""
 
     prefix: str
     binders: str
@@ -143,7 +143,7 @@ class _Translator:
             block = self.block(block, scope)
         self.conditions += scope.obligations.definitions(self.name, scope.prefix, scope.binders)
         pointers = [name for name, kind in fields.items() if kind.startswith("Mem ")]
-        # In Lean memory is what it is before the launch, and no program writes what another reads.
+        # Lean's memory is that before the launch: no program may read elements that one writes.
         for name in pointers:
             if name in self.loads and name in self.stores:
                 raise TtirError(f"{name} has no translation: it is both loaded from and stored to")
@@ -220,7 +220,7 @@ class _Translator:
                 self.oblige(operation, scope)
 
     def oblige(self, operation: Operation, scope: _Scope) -> None:
-        """Note what the operation's operands and its value have to keep to."""
+        """Note the conditions on the operation's operands and on its value."""
         at, over = self.lanes(operation.result)
         operands = [in_brackets(self.elements[x](at)) for x in operation.operands]
         if operation.name == "math.exp2":

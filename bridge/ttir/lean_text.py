@@ -93,7 +93,7 @@ def _wrap(line: str) -> list[str]:
 
 
 def name_of(value: Value, operation: Operation) -> str:
-    """The Python variable, or without one what the operation is called."""
+    """The Python variable, or without one the operation's name."""
     name = re.sub(r"\W", "_", value.variable or operation.name.split(".")[1])
     return f"{name}_" if _TAKEN.fullmatch(name) else name
 

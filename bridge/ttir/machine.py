@@ -1,4 +1,4 @@
-"""Run a kernel's TTIR over a domain of floats, and check on the way that it may do what it does.
+"""Run a kernel's TTIR over a domain of floats, and check its memory accesses and its arithmetic.
 
 Checked of every program:
 
@@ -9,7 +9,7 @@ Checked of every program:
 - every argument of exp2 is ≤ 0, where the domain has an order: then no weight overflows. That a
   kernel is right in exact arithmetic does not say so.
 
-The operations mean what MLIR's and Triton's documentation says
+The operations have the meaning that the documentation of MLIR and of Triton gives them
 (https://mlir.llvm.org/docs/Dialects, https://triton-lang.org/main/dialects/TritonOps.html), without
 rounding: conversions between floats do nothing, and `roundings` says which there were.
 
@@ -59,9 +59,9 @@ class Machine:
     """One launch of a kernel.
 
     arguments: for each argument of `kernel` a tensor of `memory`, an integer, or a float
-    (`Domain.scalar`). masked_after: an argument of exp2 may be positive where nothing is stored of
-    what comes of it. roundings: the types to which floats were converted, and the precisions of
-    products; what they lose is not seen here.
+    (`Domain.scalar`). masked_after: an argument of exp2 may be positive where no value computed
+    from its exponential is stored. roundings: the types to which floats were converted, and the
+    precisions of products; this machine does not compute the errors that they cause.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Machine:
         """Run all programs, the first dimension fastest.
 
         Raises:
-            Violation: a program does what none may.
+            Violation: a program does something that no program may do.
             CannotTell: an operation has no meaning here, or its result cannot be decided.
         """
         self.grid = (*grid, 1, 1)[:3]
@@ -148,7 +148,7 @@ class Machine:
             except Undecided as reason:
                 raise self._cannot_tell(operation, str(reason)) from reason
         if block is not self.kernel.blocks[0]:
-            # What ends a region that gives nothing is not printed.
+            # The operation that ends a region without results is not printed.
             return _END
         if block.operations:
             raise self._cannot_tell(block.operations[-1], "the block does not end")
@@ -200,7 +200,7 @@ class Machine:
         if not operation.results:
             return
         if isinstance(found, np.generic):
-            # What numpy makes of tiles of shape ().
+            # numpy makes such elements of tiles of shape ().
             found = np.asarray(found)
         if len(operation.results) > 1:
             for value, part in zip(operation.results, found, strict=True):
@@ -209,7 +209,7 @@ class Machine:
             self._set(operation.results[0], found, mark, overflowing)
 
     def compute(self, operation: Operation, *operands: Any) -> Any:
-        """What an operation makes of operands."""
+        """The result of an operation on these operands."""
         function = COMPUTE.get(operation.name)
         if function is None:
             raise Undecided("the operation has no meaning here")
@@ -240,7 +240,7 @@ class Machine:
         )
 
     def _error_of_use(self, mark: Mark, operation: Operation) -> Exception:
-        """What is raised where an operation uses a marked integer as a number."""
+        """The error to raise where an operation uses a marked integer as a number."""
         if not mark.overflowed:
             return Undecided(f"a value that a masked load left open, at {mark.operation.location}")
         detail = f"its result is used as a number at {operation.location}"

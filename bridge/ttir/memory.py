@@ -66,7 +66,7 @@ class Memory:
         self._buffers: dict[int, Buffer] = {}
 
     def tensor(self, numbers: Numbers, dtype: torch.dtype = torch.float32) -> Tensor:
-        """A new tensor of these numbers, contiguous; `dtype` is what the kernel takes it for."""
+        """A new contiguous tensor of these numbers; `dtype`: the type that the kernel sees."""
         shape: tuple[int, ...] = ()
 
         def flat(x: Array) -> Array:
@@ -94,7 +94,7 @@ class Memory:
         return buffer
 
     def begin_launch(self) -> None:
-        """What was written before may be read, and what was read written."""
+        """Allow reads of elements that earlier launches wrote, and writes to those they read."""
         for buffer in self._buffers.values():
             stored = buffer.stored_by >= 0
             buffer.stored_before[stored] = buffer.stored_by[stored]

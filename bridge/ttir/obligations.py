@@ -1,8 +1,8 @@
-"""What the operations of a kernel's text in Lean have to keep to, listed beside the text.
+"""The conditions that the operations of a kernel's text in Lean must meet, listed beside the text.
 
 Three predicates, each with one conjunct for every operation that it is about, in their order:
 
-    K.Accesses a pid P      each load and store by each lane: P says for each pointer what is asked
+    K.Accesses a pid P      each load and store by each lane: P has a condition for each pointer
     K.Exponents a pid P     P of each argument of exp2
     K.NoOverflow a pid      the value of each integer operation fits its type; no division by 0
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from bridge.ttir.lean_text import DEF
 from bridge.ttir.syntax import Operation, Pointer, Scalar, TtirError, element_of
 
-# Their value is one of their operands, or what lies in memory.
+# Their value is one of their operands, or a value from memory.
 _CHOSEN = frozenset({"arith.minsi", "arith.maxsi", "arith.select", "tt.load"})
 _DIVISIONS = frozenset({"arith.divsi", "arith.remsi"})
 _FITS = {"i32": "FitsI32", "i64": "FitsI64"}
@@ -35,7 +35,7 @@ class Obligations:
 
     def definitions(self, kernel: str, prefix: str, binders: str) -> list[str]:
         """The predicates, `prefix` before their names. kernel: with which the kernel's names begin;
-        binders: what they take."""
+        binders: their parameters."""
         every = "" if prefix == f"{kernel}." else " of an iteration"
         return [
             f"/-- {what} -/\n{DEF} {prefix}{name} {binders}\n    {asked}: Prop :=\n"
@@ -60,7 +60,7 @@ class Obligations:
     def of_loop(
         self, inner: Obligations, prefix: str, arguments: str
     ) -> Iterator[tuple[list[str], str]]:
-        """For each predicate of which the loop has conjuncts: the list here, and what is asked of
+        """For each predicate of which the loop has conjuncts: the list here, and the conjuncts for
         every iteration that is run."""
         for name, own, its in (
             ("Accesses", self.accesses, inner.accesses),
@@ -76,8 +76,8 @@ class Obligations:
 
 
 def integer_conditions(operation: Operation, operands: Sequence[str], value: str) -> list[str]:
-    """What an element of the operation's value has to satisfy for no integer to overflow, nothing
-    if it is no integer that is computed. operands: their elements.
+    """The conditions under which an element of the operation's value overflows no integer; none if
+    the operation computes no integer. operands: their elements.
 
     An address is an offset of 64 bits from its pointer, in elements.
     """

@@ -117,7 +117,7 @@ def constant(machine: Machine, operation: Operation) -> Any:
 
 
 def move(machine: Machine, x: Any, f: Callable[[Array], Array]) -> Any:
-    """What `f`, which moves elements, makes of a tile of any kind."""
+    """Apply `f`, which moves elements, to a tile of any kind."""
     if isinstance(x, Pointers):
         return Pointers(x.region, f(x.offsets))
     if isinstance(x, np.ndarray) and x.dtype != object:

@@ -1,6 +1,6 @@
 """Elements that may overflow, followed until they are stored or left out.
 
-A weight whose argument of exp2 is positive may be ∞ in floats, and what is computed of it ∞ or NaN.
+A weight whose argument of exp2 is positive may be ∞ in floats, and values computed of it ∞ or NaN.
 A kernel may compute it all the same where it leaves it out afterwards: by `arith.select`, or since
 the row that has it is not stored.
 """

@@ -196,7 +196,7 @@ class _Parser(Reader):
         operation.location = self.location()
         if len(types) != len(names):
             raise TtirError(f"line {line}: {name} has {len(types)} results, not {len(names)}")
-        # What a loop gives is called as what it carries.
+        # The results of a loop have the names of the variables that it carries.
         carried = (
             operation.regions[0][0].arguments[-len(names) or 99 :] if name == "scf.for" else []
         )
@@ -231,8 +231,8 @@ class _Parser(Reader):
         return self.list_of(one, ")")
 
     def loop(self, operation: Operation) -> list[Type]:
-        """`scf.for`: its operands are the first number, the end, the step and what is carried; its
-        region's arguments the number and what is carried."""
+        """`scf.for`: its operands are the first number, the end, the step and the carried values;
+        its region's arguments the number and the carried values."""
         if self.token.text == "unsigned":
             raise self.error("a loop of signed numbers")
         number = self.of("value")[1:]
@@ -360,7 +360,7 @@ class _Parser(Reader):
         return self.infer_types(operation, operands)
 
     def items(self, operation: Operation, words: list[Attribute]) -> None:
-        """What stands between an operation's name and the colon before its types."""
+        """The operands and words between an operation's name and the colon before its types."""
         attributes = operation.attributes
         while True:
             token = self.token
@@ -463,7 +463,7 @@ _WITHOUT_RESULT = (
 
 
 def _loaded_type(type: Type, operation: Operation) -> Type:
-    """What a load from a pointer, or a tile of them, gives."""
+    """The type of the value that a load from a pointer, or a tile of them, gives."""
     if isinstance(type, Tensor) and isinstance(type.element, Pointer):
         inner = type.element.to
         if isinstance(inner, Scalar | Pointer):

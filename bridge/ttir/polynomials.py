@@ -28,8 +28,8 @@ Value = TypeVar("Value")
 
 
 class Sum(Generic[Key, Value]):
-    """A sum of terms, each a coefficient at what it is the coefficient of, those left out that are
-    0; immutable."""
+    """A sum of terms, each a coefficient times its key, without terms whose coefficient is 0;
+    immutable."""
 
     __slots__ = ("_hash", "terms")
 
@@ -102,8 +102,8 @@ _polynomials: list[Polynomial] = []
 
 
 def exponent(x: Polynomial, apart: Set[int]) -> Exponent:
-    """A polynomial as an exponent. Its monomials with an atom of `apart`, such as maxima, are each
-    a summand, and what is left is one: sums of exponents are then mostly sums of few summands."""
+    """A polynomial as an exponent. Each of its monomials with an atom of `apart`, such as a
+    maximum, is a summand, and the rest is one: sums of exponents then mostly have few summands."""
     if not x.terms:
         return ()
     rest: dict[Monomial, Coefficient] = {}

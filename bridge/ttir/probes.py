@@ -1,5 +1,5 @@
-"""What the kernels call inside, each in a kernel of its own that stores what it found: the random
-words of dropout and the bounds of the loops over keys."""
+"""Functions that the kernels call inside, each in a kernel of its own that stores its results: the
+random words of dropout and the bounds of the loops over keys."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 # (a kernel's parameters are Triton's own values, which have no Python types to write down)

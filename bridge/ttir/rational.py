@@ -21,7 +21,7 @@ _CLOSE = 2.0**-44
 
 @dataclass(frozen=True)
 class Logarithm:
-    """(whole + log₂ ratio) · (ln 2)^power, ratio > 0: what a log-sum-exp is in the exact model."""
+    """(whole + log₂ ratio) · (ln 2)^power, ratio > 0: the exact model's form of a log-sum-exp."""
 
     whole: Rational
     ratio: Rational
@@ -157,7 +157,7 @@ class RationalDomain(ObjectDomain):
 
 
 def _special(x: Any) -> float:
-    """−∞, ∞ or NaN as it is, and of any other number 0: what it is does not matter beside them."""
+    """−∞, ∞ or NaN as it is, and 0 for any other number, whose value does not matter to these."""
     return x if type(x) is float else 0.0
 
 

@@ -1,5 +1,5 @@
-"""What the parser of TTIR is built on: a place in the text, and types, attributes and locations
-from there on."""
+"""The parser's reader of tokens: a place in the TTIR text, and the types, attributes and locations
+that begin there."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Reader:
         return self.tokens[self.at + 1].text == text
 
     def list_of(self, item: Callable[[], T], close: str) -> list[T]:
-        """Items between commas, and what closes them."""
+        """Items between commas, and the mark that closes them."""
         found: list[T] = []
         while not self.accept(close):
             if found:
@@ -131,7 +131,7 @@ class Reader:
         return [self.type()]
 
     def signature(self) -> tuple[list[Type], list[Type] | None]:
-        """What follows a colon: types of operands, and after an arrow those of results."""
+        """The types behind a colon: those of operands, and after an arrow those of results."""
         operands = self.types()
         while self.accept(",") or self.accept("*"):
             operands += self.types()
@@ -145,7 +145,7 @@ class Reader:
     # -------------------------------------------------------------------------- attributes
 
     def dictionary(self) -> dict[str, Attribute]:
-        """What stands in braces, the first of which is behind us."""
+        """The attributes in braces, the first of which is behind us."""
         return dict(self.list_of(self.entry, "}"))
 
     def entry(self) -> tuple[str, Attribute]:
@@ -173,8 +173,8 @@ class Reader:
             return token.text.strip('@"')
         if token.kind in ("word", "alias"):
             found = token.text + self.skip_brackets()
-            # `dense<16> : tensor<1xi32>`: a hint of Triton's. Of other words a colon says what
-            # types the operation has.
+            # `dense<16> : tensor<1xi32>`: a hint of Triton's. After other words a colon precedes
+            # the types of the operation.
             if token.text == "dense" and self.accept(":"):
                 self.type()
             return found
@@ -186,7 +186,7 @@ class Reader:
         return []
 
     def skip_brackets(self) -> str:
-        """What stands in < … >, as text, if such a thing comes."""
+        """The text between < and >, if such brackets come."""
         if self.token.text != "<":
             return ""
         text, depth = "", 0

@@ -1,8 +1,8 @@
 """Several texts of a kernel with one definition where they agree.
 
 Texts of one kernel compute mostly the same values: a window changes the bounds of the loops and
-what is masked, packed sequences change addresses. A definition that an earlier text has too, with
-other names for what is the same there, is not written again but taken from it.
+the mask, packed sequences change addresses. If an earlier text has the same definition, apart from
+the names that it uses, the definition is not written again but taken from that text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Shared:
 
 def fields_of(translations: Sequence[Translation], order: Sequence[str]) -> dict[str, str]:
     """All arguments of the texts with their types: the kernel's parameters in their order, then
-    what the translation adds."""
+    the arguments that the translation adds."""
     found: dict[str, str] = {}
     for translation in translations:
         found |= translation.fields
@@ -46,8 +46,8 @@ def pointers_of(translations: Sequence[Translation], order: Sequence[str]) -> li
 
 
 def share(translations: Sequence[Translation]) -> list[Shared]:
-    """Each text's own definitions. What a loop is made of and what is stored each text has under
-    its own name, whether another has it or not: the proofs begin there."""
+    """Each text's own definitions. Each text has the parts of its loops and its stores under its
+    own name, even if another text has the same: the proofs begin there."""
     known: dict[str, str] = {}
     names = [translation.name for translation in translations]
     result = []
@@ -64,8 +64,8 @@ def share(translations: Sequence[Translation]) -> list[Shared]:
 
 
 def _own(translation: Translation, known: dict[str, str]) -> list[str]:
-    """The definitions that are not known yet, and those that each text has; `known`, by what is
-    defined, the name that has it, comes to have them too."""
+    """The definitions that are not known yet, and those that each text has. `known`, from the text
+    of a definition to its name, gets these too."""
     named = re.compile(rf"\b{translation.name}(?:\.[A-Za-z_]\w*)+")
     renamed = {f"{translation.name}.Args": ARGUMENTS, f"{translation.name}.Pointers": POINTERS}
 

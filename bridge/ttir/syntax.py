@@ -169,7 +169,7 @@ Attribute = int | float | bool | str | list["Attribute"]
 class Operation:
     """One operation.
 
-    attributes: those in braces under their names, and what some operations are printed with:
+    attributes: those in braces under their names, and those that some operations are printed with:
     `predicate` (`arith.cmpi`, `arith.cmpf`), `axis` ("x", "y" or "z" of `tt.get_program_id`),
     `value` (`arith.constant`: of a tile with one value everywhere that value, else a list),
     `callee` (`tt.call`), `inputPrecision` (`tt.dot`), `words` (others, in order).
@@ -215,8 +215,8 @@ class Operation:
 
     @property
     def combination(self) -> str | None:
-        """Of a reduction the operation that alone makes of two elements, each taken once, what
-        stands for both; None if it combines them otherwise."""
+        """The operation by which a reduction combines two elements, if it is one operation that
+        takes each of them once; else None."""
         (block,) = self.regions[0]
         if len(block.operations) != 2:
             return None
@@ -248,7 +248,7 @@ class Successor:
 
 @dataclass(eq=False)
 class Function:
-    """A function. visibility: "public" of a kernel, "private" of what it calls.
+    """A function. visibility: "public" of a kernel, "private" of a function that it calls.
 
     attributes: of each argument, such as `{"tt.divisibility": 16}`; values: how many there are in
     all, the numbers of `Value`.

@@ -38,9 +38,10 @@ _SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_D", "BLOCK_V")
 
 @dataclass(frozen=True)
 class Text:
-    """The forward kernel with a window of these bounds, None for none. name: of the Lean module and
-    with which its names begin; what: in words; fills: whether the sizes of heads and of values fill
-    their tiles; packed: for packed sequences, bottom_right: with the window aligned so in each."""
+    """The forward kernel with a window of these bounds, None for none. name: of the Lean module,
+    with which its names begin; what: a description in words; fills: whether the sizes of heads and
+    of values fill their tiles; packed: for packed sequences, bottom_right: with the window aligned
+    so in each."""
 
     name: str
     what: str
@@ -74,7 +75,8 @@ class Text:
         arch: int = 90,
         blocks: tuple[int | None, int | None] = (None, None),
     ) -> Launch:
-        """A launch on tensors without memory; what is None is chosen, blocks by the launcher."""
+        """A launch on tensors without memory. Sizes that are None are chosen here, blocks by the
+        launcher."""
         head_dim = (128 if self.fills else 80) if head_dim is None else head_dim
         value_dim = head_dim if value_dim is None else value_dim
         options = ScoreOptions(0.125, left=self.left, right=self.right)

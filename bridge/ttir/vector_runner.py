@@ -1,5 +1,5 @@
-"""What the exact vectors of all operations share when they go through the kernels' TTIR: numbers
-into tensors, options, and the comparison of what a kernel stored."""
+"""Run exact vectors of all operations through the kernels' TTIR: make tensors of their numbers,
+make options, and compare the results that a kernel stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyimpl.internal.scores import ScoreOptions
 
 
 class Runner:
-    """Runs kernels on the numbers of a vector, and compares what they store.
+    """Runs kernels on the numbers of a vector, and compares the results that they store.
 
     splits: 0: the forward kernel; else the decoding kernel with so many splits.
     """
@@ -40,7 +40,7 @@ class Runner:
         return self.memory.tensor(tile(numbers, *shape))
 
     def options(self, vector: Any, sizes: tuple[int, int, int], **more: Any) -> ScoreOptions:
-        """What a vector asks for. Its scores are those of the natural exponential divided by ln 2,
+        """The options of a vector. Its scores are those of the natural exponential divided by ln 2,
         and so are scale, bias, slopes and sinks."""
         heads = sizes[1]
         mask: Mask = vector.mask
@@ -98,7 +98,7 @@ class Runner:
         return *self.kernels.forward(*tensors, options), tensors
 
     def combine(self, *parts: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """What the combining kernel makes of outputs and log-sum-exps of like shapes."""
+        """The combining kernel's result for outputs and log-sum-exps of like shapes."""
         stacked = [
             self.memory.tensor(np.stack([np.asarray(self.memory.read(x)) for x in tensors]))
             for tensors in zip(*parts, strict=True)
@@ -130,7 +130,7 @@ class Runner:
 
 
 def _output(row: Row | State) -> tuple[Fraction, ...]:
-    """What a row comes to: of a state o / l, 0 where no key is left."""
+    """The output of a row, or of a state: o / l, 0 where no key is left."""
     if isinstance(row, Row):
         return row.output
     return tuple(Fraction(x) / Fraction(row.l) if row.l else Fraction(0) for x in row.o)

@@ -1,8 +1,8 @@
 """The exact vectors through the kernels' TTIR, without any tolerance.
 
 A vector's numbers are rational and its weights powers of two, so a kernel without rounding must
-find the expected numbers themselves: outputs, log-sum-exps and gradients. Vectors of what kernels
-call inside, random words and bounds of loops, run it in a kernel of its own (`probes`).
+find the expected numbers themselves: outputs, log-sum-exps and gradients. Vectors of functions that
+kernels call inside, random words and bounds of loops, run these in kernels of their own (`probes`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What Triton compiled, PTX, run on a CPU: `launch.run` runs a launch, `machine` one program."""
+"""Run PTX, compiled by Triton, on a CPU: `launch.run` runs a launch, `machine` one program."""

@@ -43,7 +43,7 @@ def run_program(program: Program) -> int:
     """Run it to its end. Returns how many instructions that took.
 
     Raises:
-        Fault: it does what none may.
+        Fault: it does something that no program may do.
         NotSimulated: an instruction is not known.
     """
     steps = 0

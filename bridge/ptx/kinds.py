@@ -94,7 +94,7 @@ def multiplied_and_added(a: Array, b: Array, c: Array) -> Array:
         lost = (product - (total - part)) + (addend - part)
         bits = total.view(np.int64)
         inexact = np.isfinite(total) & (lost != 0) & (bits & 1 == 0)
-        # Toward what was lost: away from zero where both have one sign.
+        # Toward the lost part: away from zero where both have one sign.
         step = np.where((lost > 0) == (total > 0), 1, -1)
         odd: Array = np.where(inexact, bits + step, bits).view(np.float64)
         return odd.astype(np.float32)

@@ -88,7 +88,7 @@ class Program:
                   for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "yz"}  # fmt: skip
         return {name: value.astype(np.uint32) for name, value in (x | of_one).items()}
 
-    # What happens next.
+    # The next step.
 
     def step(self) -> bool:
         """Choose the next instruction and the threads that execute it, in `now` and `active`.
@@ -146,8 +146,9 @@ class Program:
         if (warps.any(1) != warps.all(1)).any():
             self.fault("part of a warp", "is executed by a part of a warp's threads")
 
-    # Registers. A thread may compute with what it never wrote, as compilers have it where the
-    # result goes nowhere: that is unknown too. In an address, a guard or a store it is a fault.
+    # Registers. A thread may compute with a register that it never wrote, as compilers let it where
+    # the result goes nowhere: the result is unknown too. In an address, a guard or a store it is a
+    # fault.
 
     def bits(self, operand: Operand, kind: str) -> Array:
         """The operand's bits as unsigned integers of the kind's size (of "pred" truth values), of
@@ -195,7 +196,8 @@ class Program:
         self._unknown = threads
 
     def demand_known(self, what: str) -> None:
-        """Raise Fault if an active thread has read a register without a number; it `what`."""
+        """Raise Fault if an active thread has read a register without a number; `what`: the
+        predicate of the fault's sentence."""
         if self._unknown is not None and (self.active & self._unknown).any():
             self.fault("never written", what, int(np.argmax(self.active & self._unknown)))
 

@@ -1,5 +1,6 @@
-"""What moves bits: registers, parameters, global and shared memory, threads of a warp (PTX ISA,
-"Data Movement and Conversion Instructions"), and additions in global memory ("atom", "red")."""
+"""Instructions that move bits: registers, parameters, global and shared memory, threads of a warp
+(PTX ISA, "Data Movement and Conversion Instructions"), and additions in global memory ("atom",
+"red")."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from bridge.ptx.syntax import Address, Constant, Instruction, Pair, Symbol, Vect
 _LANE_MASK = 31
 # Of which there are additions in memory.
 _ADDED = frozenset(("u32", "s32", "u64", "f16", "f32", "f64"))
-# What a load says of caches and order, which changes nothing of one program's numbers.
+# A load's modifiers for caches and order, which change nothing of one program's numbers.
 _HINTS = frozenset(("nc", "relaxed", "gpu", "cta", "sys", "L1", "L2", "evict_first", "evict_last"))
 
 

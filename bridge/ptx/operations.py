@@ -228,7 +228,7 @@ def select(program: Program, instruction: Instruction) -> None:
     kind = instruction.kind
     chosen = program.bits(condition, "pred")
     both = program.bits(a, kind), program.bits(b, kind)
-    # What is not chosen may be unknown.
+    # The operand that is not chosen may be unknown.
     none = np.zeros(len(chosen), bool)
     first, second = (none if x is None else x for x in map(program.without, (a, b)))
     undecided = program.without(condition)

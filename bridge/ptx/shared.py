@@ -22,7 +22,7 @@ _NOBODY, _SEVERAL = -1, -2
 
 
 class Misuse(Exception):
-    """Raised with what is wrong and with the position, in the access, of the first such place."""
+    """Raised with the fault's sentence and the position, in the access, of the first such place."""
 
     def __init__(self, kind: Kind, what: str, position: int) -> None:
         self.kind: Kind = kind
@@ -54,7 +54,7 @@ class Shared:
         self._groups = np.zeros(threads, np.int64)
 
     def barrier(self) -> None:
-        """What was accessed before is ordered before what comes."""
+        """Order the accesses before the barrier before those after it."""
         self._writer[:] = _NOBODY
         self._reader[:] = _NOBODY
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Register:
-    """`%r1`: each thread has its own; `_`, the sink, takes what nobody reads."""
+    """`%r1`: each thread has its own; `_`, the sink, takes results that nobody reads."""
 
     name: str
 
@@ -82,8 +82,8 @@ class Guard:
 
 @dataclass(frozen=True, eq=False)
 class Instruction:
-    """operation: "ld"; modifiers: ("shared", "v4", "b32"), what follows its dots; line: where in
-    the text it stands; text: itself."""
+    """operation: "ld"; modifiers: ("shared", "v4", "b32"), the words behind its dots; line: its
+    line number in the text; text: the instruction itself."""
 
     operation: str
     modifiers: tuple[str, ...]
@@ -112,9 +112,9 @@ class Parameter:
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """threads: of a program (a CTA in PTX), from `.reqntid`; registers: bits of those that are
-    declared, by name, or by what precedes the number in it; a predicate has 1; array: the name of
-    the array in shared memory, which begins at 0 there; labels: the numbers of the instructions
-    that they stand before."""
+    declared, by name, or by the part of the name before the number; a predicate has 1; array: the
+    name of the array in shared memory, which begins at 0 there; labels: the number of the
+    instruction behind each label."""
 
     name: str
     parameters: tuple[Parameter, ...]

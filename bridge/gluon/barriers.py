@@ -10,7 +10,7 @@ from bridge.gluon.program import here, partition
 
 
 class Barrier:
-    """An mbarrier. done: how many phases are complete; clock: what comes before their ends."""
+    """An mbarrier. done: how many phases are complete; clock: the events before their ends."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,9 +1,9 @@
-"""Which events come before which by the barriers, not by luck: vector clocks.
+"""The order of events that the barriers enforce, whatever the schedule: vector clocks.
 
-A clock counts, for each partition and each barrier, the events of it that come before. What a
-partition does after it waited for a phase of a barrier comes after all that was done before the
-arrivals of that phase, and after the copies whose bytes it counted; nothing else orders partitions.
-Two accesses that are not ordered so are a fault, met in this schedule or not.
+A clock counts, for each partition and each barrier, the events of it that come before. After a
+partition has waited for a phase of a barrier, its operations come after all that was done before
+the arrivals of that phase, and after the copies whose bytes it counted; nothing else orders
+partitions. Two accesses that are not ordered so are a fault, met in this schedule or not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Clock:
     counts: dict[object, int] = field(default_factory=dict)
 
     def join(self, other: Clock) -> None:
-        """What comes before `other` comes before this too."""
+        """Let everything that comes before `other` come before this too."""
         for actor, count in other.counts.items():
             self.counts[actor] = max(count, self.counts.get(actor, 0))
 

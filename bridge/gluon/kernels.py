@@ -41,10 +41,10 @@ class GluonKernels(Kernels):
     """The kernels that are written in Gluon, for one dtype; the others are those of Triton.
 
     blocks: rows of queries of a warp group, and keys in a tile. seed: of the schedule. chosen:
-    fields of `choice.launch_options` and `keys_options` that are others, chosen_queries: of
-    `queries_options`. processors: how many programs there are at most. head_dim: the least size to
-    which heads are padded. module, backward_module, queries_module: what `load` made of `FORWARD`,
-    `BACKWARD` and `QUERIES`. in_order: as in `program.Program`.
+    fields of `choice.launch_options` and `keys_options` to replace, chosen_queries: of
+    `queries_options`. processors: the largest number of programs. head_dim: the least size to
+    which heads are padded. module, backward_module, queries_module: the modules that `load` made of
+    `FORWARD`, `BACKWARD` and `QUERIES`. in_order: as in `program.Program`.
     """
 
     dtype: torch.dtype = torch.bfloat16
@@ -65,7 +65,7 @@ class GluonKernels(Kernels):
 
         Raises:
             ValueError: the kernel does not take these tensors or options, and why.
-            Fault: it does what none may.
+            Fault: it does something that no kernel may do.
         """
         value_dim = v.shape[-1]
         q, k, v = self._pad(self._size(q, v), q, k, v)
@@ -196,7 +196,8 @@ class GluonKernels(Kernels):
 
 
 def _check(why_not: Callable[..., str | None], *given: Any) -> None:
-    """Raises ValueError for what `why_not` refuses, but for the device and Triton."""
+    """Raise ValueError if `why_not` refuses these arguments for another reason than the device or
+    Triton's version."""
     with mock.patch.object(choice, "_why_not_on", return_value=None):
         refusal = why_not(*given)
     if refusal is not None:

@@ -120,7 +120,7 @@ def _check(condition: Any, message: str = "", **named: Any) -> None:
 
 
 def _nothing(*given: Any, **named: Any) -> None:
-    """What orders or hints at something that is not simulated."""
+    """An operation that orders, or hints at, something that is not simulated: it does nothing."""
 
 
 def _same(value: Any, *given: Any, **named: Any) -> Any:
@@ -143,7 +143,7 @@ def _warp_specialize(
     worker_num_warps: Sequence[int],
     worker_num_regs: Sequence[int] | None = None,
 ) -> Any:
-    """Run functions beside each other, each a partition; what the first returns."""
+    """Run functions beside each other, each in a partition. Returns the first one's result."""
     workers = len(functions_and_args) - 1
     for name, given in (("warps", worker_num_warps), ("registers", worker_num_regs)):
         if given is not None and len(given) != workers:

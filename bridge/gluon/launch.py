@@ -30,7 +30,7 @@ def run(
     name in `module`, which `load` made. in_order: as in `Program`.
 
     Raises:
-        Fault: the kernel does what none may.
+        Fault: the kernel does something that no kernel may do.
         ValueError: a tensor is none of this memory.
     """
     function = getattr(module, launch.kernel.__name__)

@@ -17,8 +17,8 @@ Change = tuple[str, str]
 
 
 class Loader:
-    """Loads modules of kernels, and those that they import. changes: texts and what is to stand in
-    their places, at each place where they stand."""
+    """Loads modules of kernels, and those that they import. changes: pairs of a text and its
+    replacement, made at each place where the text stands."""
 
     def __init__(self, changes: Sequence[Change] = ()) -> None:
         self.changes = changes

@@ -1,4 +1,4 @@
-"""The program that a thread runs a part of: what its operations need to know."""
+"""The program of which a thread runs a part: its state, for the operations that need it."""
 
 from __future__ import annotations
 

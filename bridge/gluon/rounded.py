@@ -1,6 +1,6 @@
 """The domain of float32 numbers, and the dtypes of a simulated kernel.
 
-An operation gives the float32 number nearest to the exact result, or what NumPy gives for it: sums,
+An operation gives the float32 number nearest to the exact result, or NumPy's result for it: sums,
 products of matrices and exponentials are in no particular order, and not those of a GPU bit by bit.
 """
 

@@ -39,7 +39,7 @@ class Ended(BaseException):
 class Partition:
     """A warp group or warp of a program.
 
-    clock: what comes before its next operation. ready: None, or the condition on which it waits,
+    clock: the events before its next operation. ready: None, or the condition on which it waits,
     and `waits_for` says which. products: its products under way, which end in their order.
     """
 
@@ -57,7 +57,7 @@ class Partition:
         self.clock.advance(self)
 
     def under_way(self) -> str | None:
-        """What of its own no wait was sure of; None: nothing."""
+        """One of its own operations that no wait has ended for certain; None: there is none."""
         left = [*self.begun, *self.written]
         return left[0].who if left else None
 
@@ -82,7 +82,7 @@ class Scheduler:
         after them.
 
         Raises:
-            Fault, or what else a body raised first.
+            Fault, or the first other exception that a body raised.
         """
         outside = self._partitions, self._paces
         self._partitions = [partition for partition, _ in bodies]

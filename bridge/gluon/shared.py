@@ -1,4 +1,4 @@
-"""Shared memory: what nothing was written to is NaN; accesses that no barrier orders are faults."""
+"""Shared memory: elements never written are NaN; accesses that no barrier orders are faults."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ class Shared:
         self.allocation.values = here().domain.each(put, self.allocation.values, numbers)
 
     def begin(self, writes: bool, clock: Clock, who: str) -> Access:
-        """An access begins, before which comes what `clock` has.
+        """Begin an access, after the events that `clock` has.
 
         Raises:
-            Fault: it reads what was never written, or another access, one of both writing, is not
-                over for certain.
+            Fault: it reads an element that was never written, or another access, one of both
+                writing, is not over for certain.
         """
         memory = self.allocation
         access = Access(int(self.places.min()), int(self.places.max()), writes, who)

@@ -30,7 +30,7 @@ class Pointer:
 
     @property
     def element(self) -> DType:
-        """What it points to."""
+        """The type of the elements that it points to."""
         return DTYPES[self.region.buffer.tensor.dtype]
 
     @property
@@ -87,7 +87,7 @@ def _store_once(region: Region, places: Array) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """A tensor that is copied in tiles of `block_shape`; what is beyond it reads as 0."""
+    """A tensor that is copied in tiles of `block_shape`; elements beyond it read as 0."""
 
     region: Region
     sizes: Sequence[int]
@@ -234,8 +234,8 @@ def _write(tensor_desc: Descriptor, coord: Sequence[int], src: Shared, adds: boo
 
 
 def store_wait(pendings: int) -> None:
-    """Wait until no more than `pendings` of what this partition has begun to write to global memory
-    still read shared memory."""
+    """Wait until no more than `pendings` of the writes to global memory that this partition has
+    begun still read shared memory."""
     who, most = partition(), int(pendings)
     here().scheduler.point(who, lambda: len(who.writes) <= most, lambda: "its writes")
     who.clock.advance(who)

@@ -1,8 +1,8 @@
-"""Somebody else's kernel, in a process of its own: what it launches, as data.
+"""Run somebody else's kernel in a process of its own, and receive its launches as data.
 
-The process (`worker`) imports the file and compiles to TTIR. What it sends is looked at before it
-is used (`bridge.conformance.sandbox.wire`, `recorded`), and nothing is run of it but the TTIR, by
-the machine.
+The process (`worker`) imports the file and compiles to TTIR. Its messages are checked before they
+are used (`bridge.conformance.sandbox.wire`, `recorded`), and nothing of it is run here but the
+TTIR, by the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ForeignError(Exception):
 
 
 class Refused(Exception):
-    """The launcher does not take this request. The message is what it raised."""
+    """The launcher does not take this request. The message is the one that it raised."""
 
 
 class Foreign:
@@ -71,7 +71,8 @@ class Foreign:
         self._process.wait()
 
     def record(self, request: Request) -> Recorded:
-        """What the launcher launches for this request. Raises Refused and ForeignError."""
+        """Record the launches that the launcher makes for this request. Raises Refused and
+        ForeignError."""
         self._watch.restart(self.limit)
         try:
             os.write(self._to, json.dumps(asdict(request)).encode() + b"\n")

@@ -25,7 +25,7 @@ def is_whole(dtype: torch.dtype) -> bool:
 
 
 def key_of(tensor: Tensor) -> int:
-    """What a storage is known by while it lasts."""
+    """A number that identifies a storage while it lasts."""
     return int(tensor.untyped_storage()._cdata)
 
 
@@ -38,7 +38,7 @@ class Integers:
         self.told: set[int] = set()
 
     def of(self, tensor: Tensor) -> Tensor | None:
-        """A tensor's numbers, a view of what is kept; None: they are not known."""
+        """A tensor's numbers, a view of the kept ones; None: they are not known."""
         if tensor.device.type == "cpu":
             return tensor
         flat = self._flat.get(key_of(tensor))
@@ -63,8 +63,8 @@ class Integers:
             self._flat[key_of(tensor)] = flat
 
     def compute(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """What an operation makes of integers that are known, if it makes new tensors or a number:
-        tensors on the device that it was asked for; else NotImplemented."""
+        """Compute an operation on known integers, if it makes new tensors or a number. Returns
+        tensors on the device that was asked for; else NotImplemented."""
         if func.is_view or func._schema.is_mutable or _is_random(func):
             return NotImplemented
         leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
@@ -96,7 +96,7 @@ class Integers:
         return fake
 
     def write(self, func: Any, args: Any, kwargs: Any) -> None:
-        """Do an operation that writes to fake tensors to what is kept of them too."""
+        """Apply an operation that writes to fake tensors to their known numbers too."""
         leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         targets = [
             x

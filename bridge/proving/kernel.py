@@ -35,8 +35,8 @@ _WHOLE_BACKWARD = ((1, 1), (5, 8), (20, 20), (48, 48))
 class Kernel:
     """A kernel in a process of its own. See `procedure.Subject`.
 
-    minus_infinity: literals of the kernel's text that stand for −∞; masked_loads: what a masked
-    load gives where the kernel does not say; alignment: of causal masks;
+    minus_infinity: literals of the kernel's text that stand for −∞; masked_loads: the number that a
+    masked load gives where the kernel does not say; alignment: of causal masks;
     layout: "bhnd" or "bnhd"; backward: whether gradients are compared too, on fewer shapes.
     """
 

@@ -16,9 +16,9 @@ _PROVED = {"forward": False, "varlen": True}
 
 
 def describe_texts(kernel: str, root: Path = ROOT, classes: Sequence[Text] = texts.TEXTS) -> str:
-    """For each class of the kernel's texts, whether what is compiled here for compute
-    capability 9.0 is the committed Lean, and the ids of `docs/theorems.toml` that speak of it; of
-    another kernel that there is no theorem. That the proofs hold is for `make verify`."""
+    """For each class of the kernel's texts, say whether the text compiled here for compute
+    capability 9.0 is the committed Lean, and give the ids of `docs/theorems.toml` that speak of it;
+    of another kernel, say that there is no theorem. `make verify` checks the proofs themselves."""
     if kernel not in _PROVED:
         return "no theorem is about this kernel's compiled code yet"
     if not (root / texts.FOLDER).is_dir():

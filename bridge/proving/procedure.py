@@ -1,6 +1,6 @@
 """How a kernel is judged: random numbers of two prime fields on many shapes, all inputs of small
-ones, then random whole numbers, which have an order, on shapes between these. What is wrong is
-looked for on smaller shapes."""
+ones, then random whole numbers, which have an order, on shapes between these. After an error it
+looks for a smaller shape that shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bridge.ttir.syntax import TtirError
 _MOST_TRIES = 40
 _LENGTHS = (1, 2, 3, 16, 17, 32, 64, 128, 256)
 _DIMS = (1, 2, 16, 32, 64)
-# What is compared of which a single element can be.
+# Comparisons with formulas, of which a single element can be compared alone.
 _FORMULAS = ("output", "log-sum-exp", "dQ", "dK", "dV")
 _KINDS_SEEN_BY_ORDER = "exp2 of a positive number"
 
@@ -47,7 +47,7 @@ class Subject(Protocol):
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a comparison came to."""
+    """The result of one comparison."""
 
     kind: Literal["equal", "wrong", "cannot tell", "refused"]
     shape: Shape
@@ -67,7 +67,7 @@ def prove(
 
     lean: the sentence about the committed Lean text of a kernel; seconds: of processor time for
     all inputs of shapes, and again for whole numbers, after which no further shape is begun; said:
-    is told what runs.
+    called with a line about each run.
     """
     roundings: set[str] = set()
     levels = []
@@ -126,7 +126,7 @@ def _level(
 
 
 def _work(shape: Shape) -> float:
-    """What the time of a run is about proportional to."""
+    """A number to which the time of a run is about proportional."""
 
     def whole(n: int) -> int:
         return max(16, n)
@@ -162,8 +162,8 @@ def _outcome(subject: Subject, shape: Shape, level: Level, only: Place | None = 
 
 
 def _confirm(subject: Subject, outcome: _Outcome) -> _Outcome:
-    """What formulas say, unless random numbers contradict it: two formulas that are written
-    differently can be one number, as where weights add up to 1."""
+    """The outcome of the comparison of formulas, unless random numbers contradict it: two formulas
+    that are written differently can be one number, as where weights add up to 1."""
     if _outcome(subject, outcome.shape, "fields").kind != "equal" or outcome.finding is None:
         return outcome
     what = "formulas differ, of which random numbers show no difference"

@@ -1,7 +1,7 @@
 """Kernels of published packages that `bridge prove` knows by name: how each is called.
 
-Of a package nothing is here but the few lines that call it, in `launchers`. One that is not
-installed is a misuse, whose message says what to install.
+Nothing of a package is here but the few lines that call it, in `launchers`. A package that is not
+installed is a misuse, whose message names the packages to install.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _LAUNCHERS = Path(__file__).parent / "launchers"
 
 @dataclass(frozen=True)
 class Published:
-    """name: what `prove` calls it; file, function: of its launcher; what: in a few words; packages:
-    the distributions that it needs, the first of which it is of; layout: as `--layout`; gradients:
-    whether it has a backward pass that is Triton's too; masked_loads: as `--masked-loads` of that
-    pass, None: it leaves no number open."""
+    """name: its name as an argument of `prove`; file, function: of its launcher; what: a
+    description in a few words; packages: the distributions that it needs, its own first; layout: as
+    `--layout`; gradients: whether it has a backward pass that is Triton's too; masked_loads: as
+    `--masked-loads` of that pass, None: it leaves no number open."""
 
     name: str
     file: str

@@ -1,5 +1,5 @@
-"""What a launcher did, as data: recorded in its process (`recording`), sent from there (`worker`),
-and looked at by these types before it is used (`foreign`)."""
+"""A launcher's steps, as data: recorded in its process (`recording`), sent from there (`worker`),
+and checked by these types before they are used (`foreign`)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MOST_STEPS = 1000
 
 
 class Storage(Struct, frozen=True):
-    """What is in a storage, of a dtype that is known or as bytes.
+    """The contents of a storage, of a dtype that is known or as bytes.
 
     origin: "given", "empty" (or computed by a step that is recorded), "constant", "integers" or
-    "computed" (by what is not); detail: the name that it was given by, the constant, the integers,
-    or the operation of PyTorch.
+    "computed" (by a step that is not recorded); detail: the name of the tensor that was given, the
+    constant, the integers, or the operation of PyTorch.
     """
 
     dtype: torch.dtype
@@ -122,8 +122,8 @@ Step = Launched | Computed
 
 
 class Recorded(Struct, frozen=True):
-    """What a launcher did: outputs are its output and, if it returned one, its log-sum-exp, which
-    are there after `forward_steps` steps; gradients: those by query, key and value after all."""
+    """A launcher's steps. outputs: its output and, if it returned one, its log-sum-exp, which are
+    there after `forward_steps` steps; gradients: those by query, key and value after all."""
 
     steps: Annotated[tuple[Step, ...], Meta(max_length=MOST_STEPS)]
     storages: Annotated[tuple[Storage, ...], Meta(max_length=100_000)]
@@ -174,7 +174,7 @@ def encode(part: Struct) -> dict[str, Any]:
 
 
 def decode(data: dict[str, Any]) -> Recorded:
-    """What was sent. Raises WireError for what is no recording."""
+    """The recording in a message. Raises WireError for a message that is no recording."""
 
     def dtype(_: type, name: Any) -> torch.dtype:
         if name not in _DTYPES:

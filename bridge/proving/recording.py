@@ -1,10 +1,10 @@
 """The launches of a Triton kernel that Python code makes, recorded without a GPU.
 
 Tensors have shapes, strides, storages of their own and, as they say, a device "cuda", and no
-numbers. What PyTorch does to them is noted by storage, so that of each tensor that a
-kernel is given it is known whether it was given, made empty, filled with a constant, or computed:
-integers are known (`integers`), and of floats the sums, products and copies are recorded in their
-order among the launches.
+numbers. PyTorch's operations on them are noted by storage, so that for each tensor that a kernel is
+given it is known whether it was given, made empty, filled with a constant, or computed: integers
+are known (`integers`), and of floats the sums, products and copies are recorded in their order
+among the launches.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Followed:
     kept: list[Tensor] = field(default_factory=list)
 
 
-# PyTorch's operations that are recorded, by what they do: those that end in _ write to their first
-# operand.
+# PyTorch's operations that are recorded, each with the kind of its step: those that end in _ write
+# to their first operand.
 OPERATIONS: dict[str, Operation] = {
     "clone": "copy", "_to_copy": "copy", "copy_": "copy", "fill_": "fill", "zero_": "fill",
     "add": "add", "add_": "add", "sub": "subtract", "sub_": "subtract", "mul": "multiply",
@@ -228,7 +228,7 @@ class Recording(TorchDispatchMode):
     def _origin(
         self, func: Any, tensor: Tensor, storage: Followed, args: Any, kwargs: Any, *, fresh: bool
     ) -> tuple[Origin, Any]:
-        """What is in a storage after an operation whose result is this tensor."""
+        """The contents of a storage after an operation whose result is this tensor."""
         name = func.overloadpacket.__name__
         if is_whole(tensor.dtype):
             if self.integers.of(tensor) is not None:

@@ -21,7 +21,7 @@ _ROUNDED = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 class NotKnown(Exception):
-    """What a launch is given cannot be said. The message is a sentence."""
+    """The arguments of a launch are not known. The message is a sentence."""
 
 
 def compare_launches(
@@ -40,8 +40,8 @@ def compare_launches(
     attention; with gradients, if it was asked for them, against attention's.
 
     layout: "bhnd" or "bnhd", of all tensors `[batch, heads, length, dim]`. minus_infinity: literals
-    of the kernels' text that stand for −∞. masked_loads: what a masked load gives where the
-    kernel does not say; None: nobody knows. Raises NotKnown, and as `machine.Machine.run` does.
+    of the kernels' text that stand for −∞. masked_loads: the number that a masked load gives where
+    the kernel does not say; None: nobody knows. Raises NotKnown, and as `machine.Machine.run` does.
     """
     case = Case(shape, level, seed, scale)
     for x in minus_infinity:
@@ -99,7 +99,7 @@ class _Replay:
         return machine.roundings
 
     def compute(self, step: Computed) -> set[str]:
-        """Do what PyTorch did between launches."""
+        """Repeat a computation of PyTorch's between launches."""
         domain, memory = self.case.domain, self.case.memory
         name = f"an operand of PyTorch's {step.operation}"
         operands = [

@@ -1,4 +1,4 @@
-"""What was found about a kernel, as a value, as text and as JSON."""
+"""The findings about a kernel, as a value, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES: dict[Level, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Why it is wrong, or cannot be told.
+    """The reason why a kernel is wrong, or why this cannot be told.
 
     what: in a sentence; operation: with its source line, "" of an element that has another value;
     program: its place in the grid; element: of an output, or of the operation's tile; found,
@@ -52,9 +52,9 @@ class LevelResult:
     """One level: "fields", random numbers of two prime fields, "formal", all inputs, or "rational",
     random whole numbers.
 
-    equal: the shapes of which every element is equal; elements: how many those were; finding: what
-    ended the level; refused: shapes that the launcher does not take, with what it said; left: those
-    that were not run, since the time for the level was used up.
+    equal: the shapes of which every element is equal; elements: how many those were; finding: the
+    one that ended the level; refused: shapes that the launcher does not take, with its message;
+    left: those that were not run, since the time for the level was used up.
     """
 
     level: Level
@@ -76,8 +76,9 @@ class LevelResult:
 
 @dataclass
 class Verdict:
-    """lean: what the comparison with the committed Lean text says. error: the largest probability
-    with which the level "fields" misses a wrong output of one of its shapes. notes: sentences."""
+    """lean: the result of the comparison with the committed Lean text. error: the largest
+    probability with which the level "fields" misses a wrong output of one of its shapes. notes:
+    sentences."""
 
     kernel: str
     levels: list[LevelResult]

@@ -1,12 +1,12 @@
-"""What runs in the process of somebody else's Triton kernel: its launcher is called on fake
-tensors, and the launches go back as data (`bridge.conformance.sandbox.wire`), the kernels' TTIR
-among them.
+"""The program in the process of somebody else's Triton kernel: it calls the kernel's launcher on
+fake tensors, and sends the launches back as data (`bridge.conformance.sandbox.wire`), the kernels'
+TTIR among them.
 
     python -m bridge.proving.worker REQUESTS ANSWERS FILE.py:KERNEL
 
 REQUESTS, ANSWERS: file descriptors. A request is a line of JSON, the fields of `Request`; the
 answer to one is a frame `step` for each step, then `recorded`, or `refused` with a sentence.
-`ready` or `refused` comes first of all.
+The first frame of all is `ready` or `refused`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _SCALE = ("scale", "sm_scale", "softmax_scale")
 
 @dataclass(frozen=True)
 class Request:
-    """What the launcher is called with: query `[batch, heads, q_len, head_dim]`, key and value
+    """The launcher's arguments: query `[batch, heads, q_len, head_dim]`, key and value
     `[batch, kv_heads, kv_len, …]`, or heads after lengths if `layout` is "bnhd".
 
-    scale: None: not given, so that the launcher's own is 1/√head_dim. backward: whether PyTorch is
-    asked for gradients of what the launcher returns.
+    scale: None: not given, so that the launcher's own is 1/√head_dim. backward: whether to ask
+    PyTorch for gradients of the launcher's result.
     """
 
     batch: int
@@ -65,7 +65,7 @@ class _Called:
 
 
 def main(requests: int, answers: int, name: str) -> None:
-    # What the code prints must not end up in what is printed for the user.
+    # The code's own prints must stay apart from the text for the user.
     os.dup2(2, 1)
     # Triton reads its environment when it is imported.
     interpreting.settle(False)

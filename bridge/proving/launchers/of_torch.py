@@ -131,8 +131,8 @@ def _source(
     graph: _Graph, described: _Described, missing: tuple[bool, ...], sizes: tuple[int, ...],
     is_causal: bool, scale: float,
 ) -> str:  # fmt: skip
-    """What inductor writes for tensors that are described so, those of the block mask being the
-    last; missing: which of the mask's there are not."""
+    """The source that inductor writes for tensors with these descriptions, those of the block mask
+    last; missing: which of the mask's tensors are None."""
     found: list[str] = []
     failed: list[Exception] = []
 
@@ -170,7 +170,7 @@ def _lower(graph: Callable[..., Any], described: _Described) -> str:
 
     fake = FakeTensorMode()
     with contextlib.ExitStack() as stack:
-        # What a build of PyTorch with CUDA says; copies of fake tensors need such a build.
+        # The version that a build of PyTorch with CUDA has; copies of fake tensors need one.
         stack.enter_context(mock.patch.object(torch.version, "cuda", "12.8"))
         module = sys.modules["torch._higher_order_ops.flex_attention"]
         stack.enter_context(mock.patch.object(module, "_permute_strides", _permute))
@@ -256,7 +256,7 @@ class _Kernel:
         from torch._inductor.runtime.triton_heuristics import GridExpr
 
         chosen = self.config.all_kwargs()
-        # What the grid is made of is behind the kernel's own arguments.
+        # The arguments that the grid is made of are behind the kernel's own.
         own = [name for name in self.function.arg_names if name not in self.config.kwargs]
         names = [*own, *self.meta.get("extra_launcher_args", ())]
         named = dict(zip(names, given, strict=True))

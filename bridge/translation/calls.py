@@ -1,4 +1,4 @@
-"""Uses of what the library itself declares: constructors and functions."""
+"""Uses of the library's own declarations: constructors and functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What the functions of core Lean become.
+"""The functions of core Lean, in Python.
 
 `EXPRESSIONS` and `LOOPS`: by Lean name, how the writer puts a constant with its arguments. Python
-has most of them; those that it lacks stand in `bridge/spec/core.py`, where each says what Lean's
-does.
+has most of them; `bridge/spec/core.py` has the others, each with a description of Lean's function.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ def _none(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _over_option(place: int, otherwise: Callable[[ast.expr, ast.expr], ast.expr]) -> Expression:
-    """A function of what is in an option, which is the argument at this place."""
+    """A function of the value in an option, which is the argument at this place."""
 
     def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
         option, function = t.values()[place], t.values()[1 - place]

@@ -1,4 +1,4 @@
-"""What the functions of lists and vectors of core Lean become, as expressions and as loops."""
+"""The functions of lists and vectors of core Lean, as Python expressions and as loops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def helper(name: str) -> Expression:
 
 
 def same(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    """What Python does not tell from its argument, which is the last."""
+    """A function whose result Python does not distinguish from its last argument."""
     return writer.expression(t.values()[-1], before)
 
 
@@ -63,7 +63,7 @@ def _make_list(writer: Writer, t: Constant, before: Before) -> ast.expr:
 def _gone_through(
     writer: Writer, t: Constant, before: Before
 ) -> tuple[Callable[[], tuple[ast.expr, Term]], ast.expr]:
-    """What a list function goes through, and then what it binds and computes for each element."""
+    """The items of a list function's loop, then the names and the value for each element."""
     t = _seen_through(writer, t)
     iterable: ast.expr
     match t:

@@ -1,4 +1,4 @@
-"""What a loop over lists binds for each element, and computes with it."""
+"""The variables that a loop over lists binds for each element, and the value it computes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def element(
     writer: Writer, function: Term, count: int, suggestions: Sequence[str] = ()
 ) -> tuple[list[ast.expr], Term]:
-    """What a loop over lists binds for a function of `count` arguments, and the term that it
-    then computes. Pairs are taken apart where the function does that at once."""
+    """The variables that a loop over lists binds for a function of `count` arguments, and the term
+    that it then computes. Pairs are taken apart where the function does that at once."""
     targets: list[ast.expr] = []
     function = writer.erase(function)
     for n in range(count):
@@ -65,8 +65,8 @@ def _extend(writer: Writer, function: Term, given: tuple[Argument, ...]) -> Term
 
 
 def accumulate(writer: Writer, function: Term, title: str) -> tuple[ast.expr, Term]:
-    """What a fold binds for each element, and its next value, where the variable holds the
-    value so far."""
+    """The variables that a fold binds for each element, and its next value, where the variable
+    holds the value so far."""
     function = writer.erase(function)
     if isinstance(function, Function):
         writer.stands_for(function.variable, build.name(title))

@@ -1,4 +1,4 @@
-"""What the translation cannot do."""
+"""Errors for terms that the translation cannot write."""
 
 from __future__ import annotations
 

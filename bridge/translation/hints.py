@@ -14,8 +14,8 @@ _LISTS = frozenset({"List", "Vector", "Array"})
 
 
 class Hints:
-    """Hints for the terms of one declaration; bound: by id, the names of its type variables, or
-    what they stand for."""
+    """Hints for the terms of one declaration; bound: by id, the names of its type variables, or the
+    hints that they stand for."""
 
     def __init__(self, library: Library, bound: Mapping[str, str | Term]) -> None:
         self.library = library
@@ -53,7 +53,7 @@ class Hints:
         return self.of(t)
 
     def _unfold(self, t: Constant) -> Term:
-        """What an abbreviation stands for, its parameters bound to the arguments."""
+        """An abbreviation's definition, with its parameters bound to the arguments."""
         definition = self.library.definitions[t.name]
         for parameter, argument in zip(definition.parameters, t.arguments, strict=False):
             if parameter.kind == "type" and argument.term is not None:

@@ -1,5 +1,5 @@
-"""What is known of the definitions as a whole: their Python names, and which of their arguments a
-program needs."""
+"""Facts about the definitions as a whole: their Python names, and the arguments that a program
+needs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bridge.translation.terms import (
 
 SPEC = "Attention.Spec."
 INTERVAL = "Attention.Model.Interval."
-# Definitions that are one comprehension: their uses are replaced by what they stand for.
+# Definitions that are one comprehension: their uses are replaced by the comprehension.
 UNFOLDED = frozenset({"Attention.Vec.ofFn", "Attention.Vec.map"})
 # Written by hand in `bridge/spec/core.py`, since its operations are instances.
 DUAL = "Attention.Dual"
-# By its name, what a type variable of the Spec stands for.
+# The type in Python for a type variable of the Spec, by its name.
 ROLES = {"S": "score", "R": "value"}
 
 How = Literal["positional", "keyword", "dropped"]
@@ -36,7 +36,7 @@ How = Literal["positional", "keyword", "dropped"]
 
 @dataclass(frozen=True)
 class Slot:
-    """What becomes of a parameter in Python."""
+    """How a parameter is passed in Python, if it is."""
 
     how: How
     name: str
@@ -92,12 +92,12 @@ class Library:
         return 0
 
     def slots(self, name: str) -> list[Slot]:
-        """What becomes of each parameter: explicit ones are positional; those that Lean infers are
-        keywords where the program needs them, and dropped where only types do."""
+        """How each parameter is passed in Python: explicit ones by position; those that Lean infers
+        as keywords where the program needs them, and not at all where only types do."""
         if name not in self._slots:
             definition = self.definitions[name]
-            # A recursive definition needs what its own calls need: begun with the least, until
-            # nothing is added.
+            # A recursive definition needs the parameters of its own calls: begin with the fewest,
+            # and repeat until nothing is added.
             self._slots[name], found = [], self._found_slots(definition, set())
             while found != self._slots[name]:
                 self._slots[name] = found

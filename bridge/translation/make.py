@@ -36,9 +36,9 @@ def names_of(index: Index) -> list[str]:
 
 
 def texts(library: Library, stage: Stage) -> dict[str, str]:
-    """By path from the root, what each module of `bridge/spec` should be.
+    """By path from the root, the text that each module of `bridge/spec` should have.
 
-    Raises what `collect` raises, and UntranslatableError for a definition that has no translation.
+    Raises the errors of `collect`, and UntranslatableError for a definition without a translation.
     """
     index = collect.collect(library, stage).index
     wanted, root = names_of(index), library.root

@@ -89,7 +89,7 @@ def texts(library: Library, sources: Mapping[str, Source], root: Path) -> dict[s
 
 
 def _reach_all(library: Library) -> list[str]:
-    """Everything of the Spec and of the intervals, and what that uses."""
+    """All definitions of the Spec and of the intervals, and those that these use."""
     wanted = (SPEC, INTERVAL)
     start = [d.name for d in library.programs() if d.name.startswith(wanted)]
     start += [name for name in library.types if f"{name}.".startswith(wanted)]

@@ -1,4 +1,4 @@
-"""What the patterns of a match become: conditions, and pieces that variables stand for."""
+"""The patterns of a match in Python: conditions, and the pieces that variables stand for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bridge.translation.terms import (
 
 @dataclass(frozen=True)
 class Fit:
-    """When an alternative fits, and what its variables are then."""
+    """The condition under which an alternative fits, and the values of its variables then."""
 
     conditions: list[ast.expr]
     bound: list[tuple[Binding, ast.expr]]
@@ -101,8 +101,8 @@ def _require(t: Term | None) -> Term:
 
 
 def suggestion(patterns: Sequence[Term], within: Match) -> str | None:
-    """A name for what is matched against these patterns: that of a variable which stands for all
-    of it, for what is in `some`, or for the rest of a list."""
+    """A name for the term matched against these patterns: that of a variable which stands for all
+    of it, for the value in `some`, or for the rest of a list."""
     written = {v.id: v.name for a in within.alternatives for v in a.variables if v.named}
 
     def name_of(t: Term) -> str | None:

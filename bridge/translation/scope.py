@@ -1,4 +1,4 @@
-"""The variables of one definition: their Python names, and what they stand for."""
+"""The variables of one definition: their Python names, and the expressions they stand for."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from bridge.translation.terms import (
 @dataclass
 class Scope:
     """Of `definition`. taken: names that are in use where it is written; hint: the type hint for a
-    type. pieces, terms: by the variable's id, what stands for it in Python, or a term that it is
-    bound to."""
+    type. pieces, terms: by the variable's id, the Python expression that it stands for, or a term
+    that it is bound to."""
 
     library: Library
     definition: Definition

@@ -12,8 +12,8 @@ from typing import Any
 class Binding:
     """A variable where it is bound.
 
-    named: its name was written in the source. binder: explicit, implicit or instance. kind: what it
-    stands for: term, type, proof, proposition, predicate or instance.
+    named: its name was written in the source. binder: explicit, implicit or instance. kind: of the
+    thing that it stands for: term, type, proof, proposition, predicate or instance.
     """
 
     id: str
@@ -26,7 +26,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument and what it is; of a proof nothing is kept."""
+    """An argument and its kind; no term is kept of a proof."""
 
     kind: str
     term: Term | None
@@ -104,7 +104,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Match:
-    """match … with …; arguments: what the result is applied to."""
+    """match … with …; arguments: those that the result is applied to."""
 
     discriminants: tuple[Term, ...]
     alternatives: tuple[Alternative, ...]
@@ -170,7 +170,7 @@ class Type:
 
 
 def read(answer: Mapping[str, Any]) -> Definition | Type:
-    """What is said of a name."""
+    """The definition or type in Lean's answer about a name."""
     name = answer["name"]
     if answer["kind"] == "type":
         constructors = tuple(

@@ -1,8 +1,8 @@
 """The body of one definition in Python.
 
 A term is written as an expression where Python has one for it, and otherwise as statements: a `let`
-is an assignment, a fold a loop, a `match` a chain of conditions. What the core-Lean functions
-become stands in `core.py`, what patterns become in `patterns.py`.
+is an assignment, a fold a loop, a `match` a chain of conditions. The translations of core-Lean
+functions stand in `core.py`, those of patterns in `patterns.py`.
 """
 
 from __future__ import annotations

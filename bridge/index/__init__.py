@@ -1,1 +1,1 @@
-"""What the Lean library declares, read from what Lean stores and checked against its text."""
+"""The declarations of the Lean library, read from Lean's stored files and checked against its text."""

@@ -1,4 +1,4 @@
-"""Make the index: build and audit the library, list what is stored, compare, put together."""
+"""Make the index: build and audit the library, list its stored constants, compare, put together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bridge.toolchain import lakefile, modules
 from bridge.vectors.format.index import entries_of
 from bridge.vectors.load import default_directory
 
-# How names begin that Lean makes up: of instances, of what a structure extends, of constructors.
+# Beginnings of names that Lean makes up: of instances, parents of structures, constructors.
 _GENERATED = ("inst", "to", "mk")
 
 
@@ -34,7 +34,7 @@ class NameUnknownError(Exception):
 
 @dataclass(frozen=True)
 class Collected:
-    """The index; problems: what the extractions differ in; trace: the index as lean-dojo's
+    """The index; problems: differences between the extractions; trace: the index as lean-dojo's
     `TracedRepo`, or None, and then the note says why; operations, gaps: of the Spec."""
 
     index: Index
@@ -53,7 +53,7 @@ def texts_of(root: Path) -> dict[str, str]:
 
 def check_name(root: Path, wanted: str) -> None:
     """Raises NameUnknownError for a name that neither a declaration in the text of the library nor
-    a module or namespace has: what is misspelt needs no build to say so."""
+    a module or namespace has: so a misspelt name is reported without a build."""
     if wanted.rpartition(".")[2].startswith(_GENERATED):
         return
     texts = texts_of(root)
@@ -80,7 +80,7 @@ def families() -> dict[str, list[tuple[str, str]]]:
 def collect(library: Library, stage: Stage) -> Collected:
     """Everything, in about 20 s if the library has changed. Raises LibraryFailure if it does not
     build or the audit finds something, a listed theorem without a Spec definition included; and
-    ToolchainError, SourceError or VectorError for what is no fault of a declaration."""
+    ToolchainError, SourceError or VectorError for an error that is not in a declaration."""
     root, audit = library.root, library.find_build_and_audit(stage)
     key = digest(root, ["bridge/index/listing.lean"], library.key())
     answers, _ = library.cache.get("listing", key, lambda: extract.listing(library.lean), bool)
@@ -105,7 +105,7 @@ def collect(library: Library, stage: Stage) -> Collected:
 
 
 def to_json(found: Collected) -> dict[str, Any]:
-    """What `--json` writes."""
+    """The output of `--json`."""
     return {
         "declarations": [entry.to_json() for entry in found.index.entries.values()],
         "operations": found.operations,

@@ -1,4 +1,4 @@
-"""The comparison: what Lean stored, what the audit saw, and what stands in the files.
+"""Compare the constants that Lean stored, those that the audit saw, and the text of the files.
 
 Three readers that share no code: `listing.lean` reads stored modules, the audit an environment that
 Lean elaborated, and `bridge.source.lean` text. Where two of them differ, one is wrong, and nothing
@@ -75,7 +75,7 @@ def against_source(
         if constant.range is not None:
             by_module[constant.module].append(constant)
             shown[constant.shown].add(constant.name)
-    # What a statement mentions without a word of its own: instances and what holds their parts.
+    # Names that a statement mentions without writing them: instances and projections to parents.
     silent = set(instances) | {
         c.name for c in constants.values() if re.search(r"\.to[A-Z][\w']*$", c.shown)
     }
@@ -133,8 +133,8 @@ def _match(
 
 
 def _made_by(one: Stored, of: Written) -> bool:
-    """Whether it comes with a type that is written: its constructor where none is named, what leads
-    to what it extends, or an instance that is derived."""
+    """Whether it comes with a type that is written: its constructor where none is named, the
+    projection to a parent structure, or an instance that is derived."""
     assert one.range is not None
     if not (of.first <= one.range[:2] and one.range[2:] <= of.last):
         return False
@@ -182,13 +182,13 @@ def _compare_mentions(
         return
     names = one.uses_of_type
     if other.keyword in _TYPES:
-        # What it extends and its indices are in the types of its constructors.
+        # The parents and indices are in the types of its constructors.
         parts = [constants[n] for n in one.uses_of_value if n in constants]
         names = (*names, *(n for part in parts for n in part.uses_of_type))
     used = set(uses(constants, names)[0])
     # An ascribed type leaves no trace of its own, a default value none in the text.
     near = used | {n for name in used for n in uses(constants, constants[name].uses_of_type)[0]}
-    # What follows a dot is looked up in a type, not in a namespace.
+    # A name behind a dot is looked up in a type, not in a namespace.
     words = set(re.findall(rf"(?<![.\w]){NAME.pattern}", other.statement))
     bound = {
         word

@@ -24,7 +24,7 @@ class Entry:
     uses_in_statement those that its type uses; used_by: the reverse. core: the constants of Lean's
     modules that it uses. axioms: those of Lean's logic that it rests on. vectors: family → how many
     of its vectors name it, as the definition that was run or as the theorem that they rest on.
-    python: what implements it. main_theorem: its id in docs/theorems.toml.
+    python: the functions that implement it. main_theorem: its id in docs/theorems.toml.
     """
 
     name: str
@@ -132,7 +132,7 @@ def assemble(
 
 
 def _kinds(own: Mapping[str, Stored], audited: Mapping[str, Any]) -> dict[str, str]:
-    """What each is called, from the stored terms and the audit."""
+    """The kind of each declaration, from the stored terms and the audit."""
     found = {}
     fields = _fields(own)
     instances = {name for name in own if audited[name]["instance_of"]}
@@ -142,7 +142,7 @@ def _kinds(own: Mapping[str, Stored], audited: Mapping[str, Any]) -> dict[str, s
         if audit["is_class"]:
             kind = "class"
         elif audit["instance_of"] or name.rpartition(".")[0] in instances:
-            # What is derived may come in parts: `instInhabitedState.default`.
+            # A derived instance may come in parts: `instInhabitedState.default`.
             kind = "instance"
         elif name in fields:
             kind = "field"

@@ -1,4 +1,4 @@
-"""What Lean stores of each constant: `listing.lean`, run on the library as it is built."""
+"""The constants that Lean stored: `listing.lean`, run on the library as it is built."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def read_constants(answers: Iterable[dict[str, Any]]) -> dict[str, Stored]:
 def uses(
     constants: Mapping[str, Stored], names: Iterable[str], own_name: str = ""
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands behind these names: declarations of the library that stand in a file, and
-    constants of Lean's own modules. Auxiliary constants (matchers, recursors, the parts of a proof)
-    are replaced by what they use."""
+    """The declarations behind these names: those of the library that stand in a file, and constants
+    of Lean's own modules. Auxiliary constants (matchers, recursors, the parts of a proof) are
+    replaced by the constants that they use."""
 
     def behind(name: str) -> tuple[str, ...]:
         constant = constants.get(name)

@@ -1,17 +1,17 @@
 """Operations of the Spec that lack vectors, Python or a theorem: there must be none.
 
 The rule. An *operation* is a definition in `Attention.Spec` that computes values: it yields entries
-of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. What yields
-scores, masks, keys, tiles or positions is an input or a part of operations and is checked inside
-them, as a number that has a name is; and what is over dual numbers (`Attention.Dual`), or moves
-inputs along rates, says what a derivative is: no function implements it, PyTorch's forward mode
-computes it. An operation is covered by
+of R, alone or in a `Vec`, `Matrix`, `State`, `Partial`, or lists and vectors of these. A definition
+that yields scores, masks, keys, tiles or positions is an input or a part of operations and is
+checked inside them, as a number that has a name is; and a definition over dual numbers
+(`Attention.Dual`), or one that moves inputs along rates, states a derivative: no function
+implements it, PyTorch's forward mode computes it. An operation is covered by
 
 - vectors, if the program that makes them (`Attention.Vectors.Main`) runs it, directly or not, or if
   it is no result but a bound of errors, with which no function's output could be compared, or is
   proved to be the function of which there are vectors (`WITHOUT_VECTORS`);
 - Python, if a function says that it implements it, or implements a definition that uses it, or if
-  what computes it is another's (`WITHOUT_PYTHON`);
+  the code that computes it is another project's (`WITHOUT_PYTHON`);
 - a theorem, if the statement of a listed theorem mentions it, or a definition that uses it and is
   not of the vectors' program, which uses them all.
 """
@@ -90,8 +90,8 @@ class Gap:
 
 
 def result_types(statement: str) -> list[str]:
-    """What a definition yields: what follows the last colon and arrow outside of all brackets, a
-    pair as its two types."""
+    """The types that a definition yields: the text after the last colon and arrow outside of all
+    brackets, a pair as its two types."""
     starts = [0]
     for mark in outside(statement, "[:→×]"):
         starts = [*(starts if mark[0] == "×" else ()), mark.end()]

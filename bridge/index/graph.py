@@ -3,8 +3,8 @@
 A card for each file of the Spec: its definitions, and the listed theorems that speak of them. A
 theorem stands where the last of the definitions that its statement mentions stands. An arrow leads
 from a card to those whose definitions or theorems use something of it, unless that follows from two
-other arrows. What each line uses and is used by is in its tooltip, and so is what an arrow stands
-for. 200 lines with an arrow for each use could not be read.
+other arrows. The tooltip of each line lists the names that it uses and those that use it; the
+tooltip of an arrow lists its uses. 200 lines with an arrow for each use could not be read.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def cards(index: Index) -> tuple[dict[str, Card], dict[str, dict[str, list[str]]]]:
-    """The cards by module, and what each uses: module → used module → a sentence for each use."""
+    """The cards by module, and their uses: module → used module → a sentence for each use."""
     above = arrows(index)
     order = {name: n for n, name in enumerate(index.entries)}
     home: dict[str, str] = {}

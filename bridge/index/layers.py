@@ -1,8 +1,8 @@
 """Boxes in columns, with arrows that lead from left to right around them: Sugiyama's method.
 
 An arrow that passes a column has a place there as if it were a box. The order within the columns is
-that of the fewest crossings found when each is sorted, in turn, by the mean place of what it is
-joined with (Sugiyama, Tagawa and Toda 1981); then each box comes as near to the mean height of its
+that of the fewest crossings found when each is sorted, in turn, by the mean place of its neighbours
+(Sugiyama, Tagawa and Toda 1981); then each box comes as near to the mean height of its
 neighbours as its column allows. The same boxes and arrows always give the same drawing, which
 is why igraph does not do it: given the columns, its version 1.0 drew some graphs anew each time.
 """
@@ -52,7 +52,7 @@ def place(
     columns: of each box, arrows lead to the right; None: as far to the left as the arrows allow.
     """
     column = list(_columns(len(sizes), arrows) if columns is None else columns)
-    # Boxes, then what stands for an arrow in each column that it passes.
+    # Boxes, then a stand-in for each arrow in each column that it passes.
     heights = [height + space.between for _, height in sizes]
     chains = []
     for start, end in arrows:
@@ -89,8 +89,8 @@ def _all(column: Sequence[int]) -> range:
 
 
 def _columns(boxes: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
-    """Each box right of all from which an arrow leads to it; what no arrow leads to, next to the
-    first that it leads to. Raises ValueError for arrows in a circle."""
+    """Each box right of all from which an arrow leads to it; a box to which no arrow leads, next to
+    the first that it leads to. Raises ValueError for arrows in a circle."""
     column = [0] * boxes
     for _ in range(boxes + 1):
         moved = False
@@ -160,13 +160,13 @@ def _align(
 
 def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """The places nearest to those wanted, by the sum of squares, at which things of these heights
-    stand one below the other: what would overlap is moved together as one."""
+    stand one below the other: things that would overlap are moved together as one."""
     offsets = []
     below = 0.0
     for height in heights:
         offsets.append(below + height / 2)
         below += height
-    # Each group: the sum of what its members want of its start, and how many they are.
+    # Each group: the sum of the starts that its members want for it, and how many they are.
     groups: list[tuple[float, int]] = []
     for y, offset in zip(wanted, offsets, strict=True):
         groups.append((y - offset, 1))

@@ -1,4 +1,4 @@
-"""`docs/maps.json`: what the maps of the documentation need and Lean alone knows.
+"""`docs/maps.json`: the facts that the maps of the documentation need and Lean alone knows.
 
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
 program that makes the vectors runs it; of each listed theorem which definitions of the Spec its
@@ -90,7 +90,7 @@ def text(index: Index) -> str:
 
 
 def problems(root: Path, index: Index) -> list[str]:
-    """One sentence if the file is not what the index says."""
+    """One sentence if the file differs from the index."""
     path = root / FILE
     if path.is_file() and path.read_text("utf-8") == text(index):
         return []

@@ -19,8 +19,8 @@ _WIDTH = 100
 
 
 def summary(console: Console, found: Collected) -> None:
-    """The declarations by kind and folder, the operations of the Spec with what covers them, and
-    the gaps."""
+    """The declarations by kind and folder, the operations of the Spec with their vectors, Python
+    and theorems, and the gaps."""
     entries = found.index.entries.values()
     parts = list(dict.fromkeys(_part(e) for e in entries))
     counts = Counter((e.kind, _part(e)) for e in entries)

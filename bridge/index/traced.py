@@ -1,8 +1,8 @@
 """The index in lean-dojo's data model: a `TracedRepo` of `TracedFile`s with their `TracedTheorem`s.
 
 lean-dojo's own tracing needs GitHub, elan and a Lean that it knows; its data model needs none of
-them. So the syntax trees are made here, of what Lean stored (names, positions, documentation,
-premises) and of where a statement ends as the text has it, and lean-dojo writes, reads and answers
+them. So the syntax trees are made here, from the names, positions, documentation and premises that
+Lean stored and from the end of each statement in the text, and lean-dojo writes, reads and answers
 from them. Terms have no places in the text, so neither have the premises.
 
 The trace is a git repository of its own below `build/index`, of the Lean files alone: lean-dojo
@@ -49,7 +49,7 @@ def folder_of(root: Path) -> Path:
 
 
 def trace(root: Path, index: Index, texts: Mapping[str, str]) -> Any:
-    """The `TracedRepo` of the index, read back from what is kept of it; made anew if the index or a
+    """The `TracedRepo` of the index, read back from its saved files; made again if the index or a
     file has changed. texts: the text of each module.
 
     Raises TraceError where lean-dojo is missing or cannot work.
@@ -102,7 +102,7 @@ def read(root: Path, repo: Any | None = None) -> Any:
 
 
 def disagreements(traced: Any, index: Index) -> list[str]:
-    """What lean-dojo answers otherwise than the index: theorems, their places and premises."""
+    """Where lean-dojo's answers differ from the index: theorems, their places and premises."""
     found = []
     answers = {}
     for theorem in traced.get_traced_theorems():
@@ -258,7 +258,7 @@ class _Tree:
         return self.node("CommandDeclarationNode", start, end, parts, name, entry.shown)
 
     def body(self, entry: Entry, written: Written, start: Any, end: Any) -> list[Any]:
-        """Keyword, name, what the statement uses, and the value with what else is used."""
+        """Keyword, name, the names that the statement uses, and the value with its further uses."""
         assert written.value_at is not None
         statement = set(entry.uses_in_statement)
         value = self.pos(written.value_at)

@@ -2,8 +2,8 @@
 
 Lean's rule: a theorem has the variables that its statement names, those that `include` names, those
 that the types of these name, and each instance all of whose variables it has; `omit` takes binders
-away. What is bound within a statement (`∀ i`, `fun x`) may hide a variable of the same name: then
-the binder stands here, and Lean's theorem has it not.
+away. A name that is bound within a statement (`∀ i`, `fun x`) may hide a variable of the same name:
+then the binder stands here, and Lean's theorem has it not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLUMNS = 100
 
 @dataclass(frozen=True)
 class Binder:
-    """Names in one pair of brackets; none for an instance without a name. type: what is behind the
+    """Names in one pair of brackets; none for an instance without a name. type: the text behind the
     colon, or the whole of a nameless instance."""
 
     opening: str
@@ -35,7 +35,7 @@ class Binder:
 
 
 def binders(text: str) -> tuple[list[Binder], str]:
-    """The binders at the beginning of a text, and what follows them."""
+    """The binders at the beginning of a text, and the text behind them."""
     found = []
     text = text.lstrip()
     while text and text[0] in OPENING:
@@ -50,13 +50,13 @@ def _binder(opening: str, inside: str) -> Binder:
     if colon and all(NAME.fullmatch(name) or name == "_" for name in names.split()):
         return Binder(opening, tuple(names.split()), type)
     if opening != "[":
-        # `variable {n}`: another way to give what is declared already.
+        # `variable {n}`: another kind of brackets for a variable that is declared already.
         return Binder(opening, tuple(inside.split()), "")
     return Binder(opening, (), inside)
 
 
 def _declarations(commands: str) -> list[Binder]:
-    """What `variable` commands declare, one name a binder, the last way to give each."""
+    """The variables that `variable` commands declare, one name a binder, in their last brackets."""
     found: list[Binder] = []
     for command in re.split(r"\bvariable\b", commands):
         for one in binders(command)[0]:

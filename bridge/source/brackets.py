@@ -1,4 +1,4 @@
-"""Lean's brackets in a text: what stands outside of them."""
+"""Lean's brackets in a text: find a pattern outside of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _BRACKETS = re.escape(OPENING + CLOSING)
 
 
 def outside(text: str, pattern: str) -> Iterator[re.Match[str]]:
-    """What a pattern finds where no bracket is open; of brackets that it finds, too, the one that
-    opens there, and the one that closes without having been opened."""
+    """The matches of a pattern where no bracket is open. If it matches brackets too, it finds the
+    one that opens there, and the one that closes without having been opened."""
     depth = 0
     for found in re.finditer(rf"(?P<mark>{pattern})|[{_BRACKETS}]", text):
         if depth == 0 and found["mark"]:

@@ -1,8 +1,9 @@
 """A second extraction: the declarations of a Lean file, read from its text alone.
 
-It knows nothing of what Lean stored. It reads the layout that this project keeps to: a command
-begins in the first column, and what continues it is indented or begins with one of `_CONTINUES`.
-What is written otherwise is missed here and so reported by the comparison (`compare.py`).
+It knows nothing of the constants that Lean stored. It reads the layout that this project keeps to:
+a command begins in the first column, and its further lines are indented or begin with one of
+`_CONTINUES`. A declaration that is written otherwise is missed here and so reported by the
+comparison (`compare.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _DECLARATION = re.compile(
     rf"(?P<name>{NAME.pattern})?"
 )
 _CONTINUES = re.compile(r"\s|\||\)|\]|\}|⟩|:=|(?:where|deriving|termination_by|decreasing_by)\b")
-# With what may stand before it; `@[expose] section` is one, too.
+# With the modifiers that may stand before it; `@[expose] section` is one, too.
 _SECTION = re.compile(r"(?:@\[[^\]]*\]\s*|(?:public|meta|noncomputable)\s+)*section\b")
 # Commands that are put before another one, which then begins after them.
 _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", re.DOTALL)
@@ -34,7 +35,7 @@ _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", 
 _LISTED = re.compile(rf"\[[^\]]*\]|{NAME.pattern}")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _CHARACTER = re.compile(r"'(?:\\[^\n']+|[^\\'\n])'")
-# Where a comment or a literal may begin, and what a quote belongs to that stands after it.
+# Where a comment or a literal may begin, with the word to which a quote behind it belongs.
 _BLANKED = re.compile(r"/-|--|[\"']")
 _OF_A_NAME = re.compile(r"[\w'!?]")
 _SEEN = re.compile(r"\S")
@@ -74,7 +75,7 @@ class Written:
 
 @dataclass
 class _Scope:
-    """What `namespace` and `section` open and `end` closes."""
+    """A scope that `namespace` or `section` opens and `end` closes."""
 
     namespace: str
     opened: list[str]
@@ -83,7 +84,7 @@ class _Scope:
     omitted: list[str]
 
     def inner(self, namespace: str) -> _Scope:
-        """One within it, which begins with what is declared here."""
+        """A scope within it, with the open namespaces and the variables of this one."""
         kept = (self.opened, self.variables, self.included, self.omitted)
         return _Scope(namespace, *(list(one) for one in kept))
 
@@ -124,7 +125,7 @@ class _Text:
                 end = character.end()
             # A literal stays visible, so that it does not look like the end of a command.
             blank = "0" if text[at] in "\"'" else " "
-            # A mark that begins nothing stays, and so does what is before it.
+            # A mark that begins nothing stays, and so does the text before it.
             out += [text[kept:at], _SEEN.sub(blank, text[at:end]) or text[at]]
             kept = max(end, at + 1)
         self.blanked = "".join([*out, text[kept:]])
@@ -285,12 +286,12 @@ def _fields(text: _Text, start: int, piece: str, of: str, private: bool) -> Iter
 
 
 _LOCAL = re.compile(r"\b(?:let|have)\b(?:(?!:=).)*\Z", re.DOTALL)
-# What a value may begin with.
+# The texts with which a value may begin.
 _VALUE = r":=|\n\s*\|\s|\swhere\b"
 
 
 def _statement(rest: str) -> str:
-    """What stands between the name and the value."""
+    """The text between the name and the value."""
     for turn in outside(rest, _VALUE):
         before = rest[: turn.start()]
         if turn[0] == ":=":

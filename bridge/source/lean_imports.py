@@ -35,8 +35,8 @@ end Attention.Vectors
 
 
 def texts(root: Path) -> dict[str, str]:
-    """By path from `root`, what these files should be: the library imports each of its files, but
-    of the wrong variants those alone that listed theorems or claims name."""
+    """By path from `root`, the text that these files should have: the library imports each of its
+    files, but of the wrong variants those alone that listed theorems or claims name."""
     named = {n for one in _LISTS for n in _NAMED.findall((root / one).read_text("utf-8"))}
     library, wrong = set(), set()
     for file in (root / "Attention").rglob("*.lean"):

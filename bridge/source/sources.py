@@ -1,7 +1,7 @@
-"""Lines of the sources, found by what stands in them, for pages that show them.
+"""Find lines of the sources by a part of their text, for pages that show them.
 
-A page names a Lean declaration, a listed theorem, a family of vectors, or some words of a line;
-what is not there, or there twice, is an error that says so, and the page is not written.
+A page names a Lean declaration, a listed theorem, a family of vectors, or some words of a line. If
+the source has none of these, or has it twice, an error says so, and the page is not written.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The declarations of the Lean library, read from Lean's stored files and checked against its text."""
+"""The Lean library's declarations, read from Lean's stored files and checked against its text."""

@@ -22,7 +22,7 @@ def table() -> str:
 
 
 def _columns(make: Maker) -> tuple[str, str]:
-    """What it needs, and what is unsupported."""
+    """The columns of packages it needs and of unsupported features."""
     if make.about is None:
         raise ValueError(f"the adapter {make.name} has no `about` for docs/conform.md")
     needs = [f"`{package}`" for package in make.packages.values()]

@@ -1,4 +1,4 @@
-"""What `bench --json` has written into `bench/results`."""
+"""The runs that `bench --json` has written into `bench/results`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shown(msgspec.Struct):
 
 
 class Shape(msgspec.Struct, rename={"length": "kv_len"}):
-    """What was computed."""
+    """The sizes and options of one computation."""
 
     operation: str
     dtype: str
@@ -64,7 +64,7 @@ class Case(msgspec.Struct):
 
 
 class Machine(msgspec.Struct):
-    """Where and with what it ran."""
+    """The machine and the versions of a run."""
 
     device: str
     processor: str
@@ -76,7 +76,7 @@ class Machine(msgspec.Struct):
 
 
 class Run(msgspec.Struct):
-    """One run of the benchmark. file: where it is kept; note: what somebody wrote into it."""
+    """One run of the benchmark. file: where it is kept; note: somebody's remark in it."""
 
     format: Literal["attention-bench-1"]
     command: str
@@ -113,7 +113,7 @@ def read(root: Path) -> list[Run]:
 
 
 def others(root: Path) -> list[str]:
-    """What other programs wrote into the folder."""
+    """The files that other programs wrote into the folder."""
     paths = sorted((root / FOLDER).glob("[!.]*"), reverse=True)
     return [path.relative_to(root).as_posix() for path in paths if path.suffix != ".json"]
 

@@ -79,12 +79,12 @@ def _describe(case: Case, part: str) -> str:
 
 
 def label(case: Case, cases: Sequence[Case]) -> str:
-    """What is special about a case among these."""
+    """The parts in which a case differs from others of these, in words."""
     return ", ".join(_describe(case, part) for part in _differing_parts(cases) or ["mask"])
 
 
 def common(cases: Sequence[Case]) -> str:
-    """What all of these cases have."""
+    """The parts that all of these cases have in common, in words."""
     alike = [part for part in _PARTS if part not in _differing_parts(cases)]
     return ", ".join(_describe(cases[0], part) for part in alike)
 

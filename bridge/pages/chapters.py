@@ -29,8 +29,8 @@ CHAPTERS = (
     "kernel",
     "paper",
 )
-# What is worked of a vector, by the name that templates know it by; each takes a family, a vector
-# of it, and which part.
+# Functions that work an example of a vector, by the name that templates know them by; each takes a
+# family, a vector of it, and which part.
 WORKED: dict[str, Callable[..., Any]] = {
     "worked": row.Worked,
     "worked_tiles": tiles.worked_tiles,
@@ -49,7 +49,7 @@ def address(chapter: str) -> str:
 
 
 def page(root: Path, families: Sequence[Family], chapter: str) -> str:
-    """The text of a chapter. Raises SourceError where it shows what is not in the sources."""
+    """The text of a chapter. Raises SourceError where it shows something that the sources lack."""
     template = f"{chapter}.md.jinja"
     sources = Sources(root, families)
 

@@ -24,7 +24,7 @@ def page(root: Path, families: Iterable[str]) -> str:
 
 
 def page_data(root: Path, families: Iterable[str]) -> dict[str, Any]:
-    """What pages of claims are made of. Raises SourceError if the manifest is wrong."""
+    """The data of pages of claims. Raises SourceError if the manifest is wrong."""
     manifest = claims.read(root)
     lean = claims.read_declarations(root)
     found = claims.problems(manifest, lean, frozenset(families))

@@ -14,7 +14,7 @@ from bridge.source.excerpt import Excerpt
 from bridge.vectors.model.attention import Family
 
 PAGE = "docs/coverage.md"
-# What runs as a kernel stands in this folder, Triton's functions that kernels call included.
+# The kernels stand in this folder, with Triton's functions that they call.
 _TRITON = "pyimpl/backends/kernels/"
 # Cells of more links than this are folded.
 _SHOWN = 6
@@ -22,9 +22,9 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Row:
-    """An operation and what it has of its own: ids of listed theorems whose statement mentions
-    it, families whose vectors name it (with their number), and what says that it implements it. Of
-    what it lacks, `through_…` are the nearest operations that use it and have it."""
+    """An operation and its own coverage: ids of listed theorems whose statement mentions it,
+    families whose vectors name it (with their number), and the Python that says it implements it.
+    Where it has none of a kind, `through_…` are the nearest operations that use it and have one."""
 
     operation: Definition
     theorems: tuple[str, ...]
@@ -60,7 +60,7 @@ def short(one: Excerpt) -> str:
 
 
 def rows(maps: Maps) -> list[Row]:
-    """The operations in the order of the library, and what else has vectors or Python."""
+    """The operations in the order of the library, and other definitions with vectors or Python."""
     theorems: dict[str, list[str]] = {name: [] for name in maps.definitions}
     for theorem in maps.theorems.values():
         for name in theorem.speaks_of:

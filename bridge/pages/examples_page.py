@@ -1,5 +1,5 @@
-"""`docs/examples.md`, a list, and a page for each example of the folder, whose own texts say what
-they show, how they are run and what they print."""
+"""`docs/examples.md`, a list, and a page for each example of the folder: its own text gives a
+description, the commands that run it, and its output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXAMPLES = (
     ("vectors_cpp/check.cpp", "vectors_cpp/header.py"),
     ("vectors_jax.py",),
 )
-# What Markdown calls a language, and how each line of a file's text begins; none: it stands in
+# Markdown's name of a language, and how each line of a file's text begins; none: it stands in
 # quotes.
 _LANGUAGES: Mapping[str, tuple[str, str | None]] = {
     ".py": ("python", None), ".yml": ("yaml", "#"), ".cpp": ("cpp", "//"),
@@ -75,7 +75,7 @@ def texts(root: Path) -> dict[str, str]:
 
 def example(root: Path, first: str, *beside: str) -> Example:
     """The example whose text stands in the first of these files of the folder. Raises SourceError
-    where it lacks a title, a text, or what is printed."""
+    where it lacks a title, a text, or its output."""
     path = f"{FOLDER}/{first}"
     text, code = _split(root, path)
     parts = _PARTS.fullmatch(text)

@@ -1,4 +1,4 @@
-"""`docs/findings.md`: what other attention functions do on the vectors, from docs/findings.json."""
+"""`docs/findings.md`: the results of other attention functions, from docs/findings.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = "docs/findings.md"
 
 
 def cell(counts: Mapping[str, int] | None) -> str:
-    """What became of a family, in one cell."""
+    """A family's counts, in one cell."""
     if counts is None:
         return "not run"
     passed, failed, rest = (counts[name] for name in ("passed", "failed", "unsupported"))
@@ -37,7 +37,7 @@ def versions(entry: Mapping[str, Any]) -> str:
 
 
 def ratios(entry: Mapping[str, Any]) -> str:
-    """By dtype, the largest error/tolerance of what passes."""
+    """By dtype, the largest error/tolerance of the elements that pass."""
     found = {d: r for d, r in entry["largest_ratio_passed"].items() if r is not None}
     return ", ".join(f"{dtype} {ratio:g}" for dtype, ratio in found.items())
 
@@ -62,7 +62,7 @@ _LEVELS = {"fields": "random numbers", "formal": "all inputs", "rational": "whol
 
 
 def verdict_levels(entry: Mapping[str, Any]) -> str:
-    """What the levels of a verdict came to, in one cell."""
+    """The results of a verdict's levels, in one cell."""
     parts = []
     for name, level in entry["levels"].items():
         kind = _LEVELS[name]
@@ -75,7 +75,7 @@ def verdict_levels(entry: Mapping[str, Any]) -> str:
 
 
 def verdict_subject(entry: Mapping[str, Any]) -> str:
-    """What a verdict is about."""
+    """The kernel and the assumptions of a verdict."""
     published = PUBLISHED[entry["name"]]
     more = [", output and gradients"] if entry["backward"] else []
     if entry["backward"] and published.masked_loads is not None:

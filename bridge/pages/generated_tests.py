@@ -1,4 +1,4 @@
-"""`tests/generated`: a pytest module for each way to call what the Spec made vectors of."""
+"""`tests/generated`: a pytest module for each way to call the Spec's functions with vectors."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ CALLS: Mapping[str, Call] = {
 
 @dataclass(frozen=True)
 class Tested:
-    """A family in a module: how many vectors it has, and what its test says of them."""
+    """A family in a module: how many vectors it has, and the docstring of its test."""
 
     name: str
     count: int

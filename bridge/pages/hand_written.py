@@ -86,7 +86,7 @@ def renew(
 
 
 def numbers(root: Path, families: Sequence[Family]) -> dict[str, int]:
-    """What is counted, by the names that sentences have for it."""
+    """The counts, by the names that sentences have for them."""
     pairs = [(name, dtype) for name in adapters.BUILTIN for dtype in adapters.builtin(name).dtypes]
     vectors = [vector for family in families for vector in family.vectors]
     listed = listed_theorems(root / "docs" / "theorems.toml")

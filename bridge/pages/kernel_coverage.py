@@ -1,4 +1,4 @@
-"""How far each Triton kernel is checked, by what it is asked for: the second table of
+"""How far each Triton kernel is checked, feature by feature: the second table of
 `docs/coverage.md`."""
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ RUN_BY = {
     "shards": ("forward",),
     "gradient": ("forward", *_BACKWARD),
 }
-# Those that it runs exactly: what PyTorch combines there, the combining kernel does here.
+# The kernels that run a family exactly: PyTorch combines parts there, the combining kernel here.
 EXACTLY_BY = {
     **RUN_BY,
     "cascade": ("forward", "decode", "combine"),
     "paged": ("paged", "combine"),
     "merge": ("decode", "combine"),
     "cache": ("decode", "combine"),
-    # They run what kernels call inside, in a kernel of its own.
+    # They run functions that kernels call inside, in a kernel of its own.
     "philox": (),
     "tile-bounds": (),
 }
-# What `cases` calls what `features` does.
+# The titles in `features` for the cases of `cases`.
 _WIDE = "16 bits in, float32 out"
 _GRID = "a grid of fixed programs"
 _CASES = {
@@ -66,7 +66,7 @@ _ORDER = (
 
 @dataclass
 class Row:
-    """What there is for one feature of a kernel, with others or alone: texts that are proved, with
+    """The coverage of one feature of a kernel, with others or alone: texts that are proved, with
     the ids of their theorems; shapes of which all inputs are looked at; and families with how many
     of their vectors are, exactly and with tolerances."""
 

@@ -1,4 +1,4 @@
-"""What the maps show: `docs/maps.json`, held against the sources, with vectors and Python."""
+"""The data of the maps: `docs/maps.json`, checked against the sources, with vectors and Python."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Maps:
     python: dict[str, list[Excerpt]]
 
     def has_row(self, name: str) -> bool:
-        """Whether the table of coverage has this definition: an operation, or what has vectors or
-        Python of its own."""
+        """Whether the table of coverage has this definition: an operation, or a definition with
+        vectors or Python of its own."""
         return self.definitions[name].operation or name in self.vectors or name in self.python
 
     def behind(self, names: Sequence[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""`docs/maps.md`: the way to the five maps, with what each has in it."""
+"""`docs/maps.md`: the way to the five maps, with the contents of each."""
 
 from __future__ import annotations
 

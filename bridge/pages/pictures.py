@@ -23,8 +23,8 @@ FOLDER = "docs/images"
 # The row of both pictures, the masked key third, and how many keys are a block.
 SCORES = (0, 2, None, 1, 3, 0)
 BLOCK_N = 2
-# A family, a vector of it, and what the picture says of it. The first has beside it what the other
-# alignment makes of as many queries and keys.
+# A family, a vector of it, and its caption in the picture. The first is shown beside the other
+# alignment for the same numbers of queries and keys.
 MASKS = (
     ("causal-bottom-right", "causal-bottom-right-002", "bottom-right"),
     ("window", "window-002", "2 before, 1 after"),
@@ -56,7 +56,7 @@ def _softmax() -> dict[str, Any]:
     keys = [
         {
             "score": "masked" if s is None else show(s),
-            # Over the sum, without cancelling: what is divided is seen.
+            # Over the sum, without cancelling: so the numerator stays visible.
             "share": "0" if s is None else f"{show(w)}/{show(total)}",
             "height": float(100 * p),
         }
@@ -78,7 +78,7 @@ def _online() -> dict[str, Any]:
         kept = "" if before.m is None else show(before.l)
         if kept and alpha != 1:
             kept = f"{show(alpha)}·{kept}"
-        # Of the first block its two terms, of later ones their sum beside what was there.
+        # Of the first block its two terms, of later ones their sum beside the kept denominator.
         terms = [kept, show(sum(added, Fraction(0)))] if kept else [show(w) for w in added]
         blocks.append(
             {

@@ -32,9 +32,9 @@ _TITLE = re.compile(r"/-! # (.+?)(?: -/)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Result:
-    """A main result. sentence: what its statement says, where that is documented in Lean; proof:
-    the Lean name of the theorem that it comes from, as docs/theorems.toml has it; statement: its
-    text, which is whole: no `variable` adds to it."""
+    """A main result. sentence: the description of its statement, where that is documented in Lean;
+    proof: the Lean name of the theorem that it comes from, as docs/theorems.toml has it; statement:
+    its text, which is whole: no `variable` adds to it."""
 
     id: str
     sentence: str
@@ -52,8 +52,8 @@ class Part:
 
 def parts(root: Path) -> list[Part]:
     """The main results, file by file. Raises SourceError where a file is missing or unknown, adds
-    to its statements by `variable`, or states what is no main result or without a sentence, and for
-    a main result that is not stated."""
+    to its statements by `variable`, or has a statement that is no main result or has no sentence,
+    and for a main result that is not stated."""
     there = {path.stem for path in (root / FOLDER).glob("*.lean")}
     if there != set(_FILES):
         odd = min(there ^ set(_FILES))

@@ -1,7 +1,7 @@
-"""`docs/theorem-map.md` and its drawings: what each listed theorem speaks of and rests on.
+"""`docs/theorem-map.md` and its drawings: the definitions and theorems behind each listed theorem.
 
 A drawing for each topic, from left to right: the definitions of the Spec that its theorems speak
-of, with what comes from other topics, then its theorems, each to the right of those that its proof
+of, with boxes of other topics, then its theorems, each to the right of those that its proof
 uses. An arrow from a definition is left out where the theorem speaks of another one that uses it:
 the list below the drawing has them all. One more drawing has the topics alone.
 """
@@ -22,7 +22,7 @@ from bridge.pages.topics import Topic, by_topic, topic_of
 
 PAGE = "docs/theorem-map.md"
 FOLDER = "docs/maps"
-# Pixels: of a letter, of a line, and what is beside and above the letters of a box.
+# Pixels: of a letter, of a line, and the space beside and above the letters of a box.
 _LETTER, _LINE, _PADDING = 7.25, 16.0, (20.0, 11.0)
 # Letters in a line of a topic's box; other names stand in one line.
 _TOPIC_LINE = 15
@@ -33,7 +33,7 @@ Kind = Literal["definition", "theorem", "elsewhere", "topic"]
 
 @dataclass(frozen=True)
 class Node:
-    """A box: the lines of its text, what its tooltip says, and where it leads, from the page's
+    """A box: the lines of its text, its tooltip, and the address that it leads to, from the page's
     folder."""
 
     lines: tuple[str, ...]
@@ -122,7 +122,7 @@ def of_topic(maps: Maps, theorems: Sequence[Theorem]) -> Graph:
 
 
 def _column(theorem: Theorem, here: Mapping[str, Theorem]) -> int:
-    """One more than the columns of what it rests on."""
+    """One more than the columns of the theorems that it rests on."""
     return 1 + max((_column(here[id], here) for id in theorem.rests_on if id in here), default=0)
 
 

@@ -1,5 +1,5 @@
-"""`docs/theorems.md`: the listed theorems by topic, a line each. What one says in Lean, with the
-definitions and the Python, stands on the site (`bridge.site.full`)."""
+"""`docs/theorems.md`: the listed theorems by topic, a line each. The site (`bridge.site.full`) has
+the Lean statement of each, with the definitions and the Python."""
 
 from __future__ import annotations
 

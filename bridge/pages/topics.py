@@ -14,9 +14,9 @@ _Placed = TypeVar("_Placed", Theorem, Definition)
 
 @dataclass(frozen=True)
 class Topic:
-    """files: what the names of its Lean modules begin with, without `Attention` and, but for
-    claims, without the folder below it; the longest beginning decides. chapter: the page of `docs`
-    that explains it, if there is one."""
+    """files: beginnings of the names of its Lean modules, without `Attention` and, but for claims,
+    without the folder below it; the longest beginning decides. chapter: the page of `docs` that
+    explains it, if there is one."""
 
     title: str
     files: tuple[str, ...]

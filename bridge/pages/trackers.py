@@ -1,4 +1,4 @@
-"""`docs/trackers.toml`: what users trip over, and the vectors and tests that show it."""
+"""`docs/trackers.toml`: errors that users report, and the vectors and tests that show them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ FILE = "docs/trackers.toml"
 
 
 class Item(msgspec.Struct, frozen=True):
-    """says: what goes wrong. issues: as owner/repository#number. shown: pairs of a family and the
-    mutant that it catches. tests: as file::function."""
+    """says: the error, in a sentence. issues: as owner/repository#number. shown: pairs of a family
+    and the mutant that it catches. tests: as file::function."""
 
     says: str
     issues: tuple[str, ...]

@@ -35,8 +35,8 @@ from bridge.vectors.load import load
 
 
 def texts(root: Path) -> dict[str, str]:
-    """By path from the root, what each file should be. Raises what the loader raises, and
-    SourceError where a page shows what is not in the sources."""
+    """By path from the root, the text that each file should have. Raises the loader's errors, and
+    SourceError where a page shows something that the sources lack."""
     families = load(root / "tests" / "vectors")
     maps = map_data.read(root, families)
     made = {
@@ -62,9 +62,9 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def write_all(root: Path) -> list[str]:
-    """Write those that are not as they should be, and remove tests, drawings and pages of what is
-    no longer there; their paths."""
-    # Lean builds what these import, whatever the pages lack.
+    """Write the files whose text differs, and remove tests, drawings and pages that have lost their
+    source. Returns their paths."""
+    # Lean builds the modules that these import, even if the pages cannot be made.
     changed = lean_imports.write(root)
     wanted = texts(root)
     changed += write_texts(root, wanted)

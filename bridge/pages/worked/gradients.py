@@ -1,4 +1,4 @@
-"""One query of the backward pass, step by step, and what it adds to the gradients."""
+"""One query of the backward pass, step by step, and its contribution to the gradients."""
 
 from __future__ import annotations
 
@@ -91,8 +91,9 @@ class WorkedGradients:
         return show_all([Fraction(x) for x in self.vector.expected.q[0][query]])
 
     def shares(self, key: int) -> Cells:
-        """By query: its weight of the key, and what it adds to the gradients by the key's value and
-        by the key; at last their sums. Raises SourceError unless these are the vector's."""
+        """By query: its weight of the key, and its contributions to the gradients by the key's
+        value and by the key; at last their sums. Raises SourceError unless these are the vector's.
+        """
         v = self.vector
         scale, _, q, _, _ = self._plain()
         p = self._probabilities()

@@ -76,8 +76,8 @@ class WorkedHeads:
         return [[str(i), show_all(row)] for i, row in enumerate(rows)]
 
     def cut(self, head: int) -> Cells:
-        """By query, the output of a head cut from the rows; and what a reshape of the same numbers
-        to [heads, length, dim] puts in its place. Raises SourceError if that is the same."""
+        """By query, the output of a head cut from the rows; and the numbers that a reshape to
+        [heads, length, dim] puts in its place. Raises SourceError if they are the same."""
         v, heads = self.vector, self.outputs()
         flat = [x for row in concat_heads(heads, n=v.q_len) for x in row]
         size, width = v.q_len * v.value_dim, v.value_dim

@@ -39,7 +39,7 @@ def values(of: Sequence[Sequence[Exact]]) -> list[list[Fraction]]:
 
 
 def mask_of(v: AttentionVector) -> ScoreMod:
-    """The mask of a vector as what it makes of a score."""
+    """The mask of a vector as a change of scores."""
     return lambda i, j, s: s if v.visible(i, j) else None
 
 
@@ -65,7 +65,7 @@ def sizes(v: AttentionVector) -> dict[str, Any]:
 
 
 def output(v: AttentionVector, query: int) -> list[Fraction]:
-    """What Lean computed for a query. Raises SourceError if there is no such query."""
+    """The output that Lean computed for a query. Raises SourceError if there is no such query."""
     row = v.expected[query] if 0 <= query < len(v.expected) else None
     if not isinstance(row, Row):
         raise SourceError(f"{v.id} has no query {query}")
@@ -73,6 +73,6 @@ def output(v: AttentionVector, query: int) -> list[Fraction]:
 
 
 def same(found: object, lean: object, what: str) -> None:
-    """Raises SourceError unless what was worked out is what Lean computed."""
+    """Raises SourceError unless the worked result is the one that Lean computed."""
     if found != lean:
         raise SourceError(f"{what} does not end in Lean's numbers")

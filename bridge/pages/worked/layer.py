@@ -97,8 +97,8 @@ def output(given: Rows = INPUT) -> Rows:
 
 
 def steps() -> Cells:
-    """By step of the layer, what each token has then. Raises SourceError unless the last step is
-    the row of the whole layer."""
+    """By step of the layer, each token's numbers after it. Raises SourceError unless the last step
+    is the row of the whole layer."""
     num = NUMBERS
     wide: dict[str, Any] = {"d": D_MODEL, "num": NUMBERS}
     cells: Cells = []

@@ -1,4 +1,4 @@
-"""Masks as they look, and what becomes of the rows behind one."""
+"""Masks as they look, and the rows behind one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.spec.core import EXACT
 from bridge.spec.softmax import denominator, softmax
 from bridge.vectors.model.attention import AttentionVector, Family
 
-# What a kernel may put in the place of a masked score, and what it must not be taken for.
+# A number that a kernel may put in the place of a masked score, and that must not act as a score.
 LARGE_NEGATIVE = -10000
 
 
@@ -42,7 +42,7 @@ def masked_rows(family: Family, vector: str) -> Cells:
 
 
 def flood(family: Family, vector: str, query: int) -> str:
-    """What a row without a visible key becomes if a large negative number stands for masked: the
+    """The output of a row without a visible key if a large negative number stands for masked: the
     mean of values that it must not see. Raises SourceError unless it is that mean, and for a row
     that sees a key."""
     v = given.find_attention(family, vector)

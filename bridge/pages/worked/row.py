@@ -106,7 +106,8 @@ class Worked:
 
     def online(self, block_n: int) -> Cells:
         """By block of keys: its scores, then the state after it: the new maximum m, the factor α of
-        what was there, l and o. Raises SourceError unless the last o / l is the vector's output."""
+        the state before, l and o. Raises SourceError unless the last o / l is the vector's output.
+        """
         keys, width = self.keys, self.vector.value_dim
         state = online.empty(d=width, num=EXACT)
         rows = [["", "", show(state.m), "", show(state.l), show_all(state.o)]]
@@ -125,7 +126,7 @@ class Worked:
 
     @property
     def output(self) -> list[Fraction]:
-        """What Lean computed for the query."""
+        """The output that Lean computed for the query."""
         return inputs.output(self.vector, self.query)
 
     @property

@@ -1,4 +1,4 @@
-"""The tolerance of one element of a vector, with what it is made of."""
+"""The tolerance of one element of a vector, with its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridge.pages.worked.shown import Cells, show
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family
 
-# By the dtype of the inputs, what a flash kernel with tiles of that many keys rounds.
+# The dtypes of the inputs: each has the rounding model of a flash kernel with tiles of block_n keys.
 DTYPES = ("float32", "float16", "bfloat16")
 PARTS = ("shared", "stored", "sums", "result")
 
@@ -66,7 +66,7 @@ class WorkedTolerance:
         ]
 
     def tolerance(self, dtype: str) -> float:
-        """How far the element may be from what Lean computed."""
+        """The largest error that the element may have against the output that Lean computed."""
         found = tolerance.attention_tolerance(*self._arrays(), **self._options(dtype))
         return float(found[self.query, self.column])
 

@@ -39,8 +39,8 @@ class SiteError(MendableError, ValueError):
 
 @dataclass
 class _Site:
-    """What is being built: the checkout, and the files that pages have linked to. moved: by page
-    and anchor of the checkout, where the site has it."""
+    """The site that is being built: the checkout, and the files that pages have linked to. moved:
+    by page and anchor of the checkout, where the site has it."""
 
     root: Path
     moved: dict[tuple[str, str], tuple[str, str]]
@@ -49,7 +49,7 @@ class _Site:
 
 
 def build(root: Path, out: Path, made: Sequence[Made] = (), *, with_reference: bool = True) -> int:
-    """Write the site into `out`, in place of what was there; how many pages it has. Raises
+    """Write the site into `out`, in place of its old contents. Returns the number of pages. Raises
     SiteError, and leaves `out` as it was, if a link leads nowhere; OSError.
 
     made: pages that stand on the site alone (`bridge.site.full`). with_reference: with the pages of
@@ -152,8 +152,8 @@ def _picture(site: _Site, page: str, written_in: str, alt: str, address: str) ->
 
 
 def _link(site: _Site, page: str, written_in: str, given: str) -> str:
-    """What becomes of an address in a page: other pages by their names on the site, files of the
-    checkout as they are shown there."""
+    """The address on the site for an address in a page: other pages by their names on the site,
+    files of the checkout as they are shown there."""
     path, _, anchor = given.partition("#")
     if not path or "://" in given:
         return given

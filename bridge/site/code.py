@@ -1,4 +1,4 @@
-"""The colours of code: what pygments calls each word, but for those that look like any other."""
+"""The colours of code: pygments' kind of each word, but for those that look like any other."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ def navigation(
     titles: Mapping[str, str],
     reference: Mapping[str, str],
 ) -> list[object]:
-    """What Zensical calls `nav`. made: pages of the site alone, each below the page that it belongs
-    to; reference: by title, the addresses of the packages' reference."""
+    """The value of Zensical's `nav`. made: pages of the site alone, each below the page that it
+    belongs to; reference: by title, the addresses of the packages' reference."""
     nav: list[object] = [{"Overview": tree(FRONT)}]
     for part, pages in parts.items():
         shown: list[object] = []

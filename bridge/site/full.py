@@ -3,8 +3,8 @@ of the theorems topic by topic.
 
 In the checkout `docs/theorems.md` and `docs/claims.md` have a line for each. Here are the pages
 that such a line leads to on the site, one for each topic and one for each document. They are made
-of the sources as they stand, without Lean; what Lean has stored of a theorem is shown where it is
-given.
+of the sources as they stand, without Lean; a theorem's statement as Lean has stored it is shown
+where it is given.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MOST = 80_000
 class Made:
     """A page of the site alone, or in place of one of the checkout. name: as if it were a file of
     the checkout; under: the page of the checkout that it belongs to, from where its relative links
-    lead; anchors: those of `under` which on the site are anchors of this page, by what they are
-    called there; None: the page itself."""
+    lead; anchors: from anchors of `under` to those of this page that have their place on the site;
+    None: the page itself."""
 
     name: str
     under: str
@@ -45,7 +45,8 @@ class Made:
 
 def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
     """All of them, in the order of the contents. stored: by Lean name, a listed theorem's
-    statement as Lean has it. Raises SourceError where a page shows what is not in the sources."""
+    statement as Lean has it. Raises SourceError where a page shows something that the sources lack.
+    """
     entries = entries_of(root / "tests" / "vectors")
     return [
         *_of_map((root / theorem_map.PAGE).read_text("utf-8")),
@@ -55,7 +56,7 @@ def pages(root: Path, stored: Mapping[str, str] | None = None) -> list[Made]:
 
 
 def _of_map(text: str) -> Iterable[Made]:
-    """A page for each topic's drawing and list; the page itself keeps what stands before them."""
+    """A page for each topic's drawing and list; the page itself keeps the text before them."""
     head, *topics = re.split(r"^## (?=.)", text, flags=re.MULTILINE)
     titles = [topic.partition("\n")[0] for topic in topics]
     folder = theorem_map.PAGE.removesuffix(".md")
@@ -156,7 +157,7 @@ def _make_pages(
     anchor: Callable[[_Shown], str],
 ) -> Iterable[Made]:
     """The pages of that name, each short enough. heading: the anchor of `under` that the first of
-    them stands for; render: the text of a page with some of what is shown, `part` in its title."""
+    them stands for; render: the text of a page with some of the items, `part` in its title."""
     parts = _short(shown, render)
     for number, some in enumerate(parts, 1):
         anchors: dict[str, str | None] = {anchor(one): anchor(one) for one in some}
@@ -168,7 +169,7 @@ def _make_pages(
 
 
 def _short(some: Sequence[_Shown], render: Callable[..., str]) -> list[Sequence[_Shown]]:
-    """What is shown, halved until a page of it is short enough or shows one thing alone."""
+    """The items, halved until a page of them is short enough or shows one item alone."""
     half = len(some) // 2
     if not half or len(render(some=some, part="")) <= _MOST:
         return [some]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# What is no tag though it may look like one, or a tag with its attributes. Of a site's pages nearly
-# all is code, a tag for each word: `html.parser` takes half a minute.
+# A comment, a script, or a tag with its attributes. Nearly all of a site's pages is code, a tag for
+# each word: `html.parser` takes half a minute.
 _TAG = re.compile(
     r"<!--.*?-->|<script\b(?P<script>[^>]*)>.*?</script\s*>"
     r"""|<[A-Za-z][^\s/>"']*(?P<attributes>(?:[^>"']|"[^"]*"|'[^']*')*)>""",
@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(
 
 @dataclass(frozen=True)
 class Page:
-    """What links of a page lead to, and its own links in their order."""
+    """The anchors of a page, which links may lead to, and its own links in their order."""
 
     anchors: frozenset[str]
     links: tuple[str, ...]

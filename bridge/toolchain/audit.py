@@ -1,4 +1,4 @@
-"""The audit of a library: what its declarations are, rest on, and whether the kernel agrees."""
+"""The audit of a library: its declarations, their axioms, and whether the kernel accepts them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 # Called with how many constants the kernel has checked again so far, and with how many there are.
 OnChecked = Callable[[int, int], None]
 
-# What Lean's own logic assumes. Anything else among the axioms is a finding.
+# The axioms of Lean's own logic. Any other axiom is a finding.
 STANDARD_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})
 COMPILER_TRUST = frozenset({"Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler"})
-# What is known of a constant if and only if it stands in a file.
+# The facts that are known of a constant if and only if it stands in a file.
 PLACED = ("first_line", "last_line", "class", "instance_of", "implemented_by", "extern")
 
 
@@ -41,9 +41,9 @@ class Declaration:
 @dataclass(frozen=True)
 class Audit:
     """declarations: those that stand in a file; problems: one sentence each; replayed: how many
-    constants the kernel has checked again; trusted: a sentence on what is taken on trust;
+    constants the kernel has checked again; trusted: a sentence on the constants that are trusted;
     trusted_names: the constants of Lean's own modules that the library reaches and that have no
-    body there, by what they are (theorem, definition, opaque constant)."""
+    body there, by kind (theorem, definition, opaque constant)."""
 
     declarations: tuple[Declaration, ...]
     problems: tuple[str, ...]
@@ -68,7 +68,7 @@ class Audit:
 
 
 def on_trust(names: Mapping[str, Sequence[str]]) -> str:
-    """The sentence on the constants of Lean's own modules that have no body, by what they are."""
+    """The sentence on the constants of Lean's own modules that have no body, by kind."""
     counts = [
         f"{len(names[kind])} {kind}{'' if len(names[kind]) == 1 else 's'}"
         for kind in ("theorem", "definition", "opaque constant")
@@ -124,7 +124,7 @@ def full_name(answer: dict[str, Any]) -> str:
 
 
 def findings(answer: dict[str, Any], file: str) -> list[str]:
-    """What is wrong with one constant, a sentence each."""
+    """The faults of one constant, a sentence each."""
     label = f"{file}: {answer['name']}"
     found = []
     if answer["kind"] == "axiom":

@@ -36,9 +36,9 @@ class Drivers:
     def ask(self, request: str, stops: int | None = None) -> list[dict[str, Any]]:
         """The answers to a request, up to the one that is "done".
 
-        stops: what it was when the work began that this is a part of; None: of no matter. Raises
-        ToolchainError if the driver ends before that, by `stop` too, and without asking one if all
-        have been ended since the work began.
+        stops: the value of `self.stops` when the work began that this is a part of; None: do not
+        compare it. Raises ToolchainError if the driver ends before that, by `stop` too, and without
+        asking one if all have been ended since the work began.
         """
         with self._lock:
             if stops is not None and stops != self.stops:

@@ -1,4 +1,4 @@
-"""The embedded Lean, building what `lakefile.lean` declares."""
+"""The embedded Lean, which builds the targets that `lakefile.lean` declares."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _MOST_DRIVERS = 4
 # An audit takes about 35 s of processor time for a thousand declarations.
 AUDIT_LIMIT = Limit(2400.0)
 
-# The main thread has 64 KiB of stack. Nothing tells when they are used up: what lies below, the C++
-# library's own variables, is written over, and Node ends at some later call. A thread that Lean
+# The main thread has 64 KiB of stack. Nothing tells when they are used up: the memory below, the
+# C++ library's own variables, is overwritten, and Node ends at some later call. A thread that Lean
 # starts has the stack that it is told to have, and Lean tells when that is used up.
 _RUNNER = """module
 public import {module}
@@ -105,13 +105,13 @@ class EmbeddedLean:
                 raise ToolchainError(f"unknown target `{target}`")
 
     def build(self, targets: Sequence[str] = (), on_module: OnModule | None = None) -> BuildResult:
-        """Build modules (default: the lakefile's default targets) and what they need.
+        """Build modules (default: the lakefile's default targets) and the modules that they need.
 
-        A module is built again if its text, what one of its imports shows (not the proofs of
-        theorems) or the toolchain has changed. One that fails does not stop those that do not need
-        it. Raises ToolchainError for an unknown
-        target, a missing import, an import cycle, a folder that cannot be written, and a Lean that
-        breaks down; what was built before that stays built.
+        A module is built again if its text, the interface of one of its imports (which has no
+        proofs of theorems) or the toolchain has changed. One that fails does not stop those that do
+        not need it. Raises ToolchainError for an unknown target, a missing import, an import cycle,
+        a folder that cannot be written, and a Lean that breaks down; modules that were built before
+        stay built.
         """
         defaults = self._read_lakefiles().packages.own.lakefile.defaults
         self.check_targets(targets)
@@ -187,7 +187,7 @@ class EmbeddedLean:
         with ThreadPoolExecutor(at_once) as threads:
             try:
                 while waiting or building:
-                    # Imports come first: what is decided here may let a later one begin.
+                    # Imports come first: a module that ends here may let a later one begin.
                     for module in list(waiting):
                         if not all(name in results for name in module.imports):
                             continue
@@ -253,7 +253,7 @@ class EmbeddedLean:
         state: dict[str, Any],
         interfaces: dict[str, str],
     ) -> ModuleResult:
-        """What the answers say; if all went well, the module is added to both."""
+        """The result that the answers give; if all went well, the module is added to both."""
         messages = [answer["message"] for answer in answers if "message" in answer]
         last = answers[-1]
         if last["problem"]:
@@ -262,7 +262,7 @@ class EmbeddedLean:
         if last["ok"]:
             shown = "".join(answer["shown"] for answer in answers if "shown" in answer)
             interfaces[module.name] = modules.interface(module, shown, interfaces)
-        # A file that was saved meanwhile is not what the key was taken of.
+        # If the file was saved meanwhile, the key is not that of its text.
         if last["ok"] and modules.read_source(self.root, module.file) == module.text:
             state[module.name] = {
                 "key": self._key(module, interfaces),
@@ -329,8 +329,8 @@ class EmbeddedLean:
     def _main_of(
         self, module: str, arguments: Sequence[str], *, then: str = _RAISE, unsafe: bool = False
     ) -> LeanProcess:
-        """A process that runs the main function of a module in a thread. then: what the process
-        does with it."""
+        """A process that runs the main function of a module in a thread. then: how the process
+        handles the thread's result."""
         self.folder.mkdir(parents=True, exist_ok=True)
         script = self.folder / f"Run{module.replace('.', '')}.lean"
         text = _RUNNER.format(module=module, safety="unsafe " if unsafe else "", then_=then)
@@ -350,7 +350,7 @@ class EmbeddedLean:
     # --- running and auditing ---------------------------------------------------------------------
 
     def run(self, module: str, arguments: Sequence[str] = ()) -> None:
-        """Run `main : List String → IO Unit` of a built module of the library, for what it does.
+        """Run `main : List String → IO Unit` of a built module of the library, for its effects.
 
         Raises ToolchainError with the program's own words if it fails.
         """
@@ -369,8 +369,8 @@ class EmbeddedLean:
         on_checked: OnChecked | None = None,
     ) -> Audit:
         """Look through the stored proof terms of modules (default: the lakefile's default targets)
-        and of what they need, which have to be built; with `replay` the kernel checks them again,
-        and `on_checked` is called after each module.
+        and of the modules that they need, which have to be built; with `replay` the kernel checks
+        them again, and `on_checked` is called after each module.
         """
         graph, state = self._up_to_date(targets)
         files = {module.name: self._name(module) for module in graph}
@@ -416,7 +416,7 @@ class EmbeddedLean:
         self, script: Path, until: str, wanted: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its stock output, and then what is `wanted`, a line each; the last
+        default targets and its stock output, and then the `wanted` names, a line each; the last
         answer is the one with the key `until`.
 
         Raises ToolchainError if a module is not built as it stands, or if the script ends early.

@@ -19,7 +19,7 @@ from bridge.toolchain.prepare import prepare
 USAGE = """lake, with the embedded Lean (no native lake is on PATH)
 
 usage: lake build [MODULE...]   build modules and their imports; default: the default targets
-       lake clean               remove what was built
+       lake clean               remove all built files
        lake --version           the version of Lean
 
 Other commands need a native lake, which elan installs."""

@@ -1,4 +1,4 @@
-"""What a build says."""
+"""The messages and the results of a build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
-# What Lean calls them; anything else is information.
+# Lean's names of them; any other is information.
 _SEVERITIES: dict[str, Severity] = {"error": "error", "warning": "warning"}
 
 
@@ -26,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True)
 class ModuleResult:
-    """What became of one module. reused: nothing had changed. skipped: an import had failed.
+    """The result of one module. reused: nothing had changed. skipped: an import had failed.
     number, total: its place in the order of the build, and how many modules there are."""
 
     name: str
@@ -41,7 +41,7 @@ class ModuleResult:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What became of a build."""
+    """The result of a build."""
 
     modules: tuple[ModuleResult, ...]
     seconds: float

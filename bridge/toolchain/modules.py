@@ -1,5 +1,5 @@
-"""The modules of the library: which files they are, what they import, and the hashes that decide
-whether they have to be built again."""
+"""The modules of the library: their files, their imports, and the hashes that decide whether they
+have to be built again."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def closure(
 
 
 def build_key(module: Module, toolchain: str, interfaces: Mapping[str, str]) -> str:
-    """A hash of all that a build of the module depends on: its text, what the modules that it
-    imports show, and the toolchain. A module is built again if and only if this changes.
+    """A hash of all that a build of the module depends on: its text, the interfaces of the modules
+    that it imports, and the toolchain. A module is built again if and only if this changes.
 
     interfaces: `interface` of each import.
     """
@@ -106,8 +106,8 @@ def build_key(module: Module, toolchain: str, interfaces: Mapping[str, str]) -> 
 
 
 def interface(module: Module, shown: str, interfaces: Mapping[str, str]) -> str:
-    """A hash of what the module, built, shows to those that import it: `shown` of itself, and its
-    imports."""
+    """A hash of the part of the built module that modules which import it see: its own (`shown`),
+    and its imports' interfaces."""
     total = hashlib.sha256(f"{module.name}\0{shown}\0".encode())
     for name in module.imports:
         total.update(interfaces[name].encode())

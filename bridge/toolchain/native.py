@@ -27,7 +27,7 @@ OnModule = Callable[[str, ModuleResult | None], None]
 _MESSAGE = re.compile(r"(error|warning|info): ([^:\n]+\.lean):(\d+):(\d+): (.*)")
 # `✔ [3/8] Built Attention.Spec.Online (1.2s)`
 _MODULE = re.compile(r"[✔✖⚠ℹ] \[(\d+)/(\d+)\] (Built|Building|Replayed) ([^\s:]+)(?: \((.*)s\))?$")
-# What ends a message: lines that Lake itself writes.
+# Beginnings of Lake's own lines, which end a message.
 _OTHER = re.compile(
     r"[✔✖⚠ℹ] |(error|warning|info|trace): |Some required targets|Build completed|- [A-Z]"
 )
@@ -100,8 +100,8 @@ class NativeLean:
             raise ToolchainError(f"{self.lake} does not start: {error.strerror}") from error
 
     def build(self, targets: Sequence[str] = (), on_module: OnModule | None = None) -> BuildResult:
-        """`lake build`. Raises ToolchainError for what is no fault of a module: an unknown target,
-        an import cycle, a lakefile that Lake does not take."""
+        """`lake build`. Raises ToolchainError for errors outside of modules: an unknown target, an
+        import cycle, a lakefile that Lake does not take."""
         start = time.monotonic()
         done = self._lake("build", *targets)
         output = done.stdout + done.stderr
@@ -119,7 +119,7 @@ class NativeLean:
         self, script: Path, until: str, wanted: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its output, and then what is `wanted`, a line each; the last answer is
+        default targets and its output, and then the `wanted` names, a line each; the last answer is
         the one with the key `until`."""
         found = packages.read(self.root)
         request = "".join(
@@ -136,7 +136,7 @@ class NativeLean:
         return answers
 
     def _run_file(self, name: str, text: str, arguments: Sequence[str]) -> str:
-        """Run a Lean file that is no module, so that it sees everything of what it imports."""
+        """Run a Lean file that is no module, so that it sees all parts of its imports."""
         folder = self.root / "build" / "lean"
         folder.mkdir(parents=True, exist_ok=True)
         script = folder / f"{name}.lean"
@@ -159,10 +159,10 @@ class NativeLean:
         replay: bool = True,
         on_checked: OnChecked | None = None,
     ) -> Audit:
-        """List every declaration of modules (default: the lakefile's default targets) and of what
-        they need with its axioms, and `#print axioms` for each theorem. It takes little time, and
-        so the kernel checks all of them again, whatever `replay` says, and `on_checked` is called
-        once."""
+        """List every declaration of modules (default: the lakefile's default targets) and of the
+        modules that they need, with its axioms, and `#print axioms` for each theorem. It takes
+        little time, and so the kernel checks all of them again, whatever `replay` says, and
+        `on_checked` is called once."""
         found = packages.read(self.root)
         targets = targets or found.own.lakefile.defaults
         graph = found.closure(targets)

@@ -81,7 +81,7 @@ def _from_wheel() -> Node | None:
 
 
 def _version(node: Path) -> tuple[str | None, str]:
-    """What it says its version is; or None, and why."""
+    """The version that it prints; or None, and the reason."""
     try:
         done = limits.run([node, "--version"], _VERSION_LIMIT)
     except OSError as error:

@@ -38,8 +38,8 @@ class Embedded:
     """A prepared embedded Lean.
 
     shipped: Lean's own modules as they come; runnable: the same, repaired for the code generator;
-    drivers: this project's own modules, runnable; builder: a hash of all that decides what it
-    builds a module into.
+    drivers: this project's own modules, runnable; builder: a hash of everything that decides how
+    it builds a module.
     """
 
     runtime: Runtime
@@ -96,7 +96,8 @@ def prepare(announce: Announce, cache: Path | None = None) -> Embedded:
 
 
 def _open(node: Node, home: Path) -> Embedded | None:
-    """What is prepared in the folder, or None if it is not complete; opening marks it as used."""
+    """The prepared toolchain in the folder, or None if it is not complete; opening marks it as
+    used."""
     stamp = home / "stamp.json"
     try:
         version = json.loads(stamp.read_text("utf-8"))["version"]
@@ -118,7 +119,7 @@ def _forget_old(folder: Path, home: Path, announce: Announce) -> None:
 
 @contextmanager
 def alone(path: Path, announce: Announce, others: str) -> Iterator[None]:
-    """Within the context nobody else holds the lock. others: what is announced of who does now."""
+    """Within the context nobody else holds the lock. others: the announcement while others do."""
     lock = filelock.FileLock(path)
     try:
         lock.acquire(timeout=0)

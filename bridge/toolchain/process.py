@@ -45,8 +45,8 @@ class Runtime:
 class LeanProcess:
     """A running Lean. A context manager: it is ended with the context.
 
-    Its output goes to a file that has no name any more, and is read from there: of what does not
-    fit into a pipe at the moment when it is written, Node loses the rest.
+    Its output goes to a file that has no name any more, and is read from there: if a pipe were full
+    at the moment of a write, Node would lose the rest.
 
     Lean prints other things besides answers (`[DEBUG…]` lines, an echo of its input); the last of
     them are kept, for the message when it ends unexpectedly.
@@ -84,7 +84,7 @@ class LeanProcess:
         if self.process.poll() is None:
             self.process.kill()
         assert self.process.stdin is not None
-        # What was still to be written has no reader any more.
+        # The rest of the input has no reader any more.
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         self._output.close()

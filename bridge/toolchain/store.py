@@ -1,4 +1,4 @@
-"""What the embedded Lean has built: outputs of modules, and the record of what is up to date."""
+"""The built modules of the embedded Lean, and the record of those that are up to date."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from bridge.files import write_whole
 from bridge.toolchain import modules
 from bridge.toolchain.packages import Packages
 
-# Lean writes these three for a module: what others see, what editors need, and all of it.
+# Lean writes these three for a module: its interface, the data for editors, and everything.
 _PARTS = ("", ".server", ".private")
 
 
 class Store:
     """The folder `build/lean`.
 
-    `stock/`: what Lean writes, for the audit; `runnable/`: what is imported and run; `state.json`:
-    for each module that is up to date its build key, interface, messages and declarations.
+    `stock/`: Lean's own output, for the audit; `runnable/`: the modules to import and to run;
+    `state.json`: for each module that is up to date its build key, interface, messages and
+    declarations.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,7 +33,7 @@ class Store:
         return modules.file_of(self.folder / "runnable", name).with_suffix(".olean")
 
     def parts(self, name: str) -> list[Path]:
-        """What Lean writes for a module."""
+        """The files that Lean writes for a module."""
         stock = self.stock(name)
         return [stock.with_name(stock.name + part) for part in _PARTS]
 

@@ -47,7 +47,7 @@ def watch(root: Path, say: Callable[[str], None] = print) -> None:
     lean = find(root, announce=say)
 
     def show(_: str, module: ModuleResult | None) -> None:
-        """What a module has to say, as soon as it is known."""
+        """Print a module's messages, as soon as they are known."""
         if module is not None and not module.reused:
             for line in describe(module):
                 say(line)

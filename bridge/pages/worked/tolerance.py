@@ -16,7 +16,7 @@ from bridge.pages.worked.shown import Cells, show
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import AttentionVector, Family
 
-# The dtypes of the inputs: each has the rounding model of a flash kernel with tiles of block_n keys.
+# The dtypes of the inputs, each with the rounding model of a flash kernel of block_n keys a tile.
 DTYPES = ("float32", "float16", "bfloat16")
 PARTS = ("shared", "stored", "sums", "result")
 

@@ -1,8 +1,8 @@
 """The vectors as bits of floating-point numbers, in hex: for kernels that are not called from
 Python. `docs/vectors.md` explains the files.
 
-Inputs are exact in every format that they are written in; results are sums of two float64. What is
-drawn by rule stays a rule.
+Inputs are exact in every format that they are written in; results are sums of two float64. Inputs
+that are drawn by a rule stay rules.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _DIGITS = 60
 
 Array = dict[str, Any]
 Number = Exact | Decimal
-# What is said of a vector beside its own fields.
+# Facts about a vector beside its own fields.
 More = Callable[[Vector], Mapping[str, Any]]
 
 
@@ -71,8 +71,8 @@ def _float64(x: float) -> str:
     return _bits("d", x)
 
 
-# By the name of a format: its code in `struct`, and how many digits of hex it has. What bfloat16
-# lacks of float32 are the last four.
+# By the name of a format: its code in `struct`, and how many digits of hex it has. A bfloat16 is a
+# float32 without the last four.
 _FORMATS = {"float64": ("d", 16), "float32": ("f", 8), "float16": ("e", 4), "bfloat16": ("f", 4)}
 
 
@@ -107,7 +107,7 @@ def inputs(data: Any) -> Array | list[Any]:
 
 
 def _two(x: Number) -> tuple[str, str]:
-    """The nearest float64, and that of what is left."""
+    """The nearest float64, and the float64 nearest to the rest."""
     if isinstance(x, Decimal) and not x.is_finite():
         return _float64(float(x)), _float64(0.0)
     with localcontext(prec=_DIGITS):
@@ -132,7 +132,7 @@ def _rows(rows: Sequence[Row | EnclosedRow], shape: list[int], value_dim: int) -
         "log_sum_exp": results(shape, [row.log_sum_exp for row in rows]),
     }
     if any(row.uncertainty for row in rows):
-        # Rounded up: what bounds an error must not be too small.
+        # Rounded up: a bound of an error must not be too small.
         found["uncertainty"] = {
             "shape": shape,
             "float64": [_float64(float(row.uncertainty) * (1 + 2**-52)) for row in rows],
@@ -232,7 +232,7 @@ def _export_expected(vector: Vector) -> Any:
 
 
 def _score_factor(vector: Vector) -> Decimal:
-    """What a kernel with weights e^score multiplies its products, or the given scores, with."""
+    """The factor of products, or of given scores, for a kernel with weights e^score."""
     with localcontext(prec=_DIGITS):
         factor = Decimal(2).ln() if vector.model == "exact" else Decimal(1)
         own = (
@@ -261,7 +261,7 @@ def _holds_numbers(field: str, data: Any) -> bool:
 
 
 def convert(entry: dict[str, Any], vector: Vector) -> dict[str, Any]:
-    """One vector: `entry` as it is in its file, and `vector` what was made of it."""
+    """One vector: `entry` as it is in its file, and `vector` made of it."""
     given = [name for name in entry if not name.startswith("expected")]
     found = {name: _convert({name: entry[name]})[name] for name in given}
     if not isinstance(vector, LayerVector) or vector.head_dim is not None:

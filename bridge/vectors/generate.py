@@ -21,8 +21,8 @@ def generate(
 ) -> list[Path]:
     """Write every family's file and their index into `folder`, an existing one, and check them.
 
-    run_main and on_files are as `lean_files.write` has them. Raises VectorError for a file that is
-    not what it should be.
+    run_main and on_files are as `lean_files.write` has them. Raises VectorError for a file that
+    breaks the format.
     """
     lean_files.write(run_main, folder, on_files)
     write_index(folder)
@@ -31,7 +31,7 @@ def generate(
 
 def index_of(texts: Mapping[str, str]) -> str:
     """The index of the files that Lean wrote, of which each is checked. Raises VectorError for one
-    that is not what it should be."""
+    that breaks the format."""
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
         folder = Path(name)
         for file, text in texts.items():
@@ -86,7 +86,7 @@ def replace_family(run_main: RunMain, committed: Path, family: str) -> list[str]
         for path in committed.glob("*.json"):
             if path.stem != family:
                 shutil.copyfile(path, folder / path.name)
-                # What is claimed is not made.
+                # Lean makes no family that is claimed already.
                 Path(claims, path.stem).mkdir()
         run_main(lean_files.MODULE, [str(folder.resolve()), claims])
         if not (folder / f"{family}.json").exists():

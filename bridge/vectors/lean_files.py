@@ -14,7 +14,7 @@ MODULE = "Attention.Vectors.Main"
 # A process takes up to 0.9 GB, and 8 s of processor time before its first family.
 _MOST_PROCESSES = 3
 
-# Runs `main` of a Lean module with arguments; raises what the toolchain raises.
+# Runs `main` of a Lean module with arguments; raises the toolchain's errors.
 RunMain = Callable[[str, list[str]], None]
 # Seconds between two looks at how many files there are.
 _PACE = 1.0

@@ -1,10 +1,9 @@
 """Attention from its mathematical definition: a second derivation, in exact arithmetic where
 exp k = 2^k, and to 70 digits where it is the natural exponential.
 
-Nothing here knows of tiles, rescaling, merging or intervals, which is what the Lean definitions are
-about. With weight exp (score) for each unmasked key, the output is Σ weight·v / Σ weight; every
-operation comes to that, by the layout of its inputs alone, or has a derivation of its own beside
-this one.
+Nothing here knows of tiles, rescaling, merging or intervals, which the Lean definitions are about.
+With weight exp (score) for each unmasked key, the output is Σ weight·v / Σ weight; every operation
+comes to that, by the layout of its inputs alone, or has a derivation of its own beside this one.
 """
 
 from __future__ import annotations
@@ -88,12 +87,12 @@ def attention_row(vector: AttentionVector, i: int) -> Row:
 
 
 def _factor(vector: AttentionVector, i: int, j: int) -> Fraction:
-    """What dropout multiplies a weight by."""
+    """The factor by which dropout multiplies a weight."""
     return Fraction(1) if vector.dropout is None else vector.dropout.factor(i, j)
 
 
 def _integer(score: Fraction, what: str) -> int:
-    """A score of the exact model. Raises ValueError for what is none."""
+    """A score of the exact model. Raises ValueError for a score that is no such integer."""
     if score.denominator != 1:
         raise ValueError(f"{what} is not an integer.")
     if abs(score) > _LARGEST_SCORE:
@@ -176,7 +175,7 @@ def tile_letters(vector: TileBoundsVector) -> list[str]:
 
 
 def disagreements(vector: Vector) -> list[str]:
-    """One sentence for every number of the vector that is not what the definition gives."""
+    """One sentence for every number of the vector that differs from the definition's."""
     match vector:
         case AttentionVector():
             return _wrong_rows(vector)

@@ -1,5 +1,5 @@
-"""What the second derivations with decimal numbers share: exact numbers as decimal ones, and
-whether a result lies between published bounds."""
+"""Helpers of the second derivations with decimal numbers: turn exact numbers into decimal ones, and
+check that a result lies between published bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.vectors.model.attention import BOUNDS_UNIT, Exact
 
-# What rounding to 70 digits or more can have done to a result of moderate size.
+# The largest error that rounding to 70 digits or more may make in a result of moderate size.
 _ROUNDED = Decimal("1e-60")
 
 

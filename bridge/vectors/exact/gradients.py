@@ -1,9 +1,9 @@
 """Gradients by the quotient rule: a second derivation, in exact arithmetic where exp k = 2^k, and
 to 70 digits where it is the natural exponential.
 
-An output is N / Z with N = Σ w·f·v and Z = Σ w, f being what dropout multiplies the weight by, and
-a sink a term of Z alone. By a score in base e its derivative is w·(f·v·Z − N) / Z², that of the
-log-sum-exp w / Z, and by a value w·f / Z. Nothing here knows of P, D or dP, which is what the Lean
+An output is N / Z with N = Σ w·f·v and Z = Σ w, f being dropout's factor of the weight, and a sink
+a term of Z alone. By a score in base e its derivative is w·(f·v·Z − N) / Z², that of the
+log-sum-exp w / Z, and by a value w·f / Z. Nothing here knows of P, D or dP, which the Lean
 definitions are about; the derivative of cap·tanh(x / cap) is 4·e / (e + 1)² with e = exp(2x / cap).
 """
 
@@ -30,7 +30,7 @@ class _Score(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What is added to, head by head."""
+    """The sums so far, head by head."""
 
     q: list[Rows]
     k: list[Rows]
@@ -79,7 +79,7 @@ def gradients(vector: GradientVector) -> Gradients:
 
 
 def _add_row(vector: GradientVector, h: int, i: int, found: _Found) -> None:
-    """Add what query i of head h gives."""
+    """Add the contributions of query i of head h."""
     of = h // (vector.num_heads // vector.num_kv_heads)
     query = [_number(vector, x) for x in vector.q[h][i]]
     keys, values = vector.k[of], vector.v[of]

@@ -2,8 +2,8 @@
 
 An output is N / Z with N = Σ w·v and Z = Σ w, a sink being a term of Z alone; where scores change
 at the rates s' and values at v', N' = Σ w·(s'·v + v') and Z' = Σ w·s'. The output changes at the
-rate (N'·Z − N·Z') / Z², and the log-sum-exp at Z' / Z. Nothing here knows of dual numbers, which is
-what the Lean definition is about; the derivative of cap·tanh(x / cap) is 4·e / (e + 1)² with
+rate (N'·Z − N·Z') / Z², and the log-sum-exp at Z' / Z. Nothing here knows of dual numbers, which
+the Lean definition is about; the derivative of cap·tanh(x / cap) is 4·e / (e + 1)² with
 e = exp(2x / cap).
 """
 

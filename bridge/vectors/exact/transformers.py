@@ -1,7 +1,7 @@
 """A transformer's layers from their mathematical definitions: a second derivation, to 80 digits.
 
 Nothing here knows of intervals, caches, or of heads that are split and joined: the heads share
-three matrices, of which each has some rows, and what a head gives is added to the output by some
+three matrices, of which each has some rows, and a head's result is added to the output by some
 columns of a fourth. The variance is the mean of the squares less the square of the mean.
 """
 
@@ -96,7 +96,7 @@ def _sum(x: Rows, y: Rows) -> Rows:
 
 
 class _Layers:
-    """What all layers of a vector share."""
+    """The sizes and options that all layers of a vector share."""
 
     def __init__(self, vector: LayerVector | TransformerVector, *, norm_first: bool) -> None:
         self.num_heads, self.scale, self.eps = vector.num_heads, vector.scale, vector.eps
@@ -202,7 +202,7 @@ def outside(name: str, enclosed: Enclosed, right: Rows) -> list[str]:
 
 
 def wrong_layer(vector: LayerVector | TransformerVector) -> list[str]:
-    """A sentence for each number of the vector that is not what the definitions give."""
+    """A sentence for each number of the vector that differs from the definitions'."""
     if isinstance(vector, LayerVector):
         found = outside("expected", vector.expected, layer(vector))
     else:

@@ -1,1 +1,1 @@
-"""The files of vectors: their shapes, what a shape cannot say, and how they are read."""
+"""The files of vectors: their shapes, further conditions on them, and their readers."""

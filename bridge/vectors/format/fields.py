@@ -1,6 +1,5 @@
-"""The fields of a vector with their places, and their texts as exact values, with what a shape
-cannot say checked.
-
+"""The fields of a vector with their places, and their texts as exact values. The conditions that a
+shape cannot express are checked here.
 Every complaint is one sentence that names the file, the vector and the field.
 """
 
@@ -17,7 +16,7 @@ from bridge.errors import MendableError
 from bridge.vectors.model.attention import Exact, Mask, Model
 
 Booleans = tuple[tuple[bool, ...], ...]
-# A field that is a number, by its name; or a number, and what it is the number of.
+# A field that is a number, by its name; or a number, and the name of the things it counts.
 Size = str | tuple[int, str]
 
 # A number with at most this many significant bits and a moderate exponent is exact in bfloat16.
@@ -35,8 +34,8 @@ _ENTRIES = ("numbers", "rows", "matrices")
 
 
 class VectorError(MendableError, ValueError):
-    """A vector file that is not what it should be. The message is one sentence on one line,
-    whatever the file holds: what cannot be printed is escaped."""
+    """A vector file that breaks its format. The message is one sentence on one line, whatever the
+    file holds: characters that cannot be printed are escaped."""
 
     def __init__(self, message: str) -> None:
         shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
@@ -105,15 +104,15 @@ class Field:
         return self
 
     def read(self, read: Callable[[str], Any]) -> Any:
-        """The text as `read` understands it, which raises ValueError with what is wrong."""
+        """The text's value by `read`, which raises ValueError with the fault."""
         try:
             return read(self.data)
         except ValueError as error:
             raise self.fail(f"{short(self.data, 40)} {error}") from None
 
     def numbers(self, *sizes: Size | None, read: Callable[[str], Any] | None = None) -> Any:
-        """Lists in lists of these sizes, None: any, as nested tuples of what `read` makes of their
-        texts, by default of numbers that are exact in bfloat16."""
+        """Lists in lists of these sizes, None: any, as nested tuples of `read`'s values for their
+        texts, by default numbers that are exact in bfloat16."""
         counts = [None if size is None else self.size(size)[0] for size in sizes]
         try:
             return _read_nested(self.data, counts, read or bf16)
@@ -121,7 +120,7 @@ class Field:
             return self._numbers_one_by_one(sizes, read or bf16)
 
     def _numbers_one_by_one(self, sizes: Sequence[Size | None], read: Callable[[str], Any]) -> Any:
-        """As `numbers`, with the place of what is wrong."""
+        """As `numbers`, with the place of the fault."""
         size, *rest = sizes
         if size is not None:
             self.check_count(size, _ENTRIES[len(rest)])
@@ -185,7 +184,7 @@ class Entry(Field):
     def affordable(
         self, pairs: int, columns: int, what: str = "a query and a column of a key"
     ) -> None:
-        """Refuse what would take more than seconds to go through."""
+        """Refuse a vector that would take more than seconds to go through."""
         if pairs * columns > _LARGEST_WORK:
             raise VectorError(
                 f"{self.filename}: {self.data['id']}: comes to more than {_LARGEST_WORK} products "
@@ -193,7 +192,7 @@ class Entry(Field):
             )
 
     def plain(self, kind: type) -> dict[str, Any]:
-        """What a vector of this kind has as it stands in the entry: texts and sizes."""
+        """The fields of a vector of this kind that the entry holds as they are: texts and sizes."""
         found = {"family": self.family, "model": self.model}
         for name, annotation in _plain_fields(kind):
             if type(self.data.get(name)).__name__ == annotation:
@@ -220,7 +219,7 @@ def _plain_fields(kind: Any) -> list[tuple[str, str]]:
 
 _PLAIN = ("str", "int", "bool")
 
-# --- texts: each raises ValueError with what is wrong with one ------------------------------------
+# --- texts: each raises ValueError with the fault -------------------------------------------------
 
 
 def number(text: str) -> Exact:

@@ -28,7 +28,7 @@ _MAX_DIGITS = 18
 
 
 def read(path: Path) -> tuple[bytes, Any]:
-    """The bytes of a file and the JSON in them. Raises what `read_bytes` and `parse` raise."""
+    """The bytes of a file and the JSON in them. Raises the errors of `read_bytes` and `parse`."""
     content = read_bytes(path)
     return content, parse(content, path.name)
 
@@ -50,8 +50,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse(content: bytes, name: str) -> Any:
-    """The JSON in the bytes of a file of this name. Raises VectorError for what is not JSON that
-    this format can hold."""
+    """The JSON in the bytes of a file of this name. Raises VectorError for bytes that are no JSON
+    that this format can hold."""
     try:
         return json.loads(
             content.decode("utf-8"),
@@ -76,9 +76,9 @@ def sha256(content: bytes) -> str:
 
 
 def check_plain(document: Any, filename: str) -> None:
-    """Refuse what JSON of this format cannot hold, before anything walks over it recursively:
-    deep nesting, floating-point numbers (a schema takes 1.0 for an integer), lone surrogates; and
-    more than a validator goes through in seconds."""
+    """Refuse JSON that this format cannot hold, before anything walks over it recursively: deep
+    nesting, floating-point numbers (a schema takes 1.0 for an integer), lone surrogates; and more
+    than a validator goes through in seconds."""
     level, others = [document], 0
     for _ in range(MAX_DEPTH):
         deeper: list[Any] = []

@@ -1,7 +1,7 @@
-"""`index.json` beside the vector files: which there are, what is in them, and their hashes.
+"""`index.json` beside the vector files: a list of them, with their contents and their hashes.
 
-It is what a reader of another language needs to find a file, and what tells a folder that is
-complete and of this version from one that is not.
+A reader in another language finds files by it, and it tells a complete folder of this version from
+any other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 
 def entry(family: Family, sha256: str) -> Entry:
-    """What the index says of a family whose file has this hash."""
+    """The index's entry for a family whose file has this hash."""
     theorems = Counter(vector.theorem for vector in family.vectors)
     definitions = Counter(vector.lean for vector in family.vectors)
     return {
@@ -107,7 +107,7 @@ def check_format(document: Any, field: str, known: str, filename: str) -> None:
 
 
 def check_entry(listed: Entry, family: Family, sha256: str) -> None:
-    """Refuse a family that is not what the index says of it."""
+    """Refuse a family that differs from its entry in the index."""
     name = listed["file"]
     if listed["sha256"] != sha256:
         raise VectorError(

@@ -9,7 +9,7 @@ from bridge.vectors.format.read_dropout import dropout_masks
 from bridge.vectors.format.read_options import has_changes, pairs_of_heads, per_head, scale, softcap
 from bridge.vectors.model.gradients import PER_HEAD, Gradients, GradientVector, Slopes, middle_of
 
-# What there is together or not at all.
+# These fields are all there or none of them.
 DROPPED = ("dropout_p", "dropout_seed", "keep")
 _QUERIES = ("num_heads", "q_len")
 _KEYS = ("num_kv_heads", "kv_len")

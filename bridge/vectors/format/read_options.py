@@ -1,4 +1,4 @@
-"""What the vectors of several operations hold beside their inputs: what changes the scores."""
+"""The fields of several operations' vectors beside their inputs: the changes of the scores."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def bias(entry: Entry) -> Any:
 
 
 def one_head(entry: Entry) -> dict[str, Any]:
-    """The inputs of the one head, and what changes its scores."""
+    """The inputs of the one head, and the changes of its scores."""
     return {
         "scale": scale(entry),
         "q": entry["q"].numbers("q_len", "head_dim"),

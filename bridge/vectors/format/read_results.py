@@ -1,4 +1,4 @@
-"""From the fields of an entry to results: rows, states, and what contradicts the inputs."""
+"""From the fields of an entry to results: rows, states, and contradictions to the inputs."""
 
 from __future__ import annotations
 

@@ -181,8 +181,8 @@ def _check_plausible(vector: SampledVector, expected: Field) -> None:
 
 
 def sampled_gradient(entry: Entry) -> SampledGradientVector:
-    """The heads of all sequences are one after another. What is given per head, and the same for
-    all sequences, is for one sequence alone: the gradient by it is the sum over them."""
+    """The heads of all sequences are one after another. Inputs given per head, the same for all
+    sequences, are for one sequence alone: the gradient by them is the sum over sequences."""
     data = entry.data
     shapes = _shapes(entry)
     batch, q_len, kv_len = data["batch"], data["q_len"], data["kv_len"]

@@ -9,7 +9,7 @@ from bridge.vectors.format.read_options import one_head
 from bridge.vectors.format.read_results import enclosed_row
 from bridge.vectors.model.tangents import TangentVector
 
-# What changes the scores, and the field of its rate: both are given or none.
+# The changes of the scores, with the field of each one's rate: both are given or none.
 RATES = {"alibi": "tangent_slope", "bias": "tangent_bias", "sink": "tangent_sink"}
 
 

@@ -1,6 +1,6 @@
 """From the fields of an entry to vectors of layers and of a transformer.
 
-What reads parameters adds to `Entry.cost`."""
+Readers of parameters add to `Entry.cost`."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _decoder_mask(part: Field, rows: Size) -> Mask:
 
 
 def _check_affordable(entry: Entry, layers: Sequence[Any], rows: int) -> None:
-    """Refuse what takes long to compute; rows: queries and keys together."""
+    """Refuse a vector that takes long to compute; rows: queries and keys together."""
     width = sum(len(one.attention.query.bias) for one in layers)
     entry.affordable(rows, entry.cost + rows * width, _PRODUCTS)
 

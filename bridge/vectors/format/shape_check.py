@@ -105,7 +105,7 @@ _ROWS = {"exact": "natural", "natural": "exact"}
 
 
 def _sentence(message: str, document: dict[str, Any], shape: Any, filename: str) -> str:
-    """What msgspec says, with the name of the vector and the value that is wrong."""
+    """msgspec's message, with the name of the vector and the value that is wrong."""
     said, _, place = message.rpartition(" - at `$")
     # A name may look like a place.
     if not said or any(message.endswith(f" unknown field `{name}`") for name in document):
@@ -142,7 +142,7 @@ def _of_the_other_model(document: dict[str, Any], path: list[Any], found: Any) -
 
 
 def _problem(said: str, value: Any, shape: Any, path: list[Any], document: Any) -> str:
-    """What is wrong with the value, from what msgspec says of it."""
+    """The fault of the value, from msgspec's message."""
     size = re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", said)
     if size:
         what = "characters" if size[1] == "str" else "entries"
@@ -178,7 +178,7 @@ def _schema_of(shape: Any) -> dict[str, Any]:
 
 
 def _schema_at(shape: Any, path: list[Any], document: Any) -> dict[str, Any]:
-    """What the schema says of the value at the path."""
+    """The schema's part for the value at the path."""
     schema = _schema_of(shape)
     part: dict[str, Any] = schema
     value = document
@@ -206,8 +206,8 @@ def _schema_at(shape: Any, path: list[Any], document: Any) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schemas by the names of their files. Of gradients and merges they say what structs
-    cannot, and the readers check."""
+    """The JSON Schemas by the names of their files. Conditions of gradients and merges that structs
+    cannot express are in them, and the readers check these."""
     files = [_file(operation, model) for operation in VECTORS for model in VECTORS[operation]]
     parts, definitions = msgspec.json.schema_components(files, ref_template="#/$defs/{name}")
     definitions["Gradient"]["dependentRequired"] = {

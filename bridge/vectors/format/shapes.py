@@ -1,7 +1,7 @@
 """The shape of a vector file: which fields there are, of which types, and how long they may be.
 
 `shape_check` validates by these structs and makes the JSON Schema from them. Exact numbers are
-strings. Sizes that have to agree, and what the numbers themselves say, the readers check.
+strings. The readers check that sizes agree, and the conditions on the numbers themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UP_TO = 1 << 24
 
 
 def text(description: str, pattern: str, most: int) -> Meta:
-    """A string: what it is, and the pattern of the whole."""
+    """A string: its description, and the pattern of the whole."""
     return Meta(description=description, pattern=f"^{pattern}{END}", max_length=most)
 
 

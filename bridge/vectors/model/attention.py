@@ -183,9 +183,9 @@ class State:
 
 @dataclass(frozen=True)
 class Vector:
-    """What the vectors of all operations have in common: `lean` names the definition that was run,
-    `theorem` the one that says what it yields. Model "exact": the weight of a score is 2^score,
-    which a kernel computes with scale × ln 2. Model "natural": it is e^score."""
+    """The base of the vectors of all operations: `lean` names the definition that was run,
+    `theorem` the theorem about its result. Model "exact": the weight of a score is 2^score, which a
+    kernel computes with scale × ln 2. Model "natural": it is e^score."""
 
     operation: ClassVar[str]
 
@@ -215,16 +215,16 @@ class Dropout:
 
     @property
     def largest(self) -> Fraction:
-        """What a kept weight is multiplied by; 0 where p = 1, so that none can be."""
+        """The factor of a kept weight; 0 where p = 1, so that none can be kept."""
         return 1 / Fraction(1 - self.p) if self.p != 1 else Fraction(0)
 
     def factor(self, i: int, j: int) -> Fraction:
-        """What the weight is multiplied by."""
+        """The factor of the weight."""
         return self.largest if self.keep[i][j] else Fraction(0)
 
 
 class Scaled:
-    """What a vector has whose scores are scaled; a scale of None is 1/√head_dim."""
+    """The part of vectors whose scores are scaled; a scale of None is 1/√head_dim."""
 
     @property
     def natural_scale(self: Any) -> float:

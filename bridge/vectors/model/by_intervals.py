@@ -1,5 +1,5 @@
 """Bounds of attention under the natural exponential, for inputs that no file has: by the
-translation of the Spec, over that of the intervals that enclose what cannot be computed exactly.
+translation of the Spec, over that of the intervals around numbers with no exact value.
 
 They are the bounds that Lean gives for the same inputs, bit by bit; tests compare them.
 """
@@ -149,7 +149,7 @@ def _numbers(rows: Sequence[Sequence[Exact]]) -> list[list[Number]]:
 
 
 def _row(row: list[ScoredValue], value_dim: int) -> EnclosedRow:
-    """What `enclosedRow` of Attention/Vectors/Natural.lean makes of it."""
+    """The row's result, as `enclosedRow` of Attention/Vectors/Natural.lean makes it."""
     scores = [one.score for one in row]
     pairs = [x.bounds for x in attend(row, d_v=value_dim, num=_INTERVALS)]
     lse = None
@@ -160,7 +160,7 @@ def _row(row: list[ScoredValue], value_dim: int) -> EnclosedRow:
 
 
 def _modify(vector: AttentionVector) -> ScoreMod:
-    """What becomes of a score: softcap, ALiBi, bias, mask, in this order."""
+    """The changes of a score: softcap, ALiBi, bias, mask, in this order."""
     steps: list[ScoreMod] = []
     sizes = {"q_len": vector.q_len, "kv_len": vector.kv_len}
     if vector.softcap is not None:
@@ -190,8 +190,8 @@ def integer_enclosed_rows(
 ) -> tuple[EnclosedRow, ...]:
     """Bounds of the rows for the default scale 1/√head_dim, from integers, for real sizes. q:
     [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len, value_dim]; seen: [rows, kv_len], which
-    keys each query may attend to; softcap, then added: [rows, kv_len], what becomes of a score;
-    sink: one more score of each row. What is added is dyadic.
+    keys each query may attend to; softcap, then added: [rows, kv_len], the changes of a score;
+    sink: one more score of each row. The added numbers are dyadic.
 
     The values of keys with one score are added up before they are weighted, each weight is the
     exponential of the score less one near the row's largest, and all sums are of integers, by those
@@ -310,7 +310,7 @@ def _classes(
     products: Integers, added: Sequence[Fraction] | None
 ) -> tuple[Integers, Integers, list[tuple[int, Fraction]]]:
     """An order in which keys with one score follow each other, where each score begins in it, and
-    the scores, each by its product and what is added to it."""
+    the scores, each by its product and the number added to it."""
     if added is None:
         order = np.argsort(products, kind="stable")
         each, first = np.unique(products[order], return_index=True)

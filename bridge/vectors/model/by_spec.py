@@ -1,5 +1,5 @@
-"""Exact results of attention for inputs that no file has: by the Spec's translation, which is what
-the proofs speak of, and by integers, which is fast enough for real sizes.
+"""Exact results of attention for inputs that no file has: by the Spec's translation, of which the
+proofs speak, and by integers, which is fast enough for real sizes.
 
 Both give the rows that Lean gives for the same inputs; tests compare all three.
 """
@@ -90,8 +90,8 @@ def grouped_rows(vector: GroupedQueryVector) -> tuple[tuple[Row, ...], ...]:
 
 
 def _row(row: list[ScoredValue], output: Sequence[Exact]) -> Row:
-    """What `rowResult` of Attention/Vectors/Case.lean makes of a row: maximum and denominator by
-    `Spec.Online.ofBlock`, beside the output."""
+    """A row's result, as `rowResult` of Attention/Vectors/Case.lean makes it: maximum and
+    denominator by `Spec.Online.ofBlock`, beside the output."""
     state = of_block(row, d=len(output), num=EXACT)
     return _result(state.m, state.l, map(Fraction, output))
 

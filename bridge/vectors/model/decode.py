@@ -1,8 +1,8 @@
 """Vectors of decoding: sequences whose last tokens come step by step, each with a query, a key and
 a value, and whose keys and values a function keeps from step to step.
 
-They are made of vectors that there are: the last queries of causal attention aligned bottom-right,
-and the single queries of attention without a mask, are what a decoder has to give, step by step.
+They are made of existing vectors: the last queries of causal attention aligned bottom-right, and
+the single queries of attention without a mask, are a decoder's results, step by step.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def in_turns(steps: Iterable[int]) -> tuple[int, ...]:
 
 
 def as_decoding(vector: Vector) -> DecodeVector | None:
-    """The vector as one of decoding; None for one that is not what a decoder gives."""
+    """The vector as one of decoding; None for one that no decoder's result is compared with."""
     match vector:
         case AttentionVector():
             one = _of_heads(vector, (vector,))

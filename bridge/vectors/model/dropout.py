@@ -1,4 +1,4 @@
-"""The vectors of attention with dropout, and of the generator that decides what is dropped."""
+"""The vectors of attention with dropout, and of the generator that chooses weights to drop."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Words = tuple[int, ...]
 class DropoutVector(LaidOutVector):
     """Attention with dropout, for a batch of sequences with grouped heads.
 
-    Query head `head` of sequence b has the number h = b·num_heads + head, by which it draws what it
-    drops, and which is its place in q, dropout and expected; heads of keys and values likewise.
-    q: [batch·num_heads][q_len][head_dim]; k: [batch·num_kv_heads][kv_len][head_dim]; v: likewise
-    with value_dim; dropout: [batch·num_heads], drawn from the seed; expected:
+    Query head `head` of sequence b has the number h = b·num_heads + head, by which it draws the
+    weights to drop, and which is its place in q, dropout and expected; heads of keys and values
+    have theirs in the same way.
+    q: [batch·num_heads][q_len][head_dim]; k: [batch·num_kv_heads][kv_len][head_dim]; v: as k, with
+    value_dim; dropout: [batch·num_heads], drawn from the seed; expected:
     [batch·num_heads][q_len], maximum and denominator those without dropout.
     """
 

@@ -182,7 +182,7 @@ class GradientVector(Scaled, Vector):
         return (len(self.bias), len(self.bias[0])) != (self.num_heads, self.q_len)
 
     def bias_at(self, h: int, i: int, j: int) -> Exact | None:
-        """What is added to a score; None masks the pair."""
+        """The number added to a score; None masks the pair."""
         if self.bias is None:
             return 0
         head, row = self.place_in_bias(h, i)
@@ -193,11 +193,11 @@ class GradientVector(Scaled, Vector):
         return self.mask_of(h).visible(i, j) and self.bias_at(h, i, j) is not None
 
     def factor(self, h: int, i: int, j: int) -> Fraction:
-        """What dropout multiplies a weight of head h by."""
+        """The factor by which dropout multiplies a weight of head h."""
         return self.dropout[h].factor(i, j) if self.dropout else Fraction(1)
 
     def judged_part(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
-        """Of an array of the shape of the input of this name, what is judged: all."""
+        """The judged part of an array of the shape of the input of this name: all of it."""
         return whole
 
     def judged_gradients(self, whole: Gradients) -> Gradients:

@@ -1,4 +1,4 @@
-"""What is computed of a vector once, for all calls and dtypes."""
+"""Keep values that are computed once from a vector, for all calls and dtypes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ComesToAttention(Vector, ABC):
         """The plain problems that this comes to, whose rows are those of `expected`, in order."""
 
     def problems(self) -> tuple[AttentionVector, ...]:
-        """The plain problems that a function is asked for, of which `attentions` are what is
+        """The plain problems that a function computes for this vector, of which `attentions` are
         judged: their sizes, scales and masks say whether it takes them."""
         return self.attentions()
 
@@ -310,7 +310,7 @@ class CacheVector(Vector):
 
 @dataclass(frozen=True)
 class Partial:
-    """What a split wrote: its output, and its log-sum-exp, None: −∞."""
+    """The results of a split: its output, and its log-sum-exp, None: −∞."""
 
     log_sum_exp: Exact | None
     output: tuple[Exact, ...]

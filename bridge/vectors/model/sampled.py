@@ -63,7 +63,7 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
 
 
 def draw_dropout(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) -> Dropout:
-    """What dropout does with the weights of these queries of the head with number h."""
+    """Dropout's decisions for the weights of these queries of the head with number h."""
     found = keep(p, seed, h, rows, kv_len)
     return Dropout(p, tuple(map(tuple, found.tolist())))
 
@@ -201,8 +201,8 @@ class SampledVector(Scaled, ComesToAttention):
         return integer_rows(q, k, v, int(self.scale), seen)
 
     def _additions(self, h: int) -> tuple[tuple[Exact | None, ...], ...] | None:
-        """What is added to the scores of the judged rows of head h: bias, less the distances times
-        the slope. The places of the rows are not known to the plain problem."""
+        """The numbers added to the scores of the judged rows of head h: bias, less the distances
+        times the slope. The plain problem does not know the places of the rows."""
         if self.alibi is None and self.bias is None:
             return None
         slope, shift = (0, 0) if self.alibi is None else (self.alibi.slopes[h], self.alibi.shift)
@@ -278,7 +278,7 @@ class SampledVector(Scaled, ComesToAttention):
         return tuple(found)
 
 
-# What a gradient is by, of which some rows are judged: by which of the places.
+# Inputs by which a gradient is judged in some rows: the names of these rows' places, by dimension.
 _PLACES = {"q": ("rows",), "k": ("keys",), "v": ("keys",), "bias": ("rows", "keys")}
 
 
@@ -295,7 +295,7 @@ class SampledGradientVector(GradientVector):
     packed: Packed | None = None
 
     def judged_part(self, name: str, whole: NDArray[Any]) -> NDArray[Any]:
-        """Of an array of the shape of the input of this name, what is judged."""
+        """The judged part of an array of the shape of the input of this name."""
         for axis, places in enumerate(_PLACES.get(name, ()), start=1):
             whole = np.take(whole, getattr(self, places), axis=axis)
         return whole

@@ -142,10 +142,11 @@ class LayerVector(Vector):
     layer: which. x: [rows][width], the rows that it is given. parameters: its own; a tuple of
     layers for "encoder" and "decoder". num_heads, scale, mask: where there is attention; a scale of
     None is 1/√head_dim. eps: where there are normalisations. norm_first: of "encoder" and
-    "decoder": whether what enters attention and feed-forward network is normalised, or each sum.
+    "decoder": whether the inputs of attention and feed-forward network are normalised, or each sum.
     norm: of the same, behind the last layer. context: of "decoder" the output of the encoder, of
-    "multi-head" what keys and values are made of if it is not x; values: what values alone are made
-    of. context_mask: which rows of the context a "decoder" may attend to. expected: [rows][…].
+    "multi-head" the rows from which keys and values are made if they are not x; values: the rows
+    from which values alone are made. context_mask: which rows of the context a "decoder" may attend
+    to. expected: [rows][…].
     """
 
     operation: ClassVar[str] = "layer"
@@ -176,10 +177,10 @@ class LayerVector(Vector):
 
 @dataclass(frozen=True)
 class TransformerVector(Vector):
-    """Tokens, and what a transformer makes of them: layers that are normalised before, no
+    """Tokens, and a transformer's result for them: layers that are normalised before, no
     normalisation behind them, and embeddings that are not scaled.
 
-    source_tokens: [source_len]; target_tokens: [target_len]. positions: what is added to the
+    source_tokens: [source_len]; target_tokens: [target_len]. positions: the vector added to the
     embedding of the token at each place, of source and target alike. quarter_turns: where the
     positions are sines and cosines: row p are those of these multiples of π/2, all sines before all
     cosines; None: they are given alone. tied: both embeddings and the weight of the output are one

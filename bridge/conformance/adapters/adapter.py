@@ -105,11 +105,11 @@ class BuiltinAdapter(Adapter, Protocol):
 
 @dataclass(frozen=True)
 class About:
-    """What readers have to know of the function that an adapter calls, for docs/findings.md and
-    docs/conform.md. short: the heading of its column; function: what it is; how: how it is called;
-    unsupported: of another package's function, beside other layouts; on_gpu: it runs there alone;
-    packages: those whose versions matter; dtypes: those that `bridge findings` runs it in, none:
-    all that it takes."""
+    """The description, for readers of docs/findings.md and docs/conform.md, of the function that an
+    adapter calls. short: the heading of its column; function: a description of it; how: the way in
+    which it is called; unsupported: of another package's function, beside other layouts; on_gpu: it
+    runs there alone; packages: those whose versions matter; dtypes: those that `bridge findings`
+    runs it in, none: all that it takes."""
 
     short: str
     function: str
@@ -124,8 +124,8 @@ class Builtin(WholeBatches):
     """The base of the built-in adapters: everything is supported.
 
     source: the module of this project that holds the function; rests_on, without: as for
-    `BuiltinAdapter`. declared: known wrong answers and refusals of what the function is to take are
-    declared, and so unsupported; otherwise they fail. packages: those that it needs beside
+    `BuiltinAdapter`. declared: known wrong answers and refusals of inputs that the function should
+    take are declared, and so unsupported; otherwise they fail. packages: those that it needs beside
     PyTorch, as they are imported and as pip names them. about: for readers, where there are any.
     """
 

@@ -11,7 +11,7 @@ from bridge.conformance.adapters.adapter import About, Builtin, BuiltinAdapter
 
 
 class Maker(Protocol):
-    """The class of an adapter, with what `Builtin` says of it."""
+    """The class of an adapter, with the attributes of `Builtin`."""
 
     name: str
     source: str | None

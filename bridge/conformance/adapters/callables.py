@@ -39,8 +39,9 @@ def is_callable_name(name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Way:
-    """How a vector's mask and changes of scores are given to the function. causal, window: by the
-    argument of that name; alignment: the argument causal_alignment; mask: what attn_mask holds."""
+    """The way in which a vector's mask and changes of scores are given to the function. causal,
+    window: by the argument of that name; alignment: the argument causal_alignment; mask: the kind
+    of attn_mask."""
 
     causal: bool = False
     window: bool = False
@@ -172,7 +173,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         return self.outputs(batch, self.function(*inputs, **options))
 
     def outputs(self, batch: Batch, result: Any) -> Outputs:
-        """What the function returned for `arguments`."""
+        """The outputs in the function's result for `arguments`."""
         out, lse = self._parts(result)
         if self.among and documents.is_among(batch):
             length, multiple = batch.query.shape[2], self.features.multiple
@@ -214,7 +215,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
         return options
 
     def _parts(self, result: Any) -> tuple[Any, Any]:
-        """Output and log-sum-exp of what was returned."""
+        """Output and log-sum-exp of a result."""
         several = isinstance(result, (tuple, list)) and len(result) > 0
         if self.features.lse_by is None:
             return (result[0] if several else result), None

@@ -63,9 +63,9 @@ def by_autograd(
     biased: bool = False,
     by_bias: bool = False,
 ) -> Found:
-    """The gradients by what `run` returns for the heads of the vector. biased: with a bias of 0, if
+    """The gradients of `run`'s results for the heads of the vector. biased: with a bias of 0, if
     the vector has none; by_bias: the gradient by the bias too. Raises Misbehaviour where autograd
-    knows of none."""
+    has none."""
     group = vector.num_heads // vector.num_kv_heads
     problems = vector.attentions(biased=biased)
     batch = in_one_call(problems, group, dtype, device, vector.batch)
@@ -98,7 +98,7 @@ def by_autograd(
 
 
 class ByAutograd:
-    """What an adapter has whose function autograd can differentiate. by_lse: from the log-sum-exp
+    """The part of adapters whose function autograd can differentiate. by_lse: from the log-sum-exp
     too; by_bias: by a bias too."""
 
     takes: frozenset[str]
@@ -133,8 +133,8 @@ def _alike(vector: GradientVector) -> bool:
 
 
 class OwnBackward:
-    """What an adapter has whose implementation brings a backward pass: from what it gives forwards,
-    and where the vector has no bias, without one and with one of 0."""
+    """The part of adapters whose implementation brings a backward pass: it starts from its own
+    forward results, and where the vector has no bias, runs without one and with one of 0."""
 
     forward: Callable[[Tensor, Tensor, Tensor, ScoreOptions], Outputs]
     backward: Backward

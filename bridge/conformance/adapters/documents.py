@@ -29,7 +29,7 @@ def can_be_among(vector: AttentionVector) -> bool:
 
 
 def is_among(batch: Batch) -> bool:
-    """The same of what a function is given."""
+    """Whether the problem in these arguments may be one of several documents."""
     return batch.mask is None and batch.bias is None and all(map(can_be_among, batch.vectors))
 
 
@@ -61,8 +61,8 @@ def wrap(
 
 
 def own(found: object, length: int, multiple: int) -> object:
-    """The part of an output or log-sum-exp of the whole that is the problem's; what is of another
-    form as it is."""
+    """The problem's part of an output or log-sum-exp of the whole; a value of another form as it
+    is."""
     _, first, stop, whole = ends(length, multiple)
     if isinstance(found, Tensor) and found.ndim > 2 and found.shape[2] == whole:
         return found[:, :, first:stop]

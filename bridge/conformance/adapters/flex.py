@@ -13,7 +13,7 @@ from bridge.vectors.model.gradients import GradientVector
 
 
 class Flex(GroupedHeads, ByAutograd, Builtin):
-    """`torch.nn.attention.flex_attention`, not compiled: what its kernels are to compute. Softcap,
+    """`torch.nn.attention.flex_attention`, not compiled: the reference of its kernels. Softcap,
     ALiBi and bias are its score_mod, masks its block mask."""
 
     name = "flex"

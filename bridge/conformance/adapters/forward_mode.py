@@ -17,8 +17,8 @@ from bridge.vectors.model.tangents import TangentVector
 
 # By the names of `expected_tangents`: `[1, 1, q_len, value_dim]` and `[1, 1, q_len]`.
 Tangents = Mapping[str, Tensor]
-# What is called: a batch whose query, key, value and bias carry tangents, and by name the slopes
-# and the sinks, `[1]`, where there are any, which do so too.
+# The function to differentiate. It takes a batch whose query, key, value and bias carry tangents,
+# and by name the slopes and the sinks, `[1]`, where there are any, which do so too.
 Function = Callable[[Batch, Mapping[str, Tensor]], Outputs]
 
 
@@ -51,8 +51,7 @@ def inputs_of(
 
 
 def by_jvp(vector: TangentVector, dtype: str, device: str, function: Function) -> Tangents:
-    """The tangents of what the function returns. Raises Misbehaviour for tangents of another
-    form."""
+    """The tangents of the function's results. Raises Misbehaviour for tangents of another form."""
     batch, inputs, rates = inputs_of(vector, dtype, device)
 
     def call(*tensors: Tensor) -> tuple[Tensor, ...]:

@@ -31,7 +31,7 @@ def _outputs(found: Outputs) -> tuple[Tensor, Tensor | None]:
 
 
 class GroupedHeads(WholeBatches):
-    """What an adapter has whose function takes fewer heads of keys and values than of queries."""
+    """The part of adapters whose function takes fewer heads of keys and values than of queries."""
 
     operations = WholeBatches.operations | {GroupedQueryVector.operation}
 

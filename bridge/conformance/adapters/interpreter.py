@@ -1,4 +1,4 @@
-"""Triton's interpreter, made faster without a change of what it computes, and checking overflow.
+"""Triton's interpreter, made faster with the same results, and with a check for overflow.
 
 The interpreter spends its time in Python and not in NumPy. It patches `triton.language` anew at
 each call of a device function, builds the same types again and again, and computes for each integer
@@ -31,7 +31,7 @@ VERSIONS = ("3.6.0", "3.7.1")
 
 
 class _Exchange(NamedTuple):
-    """An attribute of a module or class of Triton, and what takes its place."""
+    """An attribute of a module or class of Triton, and its replacement."""
 
     owner: Any
     name: str
@@ -99,7 +99,7 @@ def _exchanges(interpreter: ModuleType, semantic: Any, core: ModuleType) -> list
 def _language(interpreter: Any) -> list[_Exchange]:
     """`triton.language` is patched the first time that a function is seen, and stays so."""
     patch_whole = interpreter._patch_lang
-    # Triton asks after each launch to restore what it changed.
+    # After each launch Triton asks to undo the changes that it made.
     unchanged = interpreter._LangPatchScope()
     seen = set()
 

@@ -1,7 +1,7 @@
 """The vectors of heads, packed sequences, pages, prefixes, splits and shards, through the public
 functions of `pyimpl`; those of shards through the part of ring attention that sends no messages.
 
-Each function returns what belongs to the plain problems that the vector comes to
+Each function returns the results of the plain problems that the vector comes to
 (`ComesToAttention.attentions`), in their order: out [1, 1, q_len, value_dim] and lse [1, 1, q_len].
 """
 
@@ -56,8 +56,8 @@ class Layouts:
         self.wide = compute_dtype(dtype)
 
     def run(self, vector: ComesToAttention) -> list[Outputs]:
-        """What the function for the vector's operation gives. May raise what that raises; TypeError
-        for an operation that is not in `TAKEN`."""
+        """The results of the function for the vector's operation. May raise that function's errors;
+        TypeError for an operation that is not in `TAKEN`."""
         match vector:
             case GroupedQueryVector():
                 return self.grouped_query(vector)

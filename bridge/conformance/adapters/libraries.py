@@ -237,7 +237,7 @@ def find(name: str) -> Adapter:
 
 
 def missing_packages(name: str) -> str | None:
-    """What has to be installed for that adapter, as pip names it; None if nothing has."""
+    """The packages to install for that adapter, by pip's names; None if there are none."""
     packages = getattr(FOREIGN.get(name), "packages", {})
     absent = [pip for module, pip in packages.items() if not importlib.util.find_spec(module)]
     return " ".join(absent) or None

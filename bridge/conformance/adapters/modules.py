@@ -1,5 +1,5 @@
 """The vectors of layers and of a transformer through `pyimpl.modules`: the modules with a vector's
-parameters, what they give, and how far that may be from the enclosed result."""
+parameters, their results, and how far these may be from the enclosed result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tensor(rows: Sequence[Any], dtype: torch.dtype) -> Tensor:
 
 
 class Builder:
-    """Modules with the parameters of a vector. package: `pyimpl.modules`, or what stands in its
+    """Modules with the parameters of a vector. package: `pyimpl.modules`, or a package in its
     place."""
 
     def __init__(self, vector: Layered, dtype: torch.dtype, package: ModuleType) -> None:
@@ -96,7 +96,7 @@ class Builder:
         first = vector.norm_first if isinstance(vector, LayerVector) else True
         decodes = isinstance(part, given.DecoderLayer)
         kind = self.package.DecoderLayer if decodes else self.package.EncoderLayer
-        # What it makes of the other sizes is exchanged for what the vector says.
+        # Made with other sizes, its parts are replaced by those of the vector.
         module = kind(width, 1, 1, 0.0, norm_first=first, dtype=self.dtype)
         norms = [part.attention_norm, part.feed_forward_norm]
         module.self_attn = self.attention(part.attention)
@@ -181,7 +181,7 @@ def _visible(mask: Mask, q_len: int, kv_len: int) -> Tensor:
 
 
 class Part(NamedTuple):
-    """One result of a vector. name: the field of what is expected, and how it was computed."""
+    """One result of a vector. name: the field of the expected result, and how it was computed."""
 
     name: str
     result: Tensor
@@ -193,7 +193,7 @@ class Part(NamedTuple):
 def parts(
     vector: Layered, dtype: torch.dtype, package: ModuleType = pyimpl.modules
 ) -> Iterator[Part]:
-    """What the modules of `package` give for the vector, and by how much correct ones may be off.
+    """The results of `package`'s modules for the vector, and their tolerances.
 
     Raises ValueError where the vector cannot be given to modules of this dtype (NoBound: where
     nothing can be said of the result).
@@ -208,9 +208,9 @@ def parts(
 
 @lru_cache(maxsize=1024)
 def _tolerances(vector: Layered, dtype: torch.dtype, _factor: float) -> Tensor:
-    """By how much each element of what correct modules give may be off; of logits and
-    probabilities, side by side. It takes longer than they do, and is asked for again with every
-    package that is judged. _factor: that of the second order, on which it depends."""
+    """The largest error of each element of correct modules' results; of logits and probabilities,
+    side by side. It takes longer than the modules, and is asked for again with every package that
+    is judged. _factor: that of the second order, on which it depends."""
     build = Builder(vector, dtype, pyimpl.modules)
     if isinstance(vector, TransformerVector):
         compute = _both(vector, build.transformer(vector).requires_grad_(False))
@@ -241,7 +241,7 @@ def _of_layer(vector: LayerVector, build: Builder) -> Iterator[tuple[str, Tensor
 
 
 def _keys_values(vector: LayerVector) -> tuple[Matrix, Matrix]:
-    """What keys and what values are made of."""
+    """The rows from which keys and from which values are made."""
     context = vector.x if vector.context is None else vector.context
     return context, context if vector.values is None else vector.values
 

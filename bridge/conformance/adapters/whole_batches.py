@@ -17,7 +17,7 @@ from bridge.vectors.model.sampled import Numbers, SampledVector, seen_by
 
 
 def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
-    """What the function is given: query [batch, heads, q_len, head_dim], and so on. Masks that
+    """The function's inputs: query [batch, heads, q_len, head_dim], and so on. Masks that
     differ are [batch, heads, q_len, kv_len], and one that is no window [1, 1, q_len, kv_len]."""
 
     def tensor(numbers: Numbers) -> Tensor:
@@ -74,7 +74,7 @@ def sample_rows(
 
 
 class WholeBatches:
-    """What an adapter has whose function takes several heads and a batch."""
+    """The part of adapters whose function takes several heads and a batch."""
 
     operations = frozenset({SampledVector.operation})
 

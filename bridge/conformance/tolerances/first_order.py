@@ -2,14 +2,14 @@
 float64, each with the largest error that it makes itself, and how each of these moves the result.
 
 An error δ of one number, made by one operation, moves a result y by ∂y/∂x · δ; the derivatives are
-those of the whole that follows, so what a later operation takes away (a normalisation the mean, a
-softmax what all scores share) counts nothing, unlike in `module_tolerance`, which carries bounds
-from operation to operation and says nothing of many layers in a row. The sum over all operations is
-taken twice, for the terms of second order. That they are no larger is looked at: the same
-computation with every error at its largest, signs drawn, may not leave the bound. The factor is the
-one number here that is chosen.
+those of the whole that follows, so an error that a later operation takes away (a normalisation the
+mean, a softmax a number that all scores share) counts nothing, unlike in `module_tolerance`, which
+carries bounds from operation to operation and says nothing of many layers in a row. The sum over
+all operations is taken twice, for the terms of second order. That they are no larger is looked at:
+the same computation with every error at its largest, signs drawn, may not leave the bound. The
+factor is the one number here that is chosen.
 
-`docs/tolerances.md` lists what each operation rounds.
+`docs/tolerances.md` lists the roundings of each operation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyimpl.modules.residual import Residual
 
 # How often the whole is computed with errors of drawn signs.
 _CORNERS = 4
-# What terms of second order may add, as a factor of those of first order. It is chosen, not
+# Terms of second order may add this factor times those of first order. It is chosen, not
 # derived: `docs/tolerances.md`, "Modules", says why any factor of this order will do.
 SECOND_ORDER = 2
 
@@ -41,7 +41,7 @@ def _bias_of(module: nn.Linear | nn.LayerNorm) -> Tensor:
 class Rounded:
     """One computation: the numbers that are rounded in it, and by how much at most.
 
-    signs: None for the exact result; otherwise what draws the sign of each error.
+    signs: None for the exact result; otherwise the generator that draws the sign of each error.
     """
 
     def __init__(self, dtype: torch.dtype, signs: torch.Generator | None = None) -> None:
@@ -120,8 +120,8 @@ class Rounded:
     def attend(
         self, module: MultiHeadAttention, x: Tensor, keys: Tensor, values: Tensor, visible: Tensor
     ) -> Tensor:
-        """x, keys, values: `[length, width]`; visible: `[q_len, kv_len]`. What attention itself may
-        be off is the tolerance of its inputs."""
+        """x, keys, values: `[length, width]`; visible: `[q_len, kv_len]`. The error of attention
+        itself is at most the tolerance of its inputs."""
         projected = (
             self.linear(x, module.q_proj),
             self.linear(keys, module.k_proj),
@@ -183,8 +183,8 @@ class Rounded:
 
 
 def tolerance(compute: Callable[[Rounded], Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """What `compute` gives without errors, a matrix in float64, and by how much each element may be
-    off in the dtype.
+    """The result of `compute` without errors, a matrix in float64, and by how much each element may
+    be off in the dtype.
 
     Raises NoBound where errors of the size that they may have move the result further than that.
     """

@@ -1,9 +1,10 @@
 """The gradients of attention in float64, and how far a correct backward pass may be from them.
 
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
-per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
-the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
-all but numbers below the normal ones, sums of tiles that are stored, and temperatures.
+per element from the inputs and from an implementation's rounding model
+(`rounding_model.RoundingModel`, the same as of the forward pass). `docs/tolerances.md` derives
+every term and says which are proved: all but numbers below the normal ones, sums of tiles that are
+stored, and temperatures.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pyimpl.backends import reference
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions
 
-# Products of two errors in what is not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+# Products of two errors in the terms that are not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
 # γ(k) where k·u reaches 1 and there is no bound.
 _NO_BOUND = 1e30
@@ -41,11 +42,11 @@ _LARGEST_EXPONENT = 300.0
 
 @dataclass(frozen=True)
 class Scored:
-    """What makes scores of the products scale·⟨q, k⟩, in this order.
+    """The changes that make scores of the products scale·⟨q, k⟩, in this order.
 
     softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
-    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: by
-    what dropout multiplies the weights, M / (1 − p), likewise.
+    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: the
+    factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way.
     """
 
     scale: float
@@ -57,7 +58,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number that is exact up to float64's rounding; how far what is computed may be from it
+    """A number that is exact up to float64's rounding; how far the computed one may be from it
     before it is stored; and the sum of the sizes of its terms. All of one shape."""
 
     exact: Tensor
@@ -89,7 +90,7 @@ class Bounded:
         """How far it may be off once it is stored in this format."""
         error = SECOND_ORDER * self.error
         whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
-        # What it is compared with is rounded to float64 too; a sum of nothing is 0 exactly.
+        # The expected number is rounded to float64 too; a sum of nothing is 0 exactly.
         whole = whole + 2 * FLOAT64.unit * self.exact.abs()
         return torch.where(self.size == 0, 0.0, whole)
 
@@ -399,7 +400,7 @@ def gradient_bounds(
 
         error = x.error
         if group > 1:
-            # A function may round what each head adds.
+            # A function may round each head's contribution.
             least = rounding.output.underflow(rounding.flush_to_zero)
             error = _total_error(error, x.size, group, ua, rounding.output.unit)
             error = error + torch.where(x.size == 0, 0.0, least)
@@ -441,9 +442,9 @@ def of_options(
     options: ScoreOptions,
     rounding: RoundingModel,
 ) -> dict[str, Bounded]:
-    """The gradients by everything that has one, with their bounds: by "q", "k", "v", and by "bias",
-    "slopes", "sinks" and "temperature" where the options have them, of which the sums are over what
-    each is broadcast over, kept as dimensions of size 1."""
+    """The gradients by every input that has one, with their bounds: by "q", "k", "v", and by
+    "bias", "slopes", "sinks" and "temperature" where the options have them. The gradients by the
+    latter are sums over the dimensions in which each is broadcast, kept with size 1."""
     (_, _, q_len, _), kv_len = query.shape, key.shape[2]
     device = query.device
     added = [torch.where(reference.window(options, q_len, kv_len, device), 0.0, -torch.inf)]

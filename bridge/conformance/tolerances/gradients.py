@@ -1,5 +1,5 @@
-"""The gradients of a vector: what is expected, how far from it a gradient may be, and which is
-further."""
+"""The gradients of a vector: the expected ones, their tolerances, and the elements that exceed
+them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bridge.conformance.tolerances.rounding_model import FLOAT32, FLOAT64, Round
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.kept import keep
 
-# What every vector has a gradient by; those with options have more (`expected`).
+# Every vector has gradients by these inputs; those with options have more (`expected`).
 NAMES = ("q", "k", "v", "bias")
 
 
 def expected_gradients(vector: GradientVector) -> dict[str, Floats]:
-    """By name of the input, the gradient for a kernel with weights e^score: in the exact model by
-    what multiplies scores times ln 2. Beside `NAMES`, those of a vector that has more:
-    [num_heads]. They are the caller's own."""
+    """By name of the input, the gradient for a kernel with weights e^score: in the exact model
+    gradients by factors of the scores are multiplied by ln 2. Beside `NAMES`, those of a vector
+    that has more: [num_heads]. They are the caller's own."""
     return {name: numbers.copy() for name, numbers in _expected_numbers(vector).items()}
 
 
@@ -78,8 +78,8 @@ def wrong_gradients(
 
 
 def worst(got: Floats, want: Floats, allowed: Floats) -> tuple[int, ...] | None:
-    """Where what was got is furthest from what it should be, of the places where it is further than
-    it may be; None if there is none."""
+    """The place where a gradient is furthest from the expected one, among those where the error
+    exceeds its tolerance; None if there is none."""
     off = np.abs(got - want)
     bad = ~(off <= allowed)
     if not bad.any():

@@ -1,8 +1,8 @@
 """By how much a correct module of `pyimpl.modules` may be off: its operations computed in float64,
 each number with the largest error that it may have, carried from operation to operation.
 
-What enters an operation with an error leaves it with what the operation makes of that and what it
-rounds itself (Higham 2002, "Accuracy and stability of numerical algorithms", sections 3.1, 3.5):
+An operation passes on its inputs' errors as it changes them, and adds its own rounding errors
+(Higham 2002, "Accuracy and stability of numerical algorithms", sections 3.1, 3.5):
 u is the unit roundoff of the dtype, and a number that is stored below the normal ones is off by η.
 A decoder that computes position by position does the same operations on the same numbers in sums of
 another order, so the bound holds for it as well, and two correct computations differ by at most
@@ -120,7 +120,7 @@ def attend(
     visible, added: boolean and floating masks that broadcast to `[batch, heads, q_len, kv_len]`.
 
     The errors of the projections shift a score by at most δ, so that each weight changes by at most
-    a factor e^{2δ}; to what comes of that is added the tolerance of attention itself, twice, since
+    a factor e^{2δ}; to the resulting error is added the tolerance of attention itself, twice, since
     it is computed from exact projections. Raises NoBound where e^{2δ} is beyond float64.
     """
     layers = (module.q_proj, module.k_proj, module.v_proj)
@@ -180,7 +180,7 @@ def _heads(x: Tensor, count: int) -> Tensor:
 
 
 def rounding_of(dtype: torch.dtype) -> RoundingModel:
-    """What `pyimpl.attention` rounds on a processor."""
+    """The roundings of `pyimpl.attention` on a processor."""
     wide = "float64" if dtype == torch.float64 else "float32"
     return RoundingModel.widened(format_of(dtype).name, accumulator=wide)
 

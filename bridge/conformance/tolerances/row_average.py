@@ -1,7 +1,8 @@
-"""The exact output o of a row of attention, and how far from it the values are that it averages.
+"""The exact output o of a row of attention, and the distances |v − o| of the values it averages.
 
-It is kept so that |v − o| is known also where the two are nearly equal. What float64 still loses of
-that is the one tolerance here; it is derived in section 2 of `docs/tolerances.md`.
+It is kept so that |v − o| is known also where the two are nearly equal. float64 still loses some of
+that; the bound of this loss is the one tolerance here, derived in section 2 of
+`docs/tolerances.md`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class RowAverage:
-    """The exact output o of each row, as what it lies beyond the value of the key that has the
+    """The exact output o of each row, as its difference from the value of the key that has the
     largest weight; [..., q_len, value_dim].
 
     Where that key has nearly all of the weight its v − o is a difference of nearly equal numbers,
-    and what float64 would lose of it counts up to e^(2ε) times in the tolerance. lost: a bound of
-    what is lost still. values: what is averaged, [..., kv_len, value_dim].
+    and float64's loss in it would count up to e^(2ε) times in the tolerance. lost: a bound of the
+    loss that is left. values: the averaged values, [..., kv_len, value_dim].
     """
 
     values: Array

@@ -2,7 +2,7 @@
 
 Errors of scores, of the weights made of them, and of storing these where they meet the values:
 sections 1 and 3 of `docs/tolerances.md`. `Attention/Spec/Tolerance.lean` and the files beside it
-define what is proved of them.
+define the bounds of them that are proved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUM_ROUNDINGS = 2
 @implements("Attention.Spec.ScoreChanges")
 @dataclass(frozen=True)
 class ScoreChanges:
-    """What becomes of the scores scale·⟨q, k⟩, in this order.
+    """The changes of the scores scale·⟨q, k⟩, in this order.
 
     softcap: cap·tanh(score / cap), cap > 0. added: numbers that are added, which broadcast to
     [..., q_len, kv_len]; −∞ masks. sink: one more score in every softmax, without a value.
@@ -183,7 +183,7 @@ def _score_errors(
     of_scale = _SCALE_ROUNDINGS * unit + 2 * FLOAT64.unit
     errors = own + of_scale * below_max
     if rounding.scores is not None:
-        # Nothing of a common error cancels from what is stored: the score as it was computed.
+        # No common error cancels in the error of storing: it is that of the score as computed.
         computed = np.abs(scores) + own + of_scale * np.abs(scores)
         errors = errors + rounding.scores.unit * computed
         errors = errors + rounding.scores.underflow(rounding.flush_to_zero)
@@ -247,7 +247,7 @@ def bound_weights(
     low_total = np.where(mask, np.exp(-errors - gap), 0.0).sum(-1, keepdims=True)
     # The kernel's own maximum may exceed the exact one by this much. In its own terms the largest
     # weight is 1, up to the error of its exponentials, and so is their sum at least; and rescalings
-    # may enlarge what a weight is off by as much.
+    # may enlarge the error of a weight by as much.
     above = np.where(mask, errors - gap, 0.0).max(-1, keepdims=True, initial=0.0)
     own = np.exp((1.0 + 2.0 * blocks) * -math.log1p(-rounding.exp_error * unit))
     unit_share = np.minimum(np.exp(np.minimum(above, 700.0)) / low_total, own)
@@ -276,9 +276,9 @@ def bound_weights(
 
 @dataclass(frozen=True)
 class StoringErrors:
-    """What storing its weights costs a row, as shares of their sum. each, below_normal: of each
-    key, [..., q_len, kv_len], all of it and what is at most an absolute error; unit: the unit
-    roundoff; together: of all keys, [..., q_len, 1]."""
+    """The errors of storing a row's weights, as shares of their sum. each, below_normal: of each
+    key, [..., q_len, kv_len], all of it and the part that is at most an absolute error; unit: the
+    unit roundoff; together: of all keys, [..., q_len, 1]."""
 
     unit: float
     each: Array
@@ -319,10 +319,10 @@ def _tiny_share(rows: Rows, rounding: RoundingModel) -> Array:
 @implements("Attention.Spec.lostShare")
 @implements("Attention.Spec.underflowCost")
 def underflow_costs(rows: Rows, size: Array, rounding: RoundingModel) -> tuple[Array, Array]:
-    """What underflows in the accumulator of a numerator and of a denominator, as shares of the sum
+    """The underflow in the accumulators of a numerator and of a denominator, as shares of the sum
     of the weights: [..., q_len, value_dim], [..., q_len, 1]. size: of the values.
 
-    The exponentials of each weight, off by as much as they are at most, and each product.
+    It counts the exponentials of each weight, with their largest errors, and each product.
     """
     tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 1.0)
     whole = 3.0 ** np.minimum(rows.blocks, _MANY_BLOCKS) * rows.share

@@ -1,10 +1,10 @@
 """How far the states of a cache that changes may be from the exact ones.
 
 The states (m, l, o) of a `CacheVector` come to no attention that `tolerance` knows: a deletion
-subtracts, and leaves the rounding of what was larger. So the bound goes along with the changes: an
-error is rescaled with what it is an error of, and each step adds its own roundings. With u half the
-distance of 1 to the next number, a weight exp(s − m) of scores that are integers times ln 2, both
-rounded (2u each: ln 2, and the product), and whose difference is rounded too, is known to
+subtracts, and leaves the rounding of the larger sum. So the bound goes along with the changes: an
+error is rescaled with its number, and each step adds its own roundings. With u half the distance of
+1 to the next number, a weight exp(s − m) of scores that are integers times ln 2, both rounded (2u
+each: ln 2, and the product), and whose difference is rounded too, is known to
 
     ε(s, m) = 4u + u·ln 2·(2|s| + 2|m| + |s − m|)
 
@@ -91,7 +91,7 @@ def tolerances(vector: CacheVector, unit: float) -> list[list[float]]:
     return found
 
 
-# What a function computed: m, −∞ for none, in base e; l; the columns of o.
+# A function's state: m, −∞ for none, in base e; l; the columns of o.
 Computed = tuple[float, float, Sequence[float]]
 
 

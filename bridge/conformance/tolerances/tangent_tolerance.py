@@ -1,9 +1,9 @@
 """The derivative of attention forwards in float64, and how far a correct one may be from it.
 
-The one bound of tangents. It is computed per element from the inputs, their rates and what an
-implementation rounds (`rounding_model.RoundingModel`, the same as of the forward pass). Without
-underflow it is that of the Spec, of which it is proved that no function exceeds it, given how far
-weights and softcap's slope may be off: these are those of `gradient_tolerance`.
+The one bound of tangents. It is computed per element from the inputs, their rates and an
+implementation's rounding model (`rounding_model.RoundingModel`, the same as of the forward pass).
+Without underflow it is the Spec's bound. A theorem says that no function exceeds that one, given
+how far weights and softcap's slope may be off: these are those of `gradient_tolerance`.
 `docs/tolerances.md` has every term.
 """
 
@@ -25,7 +25,7 @@ from bridge.conformance.tolerances.gradient_tolerance import (
 from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
 from pyimpl.internal.implements import implements
 
-# Of scores, rates and weights, between a weight and the sum of what it multiplies.
+# Roundings of scores, rates and weights, between a weight and the sum of its products.
 _OPERATIONS = 5
 # An exponent that may be off by more than this bounds nothing.
 _LARGEST_EXPONENT = 700.0
@@ -33,8 +33,9 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class Rates:
-    """At what rates the inputs change. query, key, value: of their shapes. added: of the summands
-    of `Scored.added` that change, of their shapes. sinks: `[heads]`, None without sinks."""
+    """The rates at which the inputs change. query, key, value: of their shapes. added: of the
+    summands of `Scored.added` that change, of their shapes. sinks: `[heads]`, None without sinks.
+    """
 
     query: Tensor
     key: Tensor
@@ -67,8 +68,8 @@ def tangent_bounds(
         error = _growth(row.sink_error, factor) * size
         error = error + rounding.accumulator.smallest_normal * rate.abs()
         mean = mean + Bounded(row.sink * rate, error, size)
-    # (P ∘ S′) V − μ O + P V′, with O as it is stored. What stores its weights in few bits may store
-    # each of the three so, too.
+    # (P ∘ S′) V − μ O + P V′, with O as it is stored. A function that stores its weights in few
+    # bits may store each of the three so, too.
     apart = factor + math.log1p(0.0 if rounding.weights is None else rounding.output.unit)
     by_scores = _weigh(row, apart, moved, v, rounding)
     output = _weigh(row, apart, alone, v, rounding).store(rounding)
@@ -88,8 +89,8 @@ def _exactly(x: Tensor) -> Bounded:
 
 @implements("Attention.Spec.rateFactor")
 def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
-    """The logarithm of what a weight goes through on its way into a sum over keys, beside its own
-    error, by tiles that are rescaled: `[batch, heads, rows, 1]`."""
+    """The logarithm of the rounding factors of a weight on its way into a sum over keys, beside its
+    own error, by tiles that are rescaled: `[batch, heads, rows, 1]`."""
     u = rounding.accumulator.unit
     once = _OPERATIONS * math.log1p(u) + row.blocks * math.log1p(rounding.exp_error * u)
     return once + (row.keys + 2 * row.blocks + 8) * math.log1p(rounding.accumulation_unit)
@@ -147,7 +148,7 @@ def _score_rates(
 
 @implements("Attention.Spec.scoreRateFactor")
 def _score_rate_factor(head_dim: int, rounding: RoundingModel) -> float:
-    """The logarithm of what a term of the rate of a score goes through, of 2·head_dim terms."""
+    """The logarithm of the rounding factors of a term of a score's rate, of 2·head_dim terms."""
     u = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
     factor = 2 * head_dim * math.log1p(rounding.accumulation_unit)

@@ -1,5 +1,5 @@
-"""The tangents of a vector: what is expected, how far from it a tangent may be, and which is
-further."""
+"""The tangents of a vector: the expected ones, their tolerances, and the elements that exceed
+them."""
 
 from __future__ import annotations
 

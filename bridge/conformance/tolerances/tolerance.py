@@ -1,11 +1,11 @@
 """Tolerances: how far a correct attention function may be from the exact result.
 
 Outputs and log-sum-exps; gradients have `gradient_tolerance`. Each bound is computed per element,
-in float64, from the inputs of one vector and a declared rounding model. The derivation of every
-term is in `docs/tolerances.md`, with what of it is proved. That part is defined once more in Lean,
-`Attention/Spec/Tolerance.lean` and `UnderflowTolerance.lean` beside it; functions that say they
-implement it compute it with the terms added that it lacks, for numbers of other formats below the
-normal ones that are not stored weights.
+in float64, from the inputs of one vector and a declared rounding model. `docs/tolerances.md`
+derives every term, and says which part is proved. That part is defined once more in Lean,
+`Attention/Spec/Tolerance.lean` and `UnderflowTolerance.lean` beside it. Functions that say they
+implement it add the terms that it lacks, for numbers of other formats below the normal ones that
+are not stored weights.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FACTOR_ROUNDINGS = 5
 # Roundings of the quotient, each of which may underflow.
 _QUOTIENT_ROUNDINGS = 5
 # At least this share of a denominator counts as left. Where less is, nothing is proved of it, and
-# no function is to fail for that: what is lost counts a million times then, and is still a number.
+# no function is to fail for that: the loss counts a million times then, and is still a number.
 _LEFT = 2.0**-20
 # Shares of the weights below this are added up instead of bounding the average's reach.
 _NO_WEIGHT = 2.0**-200
@@ -84,8 +84,8 @@ def attention_tolerance(
     q: [..., q_len, head_dim]; k: [..., kv_len, head_dim]; v: [..., kv_len, value_dim]; numbers as
     the implementation receives them. scale: factor of the scores in natural units (the weights are
     e^(scale·⟨q, k⟩)). mask: booleans that broadcast to [..., q_len, kv_len], True where query i may
-    attend to key j; None: everywhere. changes: what becomes of the scores. factors: what dropout
-    multiplies each weight by where it meets its value, [..., q_len, kv_len]; None: 1.
+    attend to key j; None: everywhere. changes: those of the scores. factors: dropout's factor of
+    each weight where it meets its value, [..., q_len, kv_len]; None: 1.
 
     Returns a float64 array [..., q_len, value_dim], non-negative; 0 for a row that sees no key,
     whose output is exactly 0, with a sink as without. Raises ValueError for shapes that do not fit.
@@ -115,10 +115,9 @@ def attention_tolerance(
 @implements("Attention.Spec.ToleranceTerms")
 @dataclass(frozen=True)
 class Terms:
-    """What the tolerance of each element is the sum of, [..., q_len, value_dim]: errors of the
-    weights that numerator and denominator share; weights that are stored; sums, and what underflows
-    in the accumulator; the output's format. The sections of `docs/tolerances.md` have the same
-    order."""
+    """The summands of each element's tolerance, [..., q_len, value_dim]: errors of the weights that
+    numerator and denominator share; weights that are stored; sums, and the underflow in the
+    accumulator; the output's format. The sections of `docs/tolerances.md` have the same order."""
 
     shared: Array
     stored: Array
@@ -132,7 +131,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Explained:
-    """A tolerance with what it is made of. Of each key, [..., q_len, kv_len]: its exact score and
+    """A tolerance with its parts. Of each key, [..., q_len, kv_len]: its exact score and
     the bound δ of that one's error, of no meaning where it is masked; errors, share, rounding: the
     bounds ε, P and e."""
 

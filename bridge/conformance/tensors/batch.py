@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Batch:
-    """What an adapter is given.
+    """The inputs of one call of an adapter.
 
     query [batch, 1, q_len, head_dim], key [batch, 1, kv_len, head_dim], value [batch, 1, kv_len,
     value_dim], of one dtype and device; scale in natural units; default_scale: whether that is
@@ -112,7 +112,7 @@ class Batch:
 
     @property
     def added(self) -> Tensor | None:
-        """What is to be added to the scores, in the dtype of query: bias, and −∞ where a pair is
+        """The numbers to add to the scores, in the dtype of query: bias, and −∞ where a pair is
         masked; None: nothing."""
         mask = self.boolean
         if mask is None:
@@ -136,8 +136,8 @@ class Batch:
 
 
 class Misbehaviour(Exception):
-    """What a function did wrong: a sentence without its subject, such as "changed its input
-    attn_mask". for_all: vectors that were given at once are not tried one by one."""
+    """A function's error: a sentence without its subject, such as "changed its input attn_mask".
+    for_all: vectors that were given at once are not tried one by one."""
 
     for_all = False
 
@@ -151,20 +151,20 @@ def error_text(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """What was raised, in a sentence without its subject: the type, and the text's first line."""
+    """The error, in a sentence without its subject: the type, and the text's first line."""
     text = error_text(error).strip().splitlines()
     return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
 
 
 def is_unchanged(tensor: Tensor, before: Tensor) -> bool:
-    """Whether a tensor is what this copy of it is, its dtype included."""
+    """Whether a tensor equals this copy of it, its dtype included."""
     return tensor.dtype == before.dtype and torch.equal(tensor, before)
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A tensor that a function elsewhere returned, and whose numbers are not judged: what is known
-    of it."""
+    """The properties of a tensor that a function elsewhere returned, and whose numbers are not
+    judged."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -176,7 +176,7 @@ class Unread:
 
 
 def kind_of(value: object) -> str:
-    """What a value is that is no tensor, in words."""
+    """A value that is no tensor, in words."""
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
@@ -187,8 +187,8 @@ def tensor_error(
     device: torch.device | None = None,
     named: str = "an output",
 ) -> str | None:
-    """What is wrong with what was returned where a tensor was to come, in a sentence without its
-    subject; None if nothing. dtype: None: any of floating numbers; device: None: any."""
+    """The fault of a result that should be a tensor, in a sentence without its subject; None if
+    there is none. dtype: None: any of floating numbers; device: None: any."""
     if not isinstance(found, (Tensor, Unread)):
         return f"returned {kind_of(found)} instead of a tensor, {named}"
     if tuple(found.shape) != shape:
@@ -270,20 +270,20 @@ def visible(vector: AttentionVector) -> NDArray[np.bool_]:
 
 
 def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor:
-    """What the masks alone allow: [batch, 1, q_len, kv_len]."""
+    """The pairs that the masks alone allow: [batch, 1, q_len, kv_len]."""
     return torch.from_numpy(np.stack([_visible(v) for v in vectors])[:, None]).to(device)
 
 
 def _visible(vector: AttentionVector) -> NDArray[np.bool_]:
-    """What the mask alone allows: [q_len, kv_len], also without rows."""
+    """The pairs that the mask alone allows: [q_len, kv_len], also without rows."""
     seen = seen_by(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
     return seen.reshape(vector.q_len, vector.kv_len)
 
 
 @keep
 def score_additions(vector: AttentionVector) -> Array | None:
-    """What is added to the scores by bias and ALiBi, 0 where the pair is masked: [q_len, kv_len];
-    None: nothing."""
+    """The numbers that bias and ALiBi add to the scores, 0 where the pair is masked:
+    [q_len, kv_len]; None: nothing."""
     if vector.bias is None and vector.alibi is None:
         return None
     numbers = np.zeros((vector.q_len, vector.kv_len))
@@ -297,7 +297,7 @@ def score_additions(vector: AttentionVector) -> Array | None:
 
 
 def factors(vector: AttentionVector) -> Array | None:
-    """What dropout multiplies the weights by: [q_len, kv_len]; None: nothing."""
+    """Dropout's factors of the weights: [q_len, kv_len]; None: nothing."""
     if vector.dropout is None:
         return None
     rows, columns = range(vector.q_len), range(vector.kv_len)
@@ -369,7 +369,7 @@ def stack(vectors: tuple[AttentionVector, ...], dtype: str, device: str) -> Batc
 
     first = vectors[0]
     mask = bias = None
-    # Kinds that not every function has a name for are given as what they mean.
+    # Kinds of masks that not every function has a name for are given as booleans.
     if first.mask.kind != "none" and first.mask.window is None:
         mask = _masks(vectors, torch.device(device))
     if first.bias is not None:

@@ -1,4 +1,4 @@
-"""A vector of gradients as `pyimpl` takes it, and what it gives as the arrays that are judged."""
+"""A vector of gradients as inputs of `pyimpl`, and the results as the arrays that are judged."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def floats(matrices: Sequence[Matrix]) -> Floats:
 
 
 def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
-    """What the masks allow: [1, 1, q_len, kv_len], or [batch, heads, q_len, kv_len] where there is
-    one for each head."""
+    """The pairs that the masks allow: [1, 1, q_len, kv_len], or [batch, heads, q_len, kv_len] where
+    there is one for each head."""
     each = [seen_by(mask, tuple(range(vector.q_len)), vector.kv_len) for mask in vector.masks]
     outer = (1, 1) if len(each) == 1 else (vector.batch, -1)
     return np.stack(each).reshape(*outer, vector.q_len, vector.kv_len)
@@ -70,7 +70,7 @@ class Inputs(NamedTuple):
         return keywords(self.options)
 
     def by(self) -> dict[str, Tensor]:
-        """What there is a gradient by, in the order of `ORDER`."""
+        """The tensors by which there is a gradient, in the order of `ORDER`."""
         others = (getattr(self.options, change.name) for change in DIFFERENTIABLE.values())
         all_of_them = zip(ORDER, (self.query, self.key, self.value, *others), strict=True)
         return {name: x for name, x in all_of_them if x is not None}

@@ -10,7 +10,7 @@ from pyimpl.internal.scores import CHANGES, ScoreOptions
 
 
 def score_options(batch: Batch) -> ScoreOptions:
-    """What the batch asks for, as the implementations of `pyimpl` take it."""
+    """The options of the batch, as the implementations of `pyimpl` take them."""
     slopes = batch.slopes()
     window, mask, alibi = batch.window, batch.mask, batch.alibi
     if window is not None and alibi is not None and alibi.shift != window.shift:

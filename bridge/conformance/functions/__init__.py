@@ -1,1 +1,1 @@
-"""What a function of anybody's can do, and which operation it computes."""
+"""The features of anybody's function, and the operation that it computes."""

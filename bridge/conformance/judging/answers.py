@@ -1,4 +1,4 @@
-"""What a function gives for the vectors: called here, judged elsewhere (`run.judge_answer`)."""
+"""A function's results for the vectors: called here, judged elsewhere (`run.judge_answer`)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ Job = tuple[Vector, ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a function gave for some vectors of a job, before it is judged.
+    """A function's results for some vectors of a job, before they are judged.
 
-    vectors: which. problem: what is wrong with the call or with the form of what it returned; None
+    vectors: which. problem: the fault of the call or of the form of its result; None
     if nothing. Then either gradients, by name as in `expected_gradients`, one result for each way
     in which it was called; or tangents, by name as in `expected_tangents`; or batches, the plain
     problems that the vectors come to, with outputs, of each, and lse_reasons, of each vector of

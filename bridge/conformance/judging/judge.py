@@ -1,4 +1,4 @@
-"""Judge what a function returned: its form first, then every element by its tolerance."""
+"""Judge a function's result: its form first, then every element by its tolerance."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def by_size(size: int | None) -> tuple[bool, int]:
 
 
 def describe_failure(vector: dict[str, Any]) -> str:
-    """A failed vector of `Result.to_json` in a line: its id and what is wrong; if it is a number,
-    the worst one, with what was expected, what came, its error and its tolerance."""
+    """A failed vector of `Result.to_json` in a line: its id and its fault; if that is a number, the
+    worst one, with the expected and the returned number, its error and its tolerance."""
     if vector["reason"] is not None:
         return f"{vector['id']}: {vector['reason']}"
     worst = vector["worst"]

@@ -67,7 +67,7 @@ class Workers:
         """Call a function of a module with each of the arguments and the families, begun in their
         order; `done` is called with each result, as it is there.
 
-        Raises WorkerError if a worker ends, and what a call raises, after the other calls.
+        Raises WorkerError if a worker ends, and an error of a call, after the other calls.
         """
         with working_folder.unknown_to_children(), unseen_by_children():
             futures = {self._pool.submit(_call, function, one): one for one in arguments}
@@ -104,7 +104,7 @@ def _room() -> int:
 
 # --- in a worker ----------------------------------------------------------------------------------
 
-# What it was given when it started.
+# The families that it was given when it started.
 _families: tuple[Family, ...] = ()
 
 

@@ -122,14 +122,14 @@ def run(
 ) -> Result:
     """Every vector of the families through the adapter.
 
-    dtype: one of the adapter's; device: as PyTorch names it; details: keep what was returned for
+    dtype: one of the adapter's; device: as PyTorch names it; details: keep the results for
     the vectors that fail; order: run them in an order that is drawn from it, and some a second
     time: one that fails then fails; until_failure: begin with the vectors of these families, in
     this order, and once one has failed run no more, and do not ask which are unsupported; buffers:
     in an order that is drawn, which calls of a function come again with query, key and value in
     larger buffers: a share, all or none; a call that raises an error then is left out. Raises
-    ValueError for another dtype. What the
-    function does wrong, exceptions included, becomes a failed vector.
+    ValueError for another dtype. Errors of the function, exceptions included, become failed
+    vectors.
     """
     if dtype not in adapter.dtypes:
         raise ValueError(f"{adapter.name} takes {', '.join(adapter.dtypes)}, not {dtype}")
@@ -152,7 +152,7 @@ def run(
         ):
             break
     for id, result in others.items():
-        # What is wrong in any case is told as it is when called plainly.
+        # A fault that shows in every way is told as it is when called plainly.
         if id not in results or results[id].status == "passed":
             results[id] = result
     each = tuple(
@@ -172,7 +172,7 @@ def _calls(
     buffers: Buffers,
     results: dict[str, VectorResult],
 ) -> Iterator[tuple[Job, Way]]:
-    """What is called, in order. Unsupported vectors are entered in `results` before: those of the
+    """The calls, in order. Unsupported vectors are entered in `results` before: those of the
     families in `until_failure` first, and the others once all calls of these are made."""
     rank = {name: n for n, name in enumerate(until_failure or ())}
     first = [vector for vector in vectors if vector.family in rank]
@@ -187,7 +187,7 @@ def _calls(
             calls += order.sample(calls, len(jobs) // _TWICE)
             order.shuffle(calls)
             if isinstance(adapter, CallableAdapter) and buffers != "none":
-                # Last, so that what hangs or ends its process in any case is told without them.
+                # Last: if a call hangs or ends its process in any case, it is told without them.
                 count = len(jobs) if buffers == "all" else -(-len(jobs) // _PADDED)
                 calls += [(job, "buffers") for job in order.sample(jobs, count)]
         if isinstance(adapter, CallableAdapter) and "documents" in adapter.features.supported:

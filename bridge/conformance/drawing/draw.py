@@ -65,7 +65,7 @@ _TERMS = 8
 
 
 class Draw:
-    """One vector. Nothing but the seed and its number decides what is drawn."""
+    """One vector. Its draw depends on nothing but the seed and its number."""
 
     def __init__(self, seed: int, number: int, family: str, id: str, multiple: int = 1) -> None:
         # Of a text Python draws the same in every version; of numbers a sign would be lost.

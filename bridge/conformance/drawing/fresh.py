@@ -1,7 +1,7 @@
 """Fresh vectors: inputs that no function has seen, drawn from a seed, with exact results.
 
 They are ordinary vectors, made in memory and judged like those of the files. Number n is the same
-for a seed whatever their count is. What they cover is in `docs/conform.md`.
+for a seed whatever their count is. `docs/conform.md` lists the features that they cover.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ABOUT = {
     decoding.FAMILY: "Sequences of several streams decoded in turns, drawn for this run.",
 }
 FAMILIES = tuple(_ABOUT)
-# What takes the place of a family where real sizes are asked for.
+# The families that replace others where real sizes are asked for.
 _AT_REAL_SIZES = {
     "fresh-batch": "fresh-large", "fresh-tiles": "fresh-large-tiles",
     "fresh-tiles-gradient": "fresh-large-gradient",

@@ -70,8 +70,8 @@ class ModelAdapter(WholeBatches):
         return x.transpose(1, 2).flatten(2).contiguous()
 
     def read(self, batch: Batch, result: Any) -> Any:
-        """What was returned as [batch, heads, q_len, value_dim]. Raises Misbehaviour for a tensor
-        of another shape, and for a tuple."""
+        """The result as [batch, heads, q_len, value_dim]. Raises Misbehaviour for a tensor of
+        another shape, and for a tuple."""
         if isinstance(result, tuple):
             raise Misbehaviour("returned a tuple instead of a tensor")
         if not isinstance(result, (Tensor, Unread)):

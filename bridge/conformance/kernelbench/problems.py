@@ -82,8 +82,8 @@ def _learn(problem: Path, conditions: Conditions) -> Operation:
 
 
 def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
-    """What a model raises for sizes that are not the problem's; None if it takes them, or does
-    worse than to raise."""
+    """A model's error for sizes that are not the problem's; None if it takes them, or does worse
+    than to raise."""
     try:
         function(*_small(function, operation))
     except Lost:
@@ -102,7 +102,7 @@ def find_borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple
     except Lost:
         raise
     except Exception:
-        # What a call raises, the vectors show.
+        # The vectors show the error of a call.
         return ()
 
 

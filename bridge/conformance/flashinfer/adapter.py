@@ -31,8 +31,8 @@ from bridge.vectors.model.operations import ComesToAttention
 
 class BenchAdapter:
     """A function of the definition's inputs. destination: whether it writes to outputs that it is
-    given, as the last arguments; seed: of what is drawn besides: where pages lie, and which head
-    is judged where a vector has one and the definition several."""
+    given, as the last arguments; seed: for the further draws: where pages lie, and which head is
+    judged where a vector has one and the definition several."""
 
     takes: frozenset[str] = frozenset()
     operations = frozenset({SequencesVector.operation})
@@ -76,7 +76,7 @@ class BenchAdapter:
         raise TypeError("a definition's inputs are a batch of sequences")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """By one call. Raises what the function raises, and Misbehaviour."""
+        """By one call. Raises the function's errors, and Misbehaviour."""
         assert isinstance(vector, SequencesVector)
         chance = random.Random(f"{self.seed} {vector.id}")
         inputs = self.inputs(vector, dtype, device, chance)
@@ -111,7 +111,7 @@ class BenchAdapter:
         """The outputs by name."""
         names = self.own.outputs
         if self.destination:
-            # What is not written is no number.
+            # Elements that the function does not write stay NaN.
             kept = {name: torch.full(shapes[name], math.nan, dtype=kinds[name]) for name in names}
             self.function.keep(kept)
             _, shown = self.function.step([*given, *map(Cache, names)], {}, show=kept)

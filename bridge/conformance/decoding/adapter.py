@@ -29,7 +29,7 @@ _LONGEST_ONE_BY_ONE = 70
 class DecodeAdapter:
     """A function of one of the forms, with the features that were found or declared.
 
-    seed: of what is drawn besides: where pages lie, and which calls are taken back.
+    seed: for the further draws: where pages lie, and which calls are taken back.
     """
 
     takes: frozenset[str] = frozenset()
@@ -85,8 +85,8 @@ class DecodeAdapter:
         raise TypeError("a decoding function is called step by step")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """All calls; one output for each sequence and head. Raises what the function raises, and
-        Misbehaviour for what it does to its cache."""
+        """All calls; one output for each sequence and head. Raises the function's errors, and
+        Misbehaviour for wrong changes of its cache."""
         assert isinstance(vector, DecodeVector)
         has = self.features.supported
         chance = random.Random(f"{self.seed} {vector.id}")

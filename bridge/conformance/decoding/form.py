@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bridge.conformance.functions.features import CallableError, Function
 
 Layout = Literal["batch, heads, length, dim", "batch, length, heads, dim"]
-# What can be asked for by `--require` and declared by `--without`.
+# The features that `--require` asks for and `--without` declares.
 NAMES = ("scale", "gqa", "several-tokens", "append", "pages", "lse", "unwritten-nan")
 
 

@@ -1,5 +1,6 @@
-"""What a decoding function takes, found by its signature and by small calls, as for functions of
-SDPA's form (`bridge.conformance.functions.features`): a call that raises shows that it does not."""
+"""The features of a decoding function, found by its signature and by small calls, as for functions
+of SDPA's form (`bridge.conformance.functions.features`): a call that raises shows that one is
+unsupported."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def probe(
 
 
 def presume(function: Remote, asked: Iterable[str], why: str) -> tuple[Form, Features]:
-    """What the signature has, without a call. Raises CallableError as `probe` does."""
+    """The signature's features, without a call. Raises CallableError as `probe` does."""
     form = form_of(function)
     lacks = _missing_features(form)
     supported = frozenset(NAMES) - lacks.keys() - {"unwritten-nan", "pages"}

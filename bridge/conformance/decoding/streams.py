@@ -70,11 +70,11 @@ class Stream(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """What comes before the first step."""
+        """Prepare the first step."""
 
     @abstractmethod
     def step(self, start: int, stop: int) -> Found:
-        """These tokens. Raises what the function raises, and Misbehaviour."""
+        """Give the function these tokens. Raises the function's errors, and Misbehaviour."""
 
     def arrange(self, x: Tensor) -> Tensor:
         """[sequences, heads, length, dim] in the function's layout, on its device."""
@@ -83,8 +83,8 @@ class Stream(ABC):
         return x.contiguous().to(self.way.device)
 
     def check_result(self, result: Any, wanted: tuple[int, ...], dtype: torch.dtype) -> Found:
-        """What was returned, of the shape [sequences, heads, tokens, value_dim]. Raises
-        Misbehaviour for another form."""
+        """The results, of the shape [sequences, heads, tokens, value_dim]. Raises Misbehaviour for
+        another form."""
         lse = None
         if self.way.lse:
             if not isinstance(result, tuple) or len(result) < 2:
@@ -145,7 +145,7 @@ class OwnCache(Stream):
 
 class Buffers(Stream):
     """A function of query and two buffers, which it reads and, where it is given new keys and
-    values, writes to. What the buffers hold after each call is compared with what they have to."""
+    values, writes to. After each call the buffers are compared with their right contents."""
 
     def begin(self) -> None:
         first = self.numbers[0]
@@ -194,7 +194,7 @@ class Buffers(Stream):
         self.function.keep(self.buffers())
 
     def step(self, start: int, stop: int) -> Found:
-        # A call whose tokens are taken back: what it wrote is written anew by the next.
+        # A call whose tokens are taken back: the next call overwrites its rows.
         if self.way.appends and self.chance.randrange(_TAKEN_BACK) == 0:
             self.call(start, stop, other=True)
         found = self.call(start, stop)
@@ -240,7 +240,7 @@ class Buffers(Stream):
     def compare(
         self, name: str, found: Tensor, before: Tensor, right: Tensor, new: list[list[int]]
     ) -> None:
-        """Raises Misbehaviour where a buffer does not hold what it has to, bit by bit."""
+        """Raises Misbehaviour where a buffer has other contents than it should, bit by bit."""
         for n, places in enumerate(new):
             for place in places:
                 if _same(found[place], right[place]):
@@ -272,7 +272,7 @@ def _beyond(count: int, like: Tensor, way: Way, key: bool) -> Tensor:
     if not way.beyond_nan:
         rows[1::2] *= -1
         return rows
-    # Numbers between them: what leaves NaN out, and not the row, is seen by these.
+    # Numbers between them: a function that leaves NaN out, and not the row, is caught by these.
     rows[::2] = math.nan
     rows[3::4] *= -1
     return rows

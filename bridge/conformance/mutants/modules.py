@@ -226,8 +226,8 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
 
 
 def catch(mutant: Mutant, families: Sequence[Family], dtype: torch.dtype) -> tuple[str, str] | None:
-    """The first vector of the families that are made for the mutant which catches it, and what it
-    finds; None if none does. Raises MutantError where the mutant no longer applies."""
+    """The first vector of the families that are made for the mutant which catches it, and its
+    finding; None if none does. Raises MutantError where the mutant no longer applies."""
     with copied_modules(mutant.file, mutant.apply) as package:
         for family in (f for name in mutant.promising for f in families if f.name == name):
             for vector in family.vectors:

@@ -1,7 +1,7 @@
 """Make a mutant of a kernel of another layout, and see which of its vectors catches it.
 
 As `planting`, for grouped heads, packed sequences, pages and combined splits: the kernels run
-directly, so that the edited copy is what runs.
+directly, so that it is the edited copy that runs.
 """
 
 from __future__ import annotations

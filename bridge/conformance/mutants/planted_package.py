@@ -23,8 +23,8 @@ _numbers = itertools.count(1)
 @contextmanager
 def copied_modules(file: str, edit: Callable[[str], str]) -> Iterator[ModuleType]:
     """The package `pyimpl.modules`, or another that `file`, relative to `pyimpl`, is of, from a
-    copy in which the text of `file` is edited, for as long as the context lasts. What it imports
-    from elsewhere is the true one, and the registry of implementations does not learn of it."""
+    copy in which the text of `file` is edited, for as long as the context lasts. Its imports from
+    elsewhere are the true ones, and the registry of implementations does not learn of it."""
     folder = Path(file).parts[0]
     with _copy(folder, file, edit, rf"()\bpyimpl\.{folder}\b") as name:
         module = importlib.import_module(name)
@@ -46,7 +46,7 @@ def copy_package(file: str, edit: Callable[[str], str], entry: str) -> Iterator[
 @contextmanager
 def _copy(folder: str, file: str, edit: Callable[[str], str], own: str) -> Iterator[str]:
     """The name of a package that is this folder of `pyimpl` with the text of `file` edited. own: a
-    pattern of the names that become its own, with what stays before them as its group."""
+    pattern of the names that become its own, with the text to keep before them as its group."""
     name = f"mutated_pyimpl_{next(_numbers)}"
     source = Path(pyimpl.__file__).parent
     with tempfile.TemporaryDirectory(prefix="mutant-") as place:

@@ -57,7 +57,7 @@ class _InShards(PyimplTiled):
         return shards.attend(vector, self.backend, DTYPES[dtype], place, self.ring)
 
 
-# By file of `pyimpl`, the adapter of what it holds; of attention in shards, and of all else.
+# By file of `pyimpl`, the adapter of its functions; of attention in shards, and of all else.
 SHARDED: dict[str, Callable[[ModuleType], Adapter]] = {"distributed/internal/ring.py": _InShards}
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     f"{make.source.removeprefix('pyimpl.').replace('.', '/')}.py": make
@@ -81,7 +81,7 @@ def _has_blind_queries(vector: AttentionVector | GradientVector) -> bool:
     return any(not any(one(i, j) for j in keys) for one in see for i in range(vector.q_len))
 
 
-# What a vector has to have for some mutants to show. No implementation has larger tiles than 16.
+# Some mutants show only in vectors with these properties. No implementation's tiles exceed 16.
 NEEDS: dict[str, Callable[[AttentionVector | GradientVector], bool]] = {
     "several tiles of keys": lambda v: v.kv_len > 16,
     "several tiles of queries": lambda v: v.q_len > 16,
@@ -101,9 +101,9 @@ class Mutant:
     """An edit of one source file that makes it wrong.
 
     file: relative to the package `pyimpl`. through: another file of it, which imports `file`,
-    if need be by way of others, and is what then runs; None: `file` itself runs. old must occur
-    exactly `count` times; each is replaced by new. promising: families in which it should show
-    first. needs: it can show only in vectors that have this, one of `NEEDS`.
+    if need be by way of others, and then runs in its place; None: `file` itself runs. old must
+    occur exactly `count` times; each is replaced by new. promising: families in which it should
+    show first. needs: it can show only in vectors that have this, one of `NEEDS`.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Mutant:
 
 
 def mutants_of(file: str, through: str | None = None) -> Callable[..., Mutant]:
-    """What makes mutants of this file from name, description, old, new, promising and needs."""
+    """A function that makes mutants of this file from name, description, old, new and the rest."""
 
     def mutant(
         name: str,
@@ -156,7 +156,7 @@ def mutants_of(file: str, through: str | None = None) -> Callable[..., Mutant]:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """What became of a mutant.
+    """The result of a mutant.
 
     caught_by: the first vector that failed, None if none did, with its theorem, dtype and worst
     element. families: by dtype and family, whether one of its vectors failed; only families that

@@ -1,1 +1,1 @@
-"""Mutants as hypotheses of what is wrong with a function, by what they change."""
+"""Mutants as hypotheses about the fault of a function, sorted by the part that they change."""

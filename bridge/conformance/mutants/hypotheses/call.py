@@ -1,4 +1,4 @@
-"""Mutants as hypotheses of what is wrong with a function: attention computed rightly from
+"""Mutants as hypotheses about the fault of a function: attention computed rightly from
 arguments that are changed as the mutant changes them, or with a mutant of the tile loop planted.
 
 `hypothetical` runs them, in float64, and `bridge.conformance.outcomes.likely` compares their
@@ -23,7 +23,7 @@ from pyimpl.internal.scores import ScoreOptions
 class Call:
     """A call of an attention function. query `[batch, heads, q_len, head_dim]`, key and value
     `[batch, kv_heads, kv_len, …]`, float64; by: the arguments by which the function was told of
-    its masks; wide: the dtype in which it computes; backward: what is wrong with the gradients."""
+    its masks; wide: the dtype in which it computes; backward: the fault of the gradients."""
 
     query: Tensor
     key: Tensor
@@ -73,8 +73,8 @@ def same(call: Call) -> Call:
 @dataclass(frozen=True)
 class Hypothesis:
     """name: that of the planted mutant where there is one. description: as of a mutant. change: the
-    arguments that are computed with, None: the mutant does not show in this call. result: what
-    becomes of output and log-sum-exp; tolerance: of their tolerances, which is the same unless it
+    arguments that are computed with, None: the mutant does not show in this call. result: the
+    changed output and log-sum-exp; tolerance: their changed tolerances, the same change unless it
     is given. loop: a mutant of the tile loop that is planted, with tiles of `tile` keys.
     operations: those that it is about, none: all; layout: of these, the layout (`layout.Layout`)
     that is computed with, None: the mutant does not show in it."""

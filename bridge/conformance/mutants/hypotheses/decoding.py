@@ -28,7 +28,7 @@ def _of_decoding(name: str, description: str, edit: _Edit) -> Hypothesis:
 
 
 def _twice(token: Token) -> list[int]:
-    """What came in steps counts twice."""
+    """Tokens that came in steps count twice."""
     before, after = range(token.prefix), range(token.prefix, token.place + 1)
     return [*_rows_at(token, before), *_rows_at(token, after), *_rows_at(token, after)]
 

@@ -1,4 +1,4 @@
-"""Hypotheses of what is wrong with a function, as functions that are called like it."""
+"""Hypotheses about the fault of a function, as functions that are called like it."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Planted:
 
 
 def _additions(call: Call) -> Any:
-    """What bias and slopes add to the scores, broadcast to all pairs; None: nothing."""
+    """The numbers that bias and slopes add to the scores, broadcast to all pairs; None: nothing."""
     o, (q_len, kv_len) = call.options, call.lengths
     added = None
     if o.bias is not None:

@@ -31,7 +31,7 @@ Bounds = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows `start` to `stop` − 1 of the output, or `weight` times what this call adds to them."""
+    """Rows `start` to `stop` − 1 of the output, or `weight` times this call's summand of them."""
 
     start: int
     stop: int
@@ -55,7 +55,7 @@ class Layout(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """What the function computes; rows of no piece stay 0."""
+        """The parts that the function computes; rows of no piece stay 0."""
 
     def call(
         self,

@@ -1,4 +1,4 @@
-"""Scales and what else is done to scores: softcap, slopes, bias, sinks; heads of the keys."""
+"""Scales and other changes of scores: softcap, slopes, bias, sinks; heads of the keys."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     .venv/bin/python -m bench forward --device cpu --lengths 1024 --json build/bench.json
     .venv/bin/python -m bench backward           # forward and backward together, and backward alone
 
-docs/performance.md says what is measured and how to read it.
+docs/performance.md describes the measurements and how to read them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from bridge.files import why_not_writable, write_whole
 from pyimpl import attention
 from pyimpl.backends.dispatch import Backend
 
-# What can be asked for, and which operations that is.
+# The names of the command line, with their operations.
 OPERATIONS: dict[str, tuple[Operation, ...]] = {
     "forward": ("forward",),
     "backward": ("forward+backward", "backward"),
     "decode": ("decode",),
 }
-# For each of these, on a GPU and on a CPU: what fits a command of ten minutes, and of a quarter of
-# an hour.
+# For each of these, minutes on a GPU and on a CPU: the cases fit a command of ten minutes, and one
+# of a quarter of an hour.
 MINUTES = {True: 8.5, False: 15.0}
-# Queries of a case on a GPU, all sequences together, but of decode: what fills it at every length.
+# Queries of a case on a GPU, all sequences together, but of decode: they fill it at every length.
 GPU_TOKENS = 16384
 
 
@@ -158,7 +158,7 @@ def _heads(options: argparse.Namespace, operation: Operation) -> tuple[int, int]
 
 
 def cases(options: argparse.Namespace) -> list[Case]:
-    """What is measured, in order."""
+    """The cases to measure, in order."""
     found = []
     on_gpu = options.device == "cuda"
     for operation in options.operations:

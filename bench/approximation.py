@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Construction:
-    """What the theorem asks for. steps: N; delta: δ = (b − a) / N, so that f moves by at most ε/2
+    """The theorem's constants. steps: N; delta: δ = (b − a) / N, so that f moves by at most ε/2
     over δ√n; beta: 4 N (N + 1)ⁿ / (3 n δ²), which is enough by `attention_approximates`; beta_log:
     ln(N (N + 1)ⁿ) / (¾ n δ²), which is enough by `attendNet_near`."""
 

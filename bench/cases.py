@@ -1,4 +1,4 @@
-"""What is measured: cases of each operation, their inputs, and how much work they are."""
+"""The measured cases: the sizes of each operation, their inputs, and how much work they are."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Case:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What it is in words: its heads, and its mask with the pages."""
+        """The case in words: its heads, and its mask with the pages."""
         heads = str(self.heads) if self.heads == self.kv_heads else f"{self.heads}/{self.kv_heads}"
         pages = "" if self.page_size is None else f", pages of {self.page_size}"
         return {"heads": heads, "mask": f"{self.mask}{pages}"}
@@ -117,7 +117,7 @@ class Case:
 
     @property
     def gradients(self) -> bool:
-        """Whether the gradients by query, key and value are what is computed."""
+        """Whether it computes the gradients by query, key and value."""
         return "backward" in self.operation
 
     @property

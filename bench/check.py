@@ -1,4 +1,4 @@
-"""Whether what is timed is right: some rows of the output against float64, within the tolerance.
+"""Check timed results: some rows of the output against float64, within the tolerance.
 
 Each row is a query of one head of one sequence; of gradients (`bench.check_gradients`) all rows of
 one head of keys are looked at. Beside them every element must be finite. This is no conformance run
@@ -26,17 +26,17 @@ Mask = NDArray[np.bool_]
 
 MAX_ROWS = 8
 MIN_ROWS = 2
-# Numbers in the keys of all rows together, beyond which fewer rows are taken: what a few seconds
-# suffice for.
+# Numbers in the keys of all rows together, beyond which fewer rows are taken: these take a few
+# seconds.
 MAX_NUMBERS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Verdict:
     """rows: how many were looked at, of all results together. max_error: the largest error of an
-    element of theirs, and error_over_tolerance the largest in units of what that element is
-    allowed; both infinite for an output that is not finite or has another shape. wrong: the
-    sentence that says so, or None."""
+    element of theirs, and error_over_tolerance the largest in units of the element's tolerance;
+    both infinite for an output that is not finite or has another shape. wrong: the sentence that
+    says so, or None."""
 
     rows: int
     max_error: float
@@ -45,7 +45,7 @@ class Verdict:
 
 
 def verdict(rows: int, max_error: float, error_over_tolerance: float) -> Verdict:
-    """The verdict on what is finite and of the right shape."""
+    """The verdict on a result that is finite and of the right shape."""
     wrong = None
     if not error_over_tolerance <= 1.0:
         wrong = f"an error of {max_error:.2g}, {error_over_tolerance:.2g} times the tolerance"
@@ -65,7 +65,7 @@ class Check:
         self._tolerances: dict[str, list[Array]] = {}
 
     def __call__(self, out: Answer, rounding: RoundingModel) -> Verdict:
-        """Judge an output by what a function of this rounding model is allowed."""
+        """Judge an output by the tolerance of a function of this rounding model."""
         count, infinite = sum(len(some) for _, _, some in self._rows), float("inf")
         assert isinstance(out, Tensor)
         if out.shape != self._inputs.query.shape:
@@ -110,8 +110,8 @@ class Check:
 
 
 def rounding_of(dtype: str, device: torch.device, *, is_peer: bool) -> RoundingModel:
-    """What an implementation on this device may round: a flash kernel with the smallest tiles in
-    use; of PyTorch's CPU kernels, which use a fast exponential, what is declared of them."""
+    """The rounding model of an implementation on this device: a flash kernel with the smallest
+    tiles in use; for PyTorch's CPU kernels, which use a fast exponential, their declared one."""
     if is_peer and device.type == "cpu":
         return RoundingModel.sdpa_flash(dtype)
     return RoundingModel.flash(dtype, block_n=16, truncating=device.type == "cuda")

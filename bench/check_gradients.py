@@ -1,7 +1,7 @@
-"""Whether gradients that are timed are right: those of one head of keys of one sequence, and of all
-heads of queries that share it, against float64, each element within its tolerance
-(`bridge.conformance.tolerances.gradient_tolerance`). The last head of the last sequence: what an
-index that overflows hits first.
+"""Check timed gradients: those of one head of keys of one sequence, and of all heads of queries
+that share it, against float64, each element within its tolerance
+(`bridge.conformance.tolerances.gradient_tolerance`). It is the last head of the last sequence,
+which an index that overflows hits first.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_PAIRS = 1 << 22
 
 
 def gradient_rounding(case: Case, device: torch.device, *, is_peer: bool) -> RoundingModel:
-    """What an implementation on this device may round: as `rounding_of`, and PyTorch's CPU kernels
-    add what each tile of 32, 64 or 256 queries gives in the dtype of the inputs."""
+    """The rounding model of an implementation on this device: as `rounding_of`, and PyTorch's CPU
+    kernels add the contributions of tiles of 32, 64 or 256 queries in the dtype of the inputs."""
     found = rounding_of(case.dtype, device, is_peer=is_peer)
     if found.weights is None or device.type != "cpu" or not is_peer:
         return found
@@ -46,8 +46,8 @@ class CheckGradients:
         self._tolerances: dict[str, tuple[Tensor, ...]] = {}
 
     def __call__(self, found: Answer | Sequence[Tensor | None], rounding: RoundingModel) -> Verdict:
-        """Judge the gradients by query, key and value by what a function of this rounding model is
-        allowed; None for one that was not computed."""
+        """Judge the gradients by query, key and value by the tolerances of a function of this
+        rounding model; None for one that was not computed."""
         case, infinite = self._inputs.case, float("inf")
         rows = case.heads // case.kv_heads * case.q_len + 2 * case.kv_len
         for name, gradient, like in zip(NAMES, found, self._tensors(), strict=True):
@@ -77,7 +77,7 @@ class CheckGradients:
         return self._inputs.query, self._inputs.key, self._inputs.value
 
     def _bounds(self, rounding: RoundingModel) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """(the exact gradients of those heads, what each element may be off)."""
+        """(the exact gradients of those heads, the tolerance of each element)."""
         case = self._inputs.case
         heads: list[Bounded] = []
         members: list[Sequence[Bounded]] = []

@@ -6,8 +6,8 @@
 For each number of processes, `ring_attention` and `ulysses_attention` one after the other in the
 same processes: seconds of a call, bytes that a process sends, seconds that it waits for messages,
 and those that the messages take with nothing to compute beside them. Of these the share that is not
-waited for is hidden. The processes share the cores: the figures are about messages and what runs
-beside them, not about a speed-up, and nothing about GPUs follows from them.
+waited for is hidden. The processes share the cores: the figures are about messages and the
+computations beside them, not about a speed-up, and nothing about GPUs follows from them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _count_messages() -> Iterator[dict[str, float]]:
 
 
 def measure(rank: int, group: dist.ProcessGroup, case: Case) -> list[Measured]:
-    """What a process of the group finds."""
+    """The times that a process of the group measures."""
     count = dist.get_world_size(group)
     shards = Shards.zigzag(case.length, count)
     size = (1, case.heads, shards.lengths[rank], case.head_dim)
@@ -125,7 +125,7 @@ def _times(
 
 
 def _process(rank: int, count: int, store: str, case: Case) -> None:
-    """What each process does; the first prints."""
+    """The work of each process; the first prints."""
     torch.set_num_threads(1)
     # Otherwise gloo asks for the address of the machine's name, which need not have one.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -108,8 +108,8 @@ class Hour:
         self._options = options
         self._begun = time.monotonic()
         self._record = Record(options.out / FILE, options.earlier)
-        # Unbuffered: what a process says as it is killed is there. Closed as `run` ends, so no
-        # `with` (SIM115).
+        # Unbuffered: the last words of a process that is killed are there. Closed as `run` ends, so
+        # no `with` (SIM115).
         self._log: IO[bytes] = open(options.out / "log.txt", "ab", buffering=0)  # noqa: SIM115
         self._device = Lane(self._record, worker(self._log, _environment(options, False)))
         compilers = worker(self._log, _environment(options, True))
@@ -244,7 +244,7 @@ class Hour:
 
     def _is_compiled(self, job: Job) -> bool:
         name = compiled_by(job)
-        # What is not on the list was compiled by an earlier run.
+        # A candidate that is not on the list was compiled by an earlier run.
         return name is None or self._compiled.get(name, "ok") == "ok"
 
     def _cannot_capture(self) -> bool:
@@ -252,11 +252,11 @@ class Hour:
         return any(x.get("not_captured") and x["run"] == run for x in self._record.findings)
 
     def _read_known(self) -> Known:
-        """What has been found on this machine with these sources."""
+        """The findings on this machine with these sources."""
         return Known.of(self._record.findings, self._identity)
 
     def _wrong(self) -> set[tuple[str, str]]:
-        """The kernels and cases for which what `launch_options` gives was wrong."""
+        """The kernels and cases that were wrong with the options of `launch_options`."""
         return {
             (x["candidate"]["kernel"], str(case_of(x["candidate"]["case"])))
             for x in self._read_known().findings
@@ -280,7 +280,7 @@ def _kernel_of(job: Job) -> tuple[str, str] | None:
 
 
 def settings(options: argparse.Namespace, capability: int = 90) -> Settings:
-    """What the options say of the jobs."""
+    """The jobs' settings, from the options."""
     files = sorted(VECTORS.glob("*.json"), key=lambda path: path.stat().st_size)
     found = Settings(
         kernels=tuple(options.kernels),
@@ -320,7 +320,7 @@ def _environment(options: argparse.Namespace, compiles: bool) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
     }
     if compiles:
-        # No context on a device that others time; and of each kernel only what is launched.
+        # No context on a device that others time; and of each kernel only its binary.
         found |= {"CUDA_VISIBLE_DEVICES": "", "TRITON_STORE_BINARY_ONLY": "1"}
     elif options.stand_in:
         found |= {"TRITON_INTERPRET": "1", "ATTENTION_HOUR": "stand-in"}

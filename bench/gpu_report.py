@@ -1,13 +1,13 @@
-"""What `python -m bench.gpu_hour` found, as tables:
+"""The findings of `python -m bench.gpu_hour`, as tables:
 
     python -m bench.gpu_report DIR/found.jsonl
     python -m bench.gpu_report DIR/found.jsonl --output bench/results/DATE-gpu-hour.txt
     python -m bench.gpu_report DIR/found.jsonl --json bench/results/DATE-gpu-hour.json
     python -m bench.gpu_report DIR/found.jsonl --plot build/gpu.png
 
-What is wrong comes first. The launch options that it proposes are those of a table of
-`launch_options`: the same for all masks. The JSON is that of `bench --json`: what was timed beside
-peers, on the last machine; decode as a CUDA graph where it was not timed otherwise.
+Errors come first. The launch options that it proposes are those of a table of `launch_options`: the
+same for all masks. The JSON is that of `bench --json`: the measurements beside peers, on the last
+machine; decode as a CUDA graph where it was not timed otherwise.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def report(findings: Sequence[Finding]) -> list[str]:
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
-    """The last machine's, as short as the end of a terminal: what is wrong, what is proposed, and
-    how ours compares."""
+    """The last machine's, as short as the end of a terminal: the errors, the proposals, and how
+    ours compares."""
     identities = _identities(findings)
     if not identities:
         return ["nothing was found"]
@@ -103,7 +103,7 @@ def _rates(of: Sequence[Finding]) -> dict[str, Rate]:
 
 
 def _json(of: Sequence[Finding]) -> str:
-    """What was timed beside peers, as `bench --json` writes it."""
+    """The measurements beside peers, as `bench --json` writes them."""
     start = [x for x in of if x["what"] == "start"][-1]
     run = tables.measurements(of)
     timed = {one.case for one in run}

@@ -23,7 +23,7 @@ Status = Literal["timed", "refused", "wrong", "out of memory", "not run"]
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one implementation in one case.
+    """The result of one implementation in one case.
 
     reason: why it was not timed. rows_checked, max_error, error_over_tolerance: as
     `bench.check.Verdict`. rounds: how often it was timed. ms: median time of a call; issue_ms:
@@ -63,7 +63,7 @@ class Measured:
 
 
 class Bench:
-    """What is the same for all cases: whom to measure, where, with which clock, how often.
+    """The settings that all cases share: whom to measure, where, with which clock, how often.
 
     rates: the measured rates, by dtype, "bytes" for that of copying.
     """
@@ -83,8 +83,8 @@ class Bench:
         self.rounds, self.rates, self.now = rounds, rates, now
 
     def run(self, cases: Sequence[Case], seconds: float) -> Iterator[Measured]:
-        """The cases in order, within `seconds` all together: each may take an equal share of what
-        is left; what one leaves, the others have. Where nothing is left the rest is "not run"."""
+        """The cases in order, within `seconds` all together: each may take an equal share of the
+        rest; time that one leaves, the others have. Where nothing is left the rest is "not run"."""
         end = self.now() + seconds
         for index, case in enumerate(cases):
             left = end - self.now()

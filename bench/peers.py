@@ -1,8 +1,8 @@
-"""Who is measured: this package's attention and its peers, by name.
+"""The measured implementations: this package's attention and its peers, by name.
 
 A peer makes a `Runner` of a case's inputs, or raises: that it does not take them is found by trying
-(`bench.measure`), and what it raised is kept as the reason. Each is written down as what computes
-the output; `_differentiated` makes of it what computes the gradients.
+(`bench.measure`), and its error is kept as the reason. Each is written down as a function that
+computes the output; `_with_gradients` makes of it one that computes the gradients.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ class Refused(Exception):
 def _with_gradients(
     peer: Peer, while_compiled: Callable[[], AbstractContextManager[object]] = nullcontext
 ) -> Peer:
-    """The peer for any operation. Where gradients are wanted, what it computes for forward is
-    differentiated by autograd: after it in the same call, or alone and again and again, in
-    `while_compiled`."""
+    """The peer for any operation. Where gradients are wanted, autograd differentiates its forward
+    result: after it in the same call, or alone and again and again, in `while_compiled`."""
 
     def prepare(inputs: Inputs) -> Runner:
         case = inputs.case
@@ -66,7 +65,7 @@ def _with_gradients(
 
 
 def _keeping_graphs() -> AbstractContextManager[object]:
-    """What is compiled may be differentiated twice: its buffers are not given away."""
+    """Let compiled graphs be differentiated twice: their buffers are not given away."""
     import torch._functorch.config as config
 
     patch: Any = config.patch
@@ -138,8 +137,8 @@ def _flex(inputs: Inputs) -> Runner:
         block_mask = create_block_mask(
             _mask_mod(inputs), None, None, case.q_len, case.kv_len, device=str(inputs.device)
         )
-    # Without this, what was compiled for earlier cases is asked first at every call; and from some
-    # number of cases on nothing is compiled any more. fullgraph: never run uncompiled instead.
+    # Without this, functions compiled for earlier cases are asked first at every call; and from
+    # some number of cases on nothing is compiled any more. fullgraph: never run uncompiled instead.
     torch._dynamo.reset()
     compiled: Any = torch.compile(flex_attention, dynamic=False, fullgraph=True)
     return Runner(
@@ -166,9 +165,9 @@ def _mask_mod(inputs: Inputs) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tens
 
 
 def _flash_attn(module: str, table: str) -> Peer:
-    """The package flash-attn under the name of its module, if it is installed; `table` is what its
-    function for a cache calls the table of pages. It takes `[batch, length, heads, head_dim]`:
-    views of the same tensors."""
+    """The package flash-attn under the name of its module, if it is installed; `table`: the name
+    that its function for a cache has for the table of pages. It takes
+    `[batch, length, heads, head_dim]`: views of the same tensors."""
 
     def transpose(found: Any) -> Tensor:
         return _first(found).transpose(1, 2)

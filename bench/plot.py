@@ -49,7 +49,7 @@ def has_matplotlib() -> bool:
 
 
 def panels(run: Sequence[Measured], rates: Iterable[Rate]) -> list[Panel]:
-    """What the figure shows; cases in which nothing was timed leave no tick."""
+    """The panels of the figure; cases in which nothing was timed leave no tick."""
     by_dtype = {rate.dtype: rate for rate in rates}
     run = sorted(run, key=_order)
     several: dict[tuple[object, ...], set[int]] = {}

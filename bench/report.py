@@ -25,8 +25,8 @@ _PACKAGES = ("torch", "triton", "numpy", "flash-attn", "flash-attn-3", "nvidia-c
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and with what it ran. load_average: of the last minute, at the start; None where the
-    system keeps none. commit: of the sources, with "+" if they were changed."""
+    """The machine and the versions of a run. load_average: of the last minute, at the start; None
+    where the system keeps none. commit: of the sources, with "+" if they were changed."""
 
     device: str
     processor: str
@@ -162,14 +162,14 @@ def case_lines(measured: Measured, on_gpu: bool) -> list[str]:
 
 def is_host_bound(result: Result) -> bool:
     """Whether issuing the call takes about as long as the device needs for it, or longer: one after
-    the other, such calls take what the host takes."""
+    the other, such calls take as long as the host does."""
     if result.ms is None or result.issue_ms is None:
         return False
     return result.issue_ms >= ISSUE_SHARE * result.ms
 
 
 def summary(run: Sequence[Measured], on_gpu: bool = False) -> list[str]:
-    """For each case the best peer and our speed relative to its; what was not timed, and why."""
+    """For each case the best peer and our speed relative to its; cases not timed, and why."""
     lines = ["", "Speed of pyimpl relative to the best peer's (above 1: pyimpl is faster)"]
     width = max((len(str(one.case)) for one in run), default=0)
     for one in run:

@@ -1,4 +1,4 @@
-"""Short calls on a CPU: what `pyimpl.attention` takes beside PyTorch's SDPA.
+"""Short calls on a CPU: the time of `pyimpl.attention` beside that of PyTorch's SDPA.
 
     python -m bench.short_calls               # a few seconds
 

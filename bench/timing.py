@@ -2,9 +2,9 @@
 
 On a CPU the time of a call is wall time. On a GPU it is the time between two events of the device,
 recorded before and after the call, with the level-2 cache emptied before. The device is kept busy
-with that (`AHEAD`) while the host issues the call, so that what is seen is the device's work alone;
-a host that needs longer than that is seen too, so how long the call took to return is measured as
-well (`Sample.issue`).
+with that (`AHEAD`) while the host issues the call, so that the time is that of the device's work
+alone; a host that needs longer than that shows in it too, so the time until the call returned is
+measured as well (`Sample.issue`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Runner:
 
 @dataclass(frozen=True)
 class Sample:
-    """seconds: what the call took; issue: seconds until it returned."""
+    """seconds: the time of the call; issue: seconds until it returned."""
 
     seconds: float
     issue: float
@@ -101,7 +101,7 @@ def capture_graph(runner: Runner) -> Runner:
     """The same call as a CUDA graph, which takes the host a few microseconds to start: for work
     that is shorter than its own issue. Raises RuntimeError for a call that waits for the device."""
     with runner.context():
-        runner.call()  # what is loaded or allocated once is not captured
+        runner.call()  # loads and allocations that happen once are not captured
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -153,7 +153,7 @@ class Rate:
     """A rate that was measured in this process, the fastest of several runs: of what, in which
     dtype, how many in a second.
 
-    detail: the sizes, and what else there is to know of it.
+    detail: the sizes, and further facts about it.
     """
 
     what: str
@@ -192,5 +192,5 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def _fastest(clock: Clock, runner: Runner) -> float:
-    # What the machine can do; the load of other jobs only ever adds to the time.
+    # The machine's own rate; the load of other jobs only ever adds to the time.
     return min(sample.seconds for (sample,) in in_turns(clock, [runner], 20, 2.0))

@@ -1,5 +1,5 @@
 """Triton's cache packed into few files, and unpacked on another machine: of each kernel the binary
-and what Triton noted of it.
+and Triton's notes on it.
 
 A group file of Triton's cache names the files of a kernel by their paths, so it is written anew.
 """
@@ -44,8 +44,8 @@ def pack(cache: Path, target: Path, *, largest: int = LARGEST, most: int = MOST)
 
 
 def unpack(folder: Path, cache: Path) -> int:
-    """Put the kernels of `cache-*.zip` in `folder` into Triton's cache; how many there were. A file
-    that is damaged is left out, and so is what no kernel is made of."""
+    """Put the kernels of `cache-*.zip` in `folder` into Triton's cache. Returns their number. A
+    file that is damaged is left out, and so are members that belong to no kernel."""
     count = 0
     for path in sorted(folder.glob("cache-*.zip")):
         try:

@@ -1,4 +1,4 @@
-"""What is compiled, checked and timed: kernels with launch options, each for one case."""
+"""The candidates to compile, check and time: kernels with launch options, each for one case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.hour.kernels import KERNELS, Options
 from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY
 
 PAGE_SIZE = 256
-# How many there may be: what about ten minutes have room for.
+# The largest number of them: about ten minutes have room for these.
 MOST = 600
 # So many of a kernel and case one after the other: its inputs are made once for them.
 FEW = 4
@@ -21,8 +21,8 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel (`KERNELS`) with options for a case. variant: what is left out of it, a name out of
-    `bench.hour.what_if`; "": nothing."""
+    """A kernel (`KERNELS`) with options for a case. variant: the part that is left out of it, by a
+    name of `bench.hour.what_if`; "": nothing."""
 
     kernel: str
     case: Case
@@ -31,7 +31,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """A name that differs from those of the others."""
         chosen = " ".join(f"{name}={number}" for name, number in self.options)
         left_out = f", {self.variant}" if self.variant else ""
         return f"{self.kernel}: {self.case}, {chosen}{left_out}"
@@ -127,8 +127,8 @@ def to_tune(
     kernels: Iterable[str] = KERNELS,
     most: int = MOST,
 ) -> list[Candidate]:
-    """What to time, most wanted first: what `launch_options` says, what is around it, and around
-    that; where an earlier run found something best, that is the centre."""
+    """The candidates to time, most wanted first: the options of `launch_options`, their neighbours,
+    and the neighbours of these; where an earlier run found better ones, these are the centre."""
     centres = []
     for kernel in _of(capability, kernels):
         for case in tuned_cases(kernel, sizes):
@@ -176,7 +176,7 @@ def _around(centre: Candidate) -> Iterator[Candidate]:
 
 
 def _in_turns(lists: list[list[Candidate]]) -> Iterator[Candidate]:
-    """A few of each, the next few of each, …: what time is left for serves all alike."""
+    """A few of each, the next few of each, …: so the time that is left serves all alike."""
     for start in range(0, max(map(len, lists), default=0), FEW):
         for some in lists:
             yield from some[start : start + FEW]

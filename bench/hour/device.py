@@ -1,8 +1,8 @@
-"""Where the work is done: a CUDA device, or what stands in for one.
+"""The device of the work: a CUDA device, or one that stands in for it.
 
 `StandIn` is all that is faked where there is no GPU: times are made up, nothing is captured, and
-the kernels run in Triton's interpreter (TRITON_INTERPRET=1) on the CPU. What is compiled is
-compiled for the GPU all the same.
+the kernels run in Triton's interpreter (TRITON_INTERPRET=1) on the CPU. Kernels are compiled for
+the GPU all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyimpl.backends.kernels.parts.launch import capability
 
 
 class Device(Protocol):
-    """A device. name, capability: of what is measured; where: of the tensors."""
+    """A device. name, capability: of the measured one; where: of the tensors."""
 
     name: str
     capability: int
@@ -81,13 +81,14 @@ class StandIn:
 
 
 def device_here() -> Device:
-    """What this process was told to use. Raises RuntimeError where there is no CUDA device."""
+    """The device that this process was told to use. Raises RuntimeError where there is no CUDA
+    device."""
     return StandIn() if os.environ.get("ATTENTION_HOUR") == "stand-in" else Cuda()
 
 
 class Offline:
-    """A driver of Triton's that names a target and has nothing to run on: what `Launch.compile`
-    asks of one. With it Triton's cache gets the same entries as on the device."""
+    """A driver of Triton's that names a target and has nothing to run on: it has all that
+    `Launch.compile` needs. With it Triton's cache gets the same entries as on the device."""
 
     def __init__(self, capability: int) -> None:
         from triton.backends.compiler import GPUTarget
@@ -95,7 +96,7 @@ class Offline:
         self._target = GPUTarget("cuda", capability, 32)
 
     def get_current_target(self) -> Any:
-        """What to compile for."""
+        """The target to compile for."""
         return self._target
 
     def get_current_device(self) -> int:

@@ -1,9 +1,9 @@
-"""What was found, one JSON object a line, written down at once: what a run that is killed has found
-is there. A line that was being written at that moment is left out when the file is read.
+"""The findings, one JSON object a line, written down at once: so those of a run that is killed are
+there. A line that was being written at that moment is left out when the file is read.
 
 Every finding has `run`, the number of the run in the file, `what`, its kind, and `at`, seconds
-since the run began. Those of a job have its name as `job`, and the last of them `status`. What else
-they have stands where they are made, in `bench.hour.jobs`.
+since the run began. Those of a job have its name as `job`, and the last of them `status`. Their
+other fields stand where they are made, in `bench.hour.jobs`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Record:
     def _write(self, finding: Finding) -> None:
         line = json.dumps(finite(finding), ensure_ascii=False, allow_nan=False) + "\n"
         with self._lock:
-            # One call: what reads the file meanwhile finds whole lines, and the system has them
+            # One call: a reader of the file meanwhile finds whole lines, and the system has them
             # even if this process is killed.
             os.write(self._file, line.encode())
             self.findings.append(finding)
@@ -77,7 +77,7 @@ def read(path: Path) -> list[Finding]:
 @dataclass(frozen=True)
 class Known:
     """Which jobs have been done already, by runs on the same kind of machine with the same sources
-    and packages, and what was found then."""
+    and packages, and the findings of these runs."""
 
     findings: tuple[Finding, ...]
 

@@ -1,9 +1,9 @@
-"""What a worker does: `JOBS`, by name. A job is a generator of what it finds, each a kind and its
-fields, and returns its status. It is given what `bench.hour.plan` says, as JSON.
+"""The jobs of a worker: `JOBS`, by name. A job is a generator of its findings, each a kind and its
+fields, and returns its status. Its arguments are those of `bench.hour.plan`, as JSON.
 
-Statuses: "ok"; "wrong": an answer is outside its tolerance, or not always the same; "refused": what
-was compiled needs more shared memory than there is. Of what is raised `bench.hour.worker` makes
-others.
+Statuses: "ok"; "wrong": an answer is outside its tolerance, or not always the same; "refused": a
+kernel needs more shared memory than there is. `bench.hour.worker` turns exceptions into other
+statuses.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
 
 
 class Work:
-    """What the jobs of one process share: the device, a clock, and the inputs of the last cases
-    with their checks. spent: whether the process should end after this job, since something in it
-    may be left half done."""
+    """The state that the jobs of one process share: the device, a clock, and the inputs of the last
+    cases with their checks. spent: whether the process should end after this job, since something
+    in it may be left half done."""
 
     def __init__(self, device: Device | None = None) -> None:
         self._device, self.spent = device, False
@@ -62,7 +62,7 @@ class Work:
         return self._device
 
     def of(self, case: Case, every_row: bool) -> tuple[Inputs, Check | CheckGradients]:
-        """The inputs of a case and what judges an answer to them."""
+        """The inputs of a case, and the check of an answer to them."""
         key = (case, every_row)
         if key not in self._cases:
             if sum(of.bytes for of, _ in self._cases) + case.bytes > KEPT:
@@ -85,7 +85,7 @@ class Work:
 
 
 def machine(work: Work, given: Fields) -> Job:
-    """Where this is, and what tells its results from others': "identity"."""
+    """The machine, and the facts by which its results are told from others': "identity"."""
     device = work.device
     here = asdict(Machine.here(device.where))
     text = ""
@@ -103,7 +103,7 @@ def machine(work: Work, given: Fields) -> Job:
 
 
 def ceilings(work: Work, given: Fields) -> Job:
-    """What the machine can do: matrix products, copies, and how long the least launch takes."""
+    """The machine's rates: matrix products, copies, and how long the least launch takes."""
     device = work.device
     clock = device.clock()
     for dtype in (torch.bfloat16, torch.float16):
@@ -169,7 +169,7 @@ def candidate(work: Work, given: Fields) -> Job:
             try:
                 runner = work.device.capture(runner)
             except Exception as error:
-                # What it began to capture may be left open.
+                # The capture that it began may be left open.
                 work.spent, reason = True, error_line(error)
         found = _median(in_turns(work.device.clock(), [runner], ROUNDS, SECONDS))
         seconds = found["ms"] / 1e3

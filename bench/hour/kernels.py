@@ -1,8 +1,8 @@
 """The kernels whose launch options are measured: `KERNELS`, by name.
 
-An entry says how a case's inputs become launches with given options. Another way to compute the
-same, in another language of Triton's too, is another entry: what else there is to do (compiling
-without a device, checking, timing, races) asks nothing but `Prepared`.
+An entry turns a case's inputs into launches with given options. Another way to compute the same, in
+another language of Triton's too, is another entry: the other steps (compiling without a device,
+checking, timing, races) need nothing but `Prepared`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ROWS: Any = WeakTensorKeyDictionary()
 class Prepared:
     """A kernel for the inputs of a case.
 
-    launches: all that `run` starts, to be compiled beforehand. outputs: what it writes and is
-    judged: the output, or the gradients by query, key and value, None for one that it does not
-    compute. scratch: what else it writes.
+    launches: all that `run` starts, to be compiled beforehand. outputs: the results to judge: the
+    output, or the gradients by query, key and value, None for one that it does not compute.
+    scratch: the other tensors that it writes.
     """
 
     launches: tuple[Launch, ...]
@@ -49,7 +49,7 @@ class Prepared:
     scratch: tuple[Tensor, ...] = ()
 
     def poison(self) -> None:
-        """NaN wherever it writes: what it leaves out is seen."""
+        """Write NaN to all of its results: so elements that it leaves out are seen."""
         for tensor in (*self.outputs, *self.scratch):
             if tensor is not None:
                 tensor.fill_(float("nan"))
@@ -88,9 +88,9 @@ def settle_hashes() -> None:
     """Have Triton hash the kernels in this order, whichever is compiled first.
 
     Into the hash of a kernel go the constants of those functions only that were hashed before
-    (`_update_hash` of `triton.runtime.jit`, 3.6 and 3.7: it merges what a callee uses before the
+    (`_update_hash` of `triton.runtime.jit`, 3.6 and 3.7: it merges a callee's constants before the
     callee is looked at). So the names in Triton's cache depend on the first kernel of a process:
-    what one process had compiled the process that measures did not find, for about a half.
+    the process that measures did not find about a half of the kernels that another had compiled.
     """
     modules = [forward, backward_keys, backward_queries, decode, combine]
     if choice.IS_WRITTEN_FOR_THIS_TRITON:
@@ -104,7 +104,7 @@ def settle_hashes() -> None:
 
 
 def score_options(case: Case) -> ScoreOptions:
-    """What the case asks of the scores. Raises ValueError for a Boolean mask, which no kernel is
+    """The case's options of the scores. Raises ValueError for a Boolean mask, which no kernel is
     tuned for."""
     if case.mask.name == "boolean":
         raise ValueError("mask must be a window, not boolean")
@@ -177,7 +177,7 @@ def _least_shared_hopper(case: Case, chosen: Options) -> int:
 
 
 def _inputs_of(inputs: Inputs) -> Given:
-    """What the kernels of the backward pass read, with the numbers of each query by plain
+    """The inputs of the kernels of the backward pass, with the numbers of each query by plain
     PyTorch."""
     case, query, grad_out = inputs.case, inputs.query, inputs.grad_out
     assert grad_out is not None
@@ -254,7 +254,7 @@ def _hopper_sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 
 
 def _least_shared_hopper_sums(case: Case, chosen: Options) -> int:
-    """The same, the gradients of scores that the groups exchange, and what is added."""
+    """The same, the gradients of scores that the groups exchange, and the summands of dQ."""
     exchanged = 4 * choice.BLOCK_M * chosen["block_m"] * DTYPES[case.dtype].itemsize
     added = 2 * chosen["block_m"] * case.head_dim * 4
     return _least_shared_hopper_keys(case, chosen) + exchanged + added
@@ -309,7 +309,7 @@ def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
 def _with_sums(
     given: Given, launch: Launch, sums: Tensor, grad_k: Tensor, grad_v: Tensor
 ) -> Prepared:
-    """What is done around a launch that adds dQ / scale to `sums`."""
+    """The steps around a launch that adds dQ / scale to `sums`."""
     grad_q = torch.empty_like(given.query)
 
     def run() -> None:
@@ -413,7 +413,7 @@ def _around_sums(centre: Options) -> list[Options]:
 
 def _least_shared(held: int, *, of_queries: bool, early: int = 0) -> Callable[[Case, Options], int]:
     """Of a kernel that holds a tile of `held` tensors and streams tiles of two others, as many as
-    it has stages, `early` of them less; of_queries: what it holds is of the queries. A tile of
+    it has stages, `early` of them less; of_queries: the held tensors are of the queries. A tile of
     fewer than 64 rows may be held in registers instead. Of 608 that were compiled none needs less.
     """
 

@@ -25,14 +25,14 @@ from bench.hour.findings import Record
 ROOT = Path(__file__).resolve().parents[2]
 # So many processes in a row that end without having done anything: then there is no sense in more.
 HOPELESS = 3
-# Seconds that a job may go on after its stage: less than what a new process costs.
+# Seconds that a job may go on after its stage: less than a new process costs.
 GRACE = 8.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """kind and given as `bench.hour.jobs` takes them; name: what it is known by; seconds: after
-    which it is ended; overlay: of the process that is to do it (`bench.hour.worker`)."""
+    """kind and given as `bench.hour.jobs` takes them; name: its name in the findings; seconds:
+    after which it is ended; overlay: of the process that is to do it (`bench.hour.worker`)."""
 
     kind: str
     name: str
@@ -43,8 +43,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a job. Beside the statuses of `bench.hour.jobs` and `worker` "late": it took
-    too long; "cut": its stage was over."""
+    """The end of a job. Beside the statuses of `bench.hour.jobs` and `worker` "late": it took too
+    long; "cut": its stage was over."""
 
     status: str
     reason: str | None = None
@@ -56,7 +56,7 @@ class Child:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]
     ) -> None:
-        # A session of its own: what it starts ends with it.
+        # A session of its own: the processes that it starts end with it.
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=log, start_new_session=True,
@@ -77,7 +77,7 @@ class Child:
         return not self._ends and self._process.poll() is None
 
     def do(self, job: Job, until: float, found: Callable[[str, dict[str, Any]], object]) -> Done:
-        """Do a job until this time of `time.monotonic`, and say what is found."""
+        """Do a job until this time of `time.monotonic`; `found` gets its findings."""
         own = time.monotonic() + job.seconds
         try:
             assert self._process.stdin is not None
@@ -133,7 +133,7 @@ class Lane:
         done: Callable[[Job, Done], None] = lambda job, done: None,
     ) -> None:
         """Begin the jobs until this time of `time.monotonic`, in their order if there is one
-        process, and say what became of each."""
+        process; `done` gets the end of each."""
         each = iter(jobs)
         threads = [
             threading.Thread(target=self._work, args=(place, each, until, done), daemon=True)
@@ -189,7 +189,7 @@ class Lane:
 
 
 def worker(log: IO[bytes], environment: Mapping[str, str]) -> Callable[[str], Child]:
-    """What makes a process of `bench.hour.worker`, for an overlay."""
+    """A function that starts a process of `bench.hour.worker`, for an overlay."""
 
     def start(overlay: str) -> Child:
         command = [sys.executable, "-m", "bench.hour.worker"]

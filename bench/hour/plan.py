@@ -1,7 +1,7 @@
-"""What is done in which order, until when, and how long it is expected to take.
+"""The jobs in their order, until when they run, and how long they are expected to take.
 
-The stages follow each other; what one leaves of its time the next ones have. Meanwhile other
-processes compile, in the order in which the stages will want it.
+The stages follow each other; time that one leaves goes to the next ones. Meanwhile other processes
+compile, in the order in which the stages will need the kernels.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Stage:
     what: str
 
 
-# While others compile comes what is not timed, and what is timed as CUDA graphs, which a busy host
-# does not slow down; then what the host issues call by call.
+# While others compile come the jobs that are not timed, and those timed as CUDA graphs, which a
+# busy host does not slow down; then the calls that the host issues one by one.
 STAGES = (
     Stage("ceilings", 0.09, "the machine, its rates, the least launch"),
     Stage("correct", 0.24, "every kernel as launch_options has it, against float64"),
@@ -94,15 +94,15 @@ class Settings:
 class Plan:
     """The jobs of a run.
 
-    known: what earlier runs found; what they did is left out. overlays: by variant, of those that
-    are timed, the folder of the sources where it is left out.
+    known: the findings of earlier runs; jobs that they did are left out. overlays: by variant, of
+    those that are timed, the folder of the sources where it is left out.
     """
 
     def __init__(self, settings: Settings, known: Known, overlays: dict[str, str]) -> None:
         self.settings, self._known, self._overlays = settings, known.jobs, overlays
         sizes, capability, kernels = settings.sizes, settings.capability, settings.kernels
         self._best = best_of(known.findings)
-        # What could not be compiled is not tried again.
+        # Kernels that could not be compiled are not tried again.
         self._without = {
             x["job"]
             for x in known.findings
@@ -131,7 +131,7 @@ class Plan:
                             yield replace(self._centre(kernel, case), variant=variant)
 
     def compilations(self, stages: Iterable[str] = ("correct", "tune", "why")) -> list[Job]:
-        """What is compiled for these stages, in its order: for what has been done nothing."""
+        """The compilations for these stages, in order; none for jobs that are done already."""
         before = [f"correct {x.name}" for x in self.defaults]
         wanted = dict(zip(before, self.defaults, strict=True))
         near = len(self.defaults)
@@ -238,7 +238,7 @@ def compile_name(one: Candidate) -> str:
 
 
 def compiled_by(job: Job) -> str | None:
-    """The name of the job that compiles what this one runs, if there is one."""
+    """The name of the job that compiles the kernel of this one, if there is one."""
     plain = job.given.get("candidate")
     return None if plain is None else compile_name(candidate_of(plain))
 

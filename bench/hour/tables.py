@@ -20,13 +20,13 @@ COMMAND = "python -m bench.gpu_hour"
 
 # The tile of a table of `launch_options`, in its order.
 TILE = ("block_m", "block_n", "num_warps", "num_stages")
-# What is faster by less is not proposed.
+# Options that are faster by less are not proposed.
 WORTH = 0.03
 SHOWN = 5
 
 
 def heading(findings: Findings) -> list[str]:
-    """When, where, and with what."""
+    """The date, the machine and the versions of each run."""
     starts = [x for x in findings if x["what"] == "start"]
     lines = []
     for start in starts:
@@ -59,7 +59,7 @@ def wrong(findings: Findings) -> list[str]:
 
 
 def rates(findings: Findings) -> list[str]:
-    """What the machine can do."""
+    """The machine's rates."""
     lines = [report.rate_line(Rate(**x["rate"])) for x in findings if x["what"] == "rate"]
     for x in findings:
         if x["what"] == "latency":
@@ -71,7 +71,7 @@ def rates(findings: Findings) -> list[str]:
 
 
 def checks(findings: Findings) -> list[str]:
-    """What was judged, by kernel: all that `wrong` does not name was right."""
+    """The checks, by kernel: all that `wrong` does not name was right."""
     some = [x for x in findings if x["what"] == "checked"]
     lines = []
     for kernel in dict.fromkeys(x["candidate"]["kernel"] for x in some):
@@ -79,7 +79,7 @@ def checks(findings: Findings) -> list[str]:
         usual = {x["job"] for x in of if x["job"].startswith("correct ")}
         right = {x["job"] for x in of} - {x["job"] for x in of if x["wrong"]}
         tuned = {job for job in right if job.startswith("tune ")}
-        # Of what is not finite there is no number.
+        # A result that is not finite has no such number.
         most = max((x["error_over_tolerance"] or 0.0 for x in of if not x["wrong"]), default=0.0)
         lines.append(
             f"  {kernel}: {len(usual & right)} of {len(usual)} cases as launch_options has them, "
@@ -111,7 +111,7 @@ def fastest(findings: Findings) -> list[str]:
         for one in dict.fromkeys([*some[:SHOWN], *(x for x in some if x == own)]):
             x = times[one]
             mark = ", as launch_options has it" if one == own else ""
-            # What is noted is of all that the case asks for.
+            # The noted number is of all the work of the case.
             rate = x[number] * (1.0 if number == "gbps" else KERNELS[kernel].share)
             lines.append(
                 f"  {x['ms']:9.4f} ms ± {x['spread']:4.1%}  {rate:7.4g} {unit}  "
@@ -170,7 +170,7 @@ def proposals(findings: Findings) -> list[str]:
 
 
 def why(findings: Findings) -> list[str]:
-    """What is saved where something is left out."""
+    """The time that is saved where something is left out."""
     times = last_times(findings)
     lines = []
     for one, x in times.items():
@@ -231,7 +231,7 @@ def vectors(findings: Findings) -> list[str]:
 
 
 def gaps(findings: Findings) -> list[str]:
-    """What was not done, or came to no good end."""
+    """The jobs that were not done, or came to no good end."""
     lines = []
     for x in findings:
         if x["what"] == "stage" and x["left"]:
@@ -251,7 +251,7 @@ PARTS: tuple[Callable[[Findings], list[str]], ...] = (
 
 
 def measurements(findings: Findings, captured: bool = False) -> list[Measured]:
-    """What was measured beside peers, each case once: with all its peers."""
+    """The measurements beside peers, each case once: with all its peers."""
     found: dict[Case, Measured] = {}
     for x in findings:
         if x["what"] == "peers" and x["captured"] == captured:
@@ -276,7 +276,7 @@ def _together(one: Measured, other: Measured) -> Measured:
 
 
 def _defaults(findings: Findings) -> dict[tuple[str, Case], Candidate]:
-    """What `launch_options` had for each kernel and case that was timed."""
+    """The options of `launch_options` for each kernel and case that was timed."""
     capability = next((x["capability"] for x in findings if x["what"] == "start"), 90)
     keys = dict.fromkeys((x.kernel, x.case) for x in last_times(findings) if not x.variant)
     return {key: default(*key, capability) for key in keys if key[0] in KERNELS}

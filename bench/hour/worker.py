@@ -1,8 +1,8 @@
 """A process that does jobs: `python -m bench.hour.worker [--overlay FOLDER]`.
 
 Jobs come in as lines of JSON, `{"kind": …, "given": …}` (`bench.hour.jobs`). For each it writes
-lines of JSON to its output: `{"what": …, …}` for what is found, at once, and at last `{"status": …,
-"reason": …, "ends": …}`; ends: it takes no more jobs. What libraries print goes to the error
+lines of JSON to its output: `{"what": …, …}` for each finding, at once, and at last `{"status": …,
+"reason": …, "ends": …}`; ends: it takes no more jobs. Prints of libraries go to the error
 output.
 
 overlay: a folder whose package `pyimpl` is taken instead of the project's.

@@ -1,8 +1,8 @@
-"""How long a call takes the host, up to NVIDIA's driver, which `stand_in` takes the place of.
+"""How long a call takes the host, up to NVIDIA's driver, in whose place is `stand_in`.
 
     python -m bench.latency                   # no GPU needed; a C compiler is
 
-Each call is timed in turns with a bare operator, which allocates what attention returns and starts
+Each call is timed in turns with a bare operator, which allocates attention's results and starts
 nothing: a busy machine makes both slower, and hardly their ratio.
 """
 
@@ -51,8 +51,8 @@ def bare_operator() -> Callable[[Tensor], object]:
 
 
 def calls() -> dict[str, Call]:
-    """What is timed: a call of each function, of bfloat16, as inference makes it; and of
-    `attention` where gradients are wanted, and what computes these."""
+    """The timed calls: one of each function, of bfloat16, as inference makes it; of `attention`
+    where gradients are wanted; and of the functions that compute these."""
 
     def rows(*size: int) -> Tensor:
         return torch.randn(size).to(torch.bfloat16)

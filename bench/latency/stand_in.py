@@ -1,7 +1,7 @@
 """A GPU that is not there, below Triton's launcher: a libcuda whose functions do nothing.
 
 Triton's own code runs, from its binder down to its launcher in C, with CPU tensors for those of the
-device: what is left out is the time that NVIDIA's driver takes for a launch.
+device: only the time that NVIDIA's driver takes for a launch is left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def stand_in(folder: Path) -> Iterator[Callable[[], int]]:
 
 
 def _driver() -> Any:
-    """Triton's driver for NVIDIA's GPUs, but for what it asks PyTorch."""
+    """Triton's driver for NVIDIA's GPUs, but for its questions to PyTorch."""
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher, CudaUtils
 
     # Triton writes no types, so that its class is anything to mypy: hence `misc`.

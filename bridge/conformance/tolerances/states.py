@@ -8,7 +8,7 @@ each: ln 2, and the product), and whose difference is rounded too, is known to
 
     ε(s, m) = 4u + u·ln 2·(2|s| + 2|m| + |s − m|)
 
-of itself, 4u being what `torch.exp` may add; a product or sum adds u of itself. Products of two
+of itself, where `torch.exp` may add the 4u; a product or sum adds u of itself. Products of two
 errors are below 1 % of this for the scores of the vectors, and 2 % more are allowed.
 """
 

@@ -18,7 +18,7 @@ const Chart = (() => {
   const line = (x1, y1, x2, y2) => make("line", { x1, y1, x2, y2 });
   const fits = (text, room) => text.length * LETTER <= room;
 
-  /** An image of these marks; `words` say what it shows to who does not see it. */
+  /** An image of these marks; `words` describe it to readers who do not see it. */
   function image(height, words, marks) {
     const made = make("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: "img", "aria-label": words });
     made.append(...marks);

@@ -1,6 +1,6 @@
 "use strict";
 
-// In a drawing, what an arrow joins with the box under the pointer or the focus stands out.
+// In a drawing, boxes that an arrow joins with the one under the pointer or the focus stand out.
 for (const map of document.querySelectorAll("svg.map")) {
   const boxes = map.querySelectorAll("[data-node]");
   const arrows = map.querySelectorAll("[data-from]");

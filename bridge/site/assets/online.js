@@ -1,5 +1,5 @@
-// Online softmax in exact fractions, with 2^k for the exponential of a whole number k: what
-// Attention/Spec/Online.lean computes. Plain functions, for the stepper and for its test.
+// Online softmax in exact fractions, with 2^k for the exponential of a whole number k, as in
+// Attention/Spec/Online.lean. Plain functions, for the stepper and for its test.
 "use strict";
 
 const Online = (() => {
@@ -66,7 +66,7 @@ const Online = (() => {
   /** The output o / l, and 0 where every key was masked. */
   const finish = (state) => state.o.map((x) => (state.m === null ? zero : div(x, state.l)));
 
-  /** The states after 0, 1, 2, … blocks of these sizes; the last block takes what is left. */
+  /** The states after 0, 1, 2, … blocks of these sizes; the last block takes the rest. */
   function online(keys, size) {
     const states = [empty(keys.length ? keys[0].value.length : 0)];
     for (let at = 0; at < keys.length; at += size)

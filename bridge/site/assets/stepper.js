@@ -62,7 +62,7 @@
     }
   }
 
-  /** The keys as they are written in the form. Throws a RangeError that says what is wrong. */
+  /** The keys as they are written in the form. Throws a RangeError that names the fault. */
   function read() {
     const scores = words(form.scores.value).map(score);
     const values = words(form.values.value).map(value);

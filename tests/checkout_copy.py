@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def copy_of(source: Path, target: Path, *, built: bool = True) -> None:
-    """The files of the project and, if `built`, what has been built, without the environment."""
+    """The files of the project and, if `built`, its build outputs, without the environment."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -23,7 +23,7 @@ def run_compiling(
 
 
 def output_of(code: str, *arguments: object, **environment: str) -> str:
-    """What the code prints there."""
+    """The output of the code there."""
     done = run_compiling("-P", "-c", code, *arguments, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

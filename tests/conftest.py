@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from bridge import interpreting
 from bridge.conformance.adapters import interpreter
 
-# How long an example takes to make and to run depends on what else the machine does.
+# How long an example takes to make and to run depends on the machine's other work.
 hypothesis.settings.register_profile(
     "project", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -56,7 +56,7 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a fixture prepares Lean for is marked. Files of few tests that take a minute or more
+    """Tests whose fixtures prepare Lean are marked. Files of few tests that take a minute or more
     begin first, so that no worker waits for one at the end."""
     for item in items:
         if "prepared" in getattr(item, "fixturenames", ()):

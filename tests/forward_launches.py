@@ -16,12 +16,12 @@ from bridge.ttir.classes import classes, features, text_of
 from bridge.ttir.given import Unmet, unmet_conditions
 from pyimpl.backends.kernels import forward
 
-# Launches, by what was found of them.
+# Launches, by the facts that were found of them.
 FOUND: Counter[str] = Counter()
 
 
 def facts_of(found: Any, tensors: tuple[Any, ...]) -> str:
-    """What is known of a launch. Fails if the launcher does not meet a hypothesis."""
+    """The facts about a launch. Fails if the launcher does not meet a hypothesis."""
     off: list[Unmet] = unmet_conditions(found, *tensors)
     own = [str(one) for one in off if not one.of_tensors]
     assert not own, f"a launch does not meet the theorems' hypotheses: {'; '.join(own)}"
@@ -42,7 +42,7 @@ def looked_at() -> Iterator[None]:
     @functools.wraps(make)
     def launch(*tensors: Any, **options: Any) -> Any:
         found = make(*tensors, **options)
-        # To look at what is on a GPU waits for it, which some tests forbid.
+        # To look at numbers on a GPU waits for it, which some tests forbid.
         if not tensors[0].is_cuda:
             FOUND[facts_of(found, tensors)] += 1
         return found

@@ -1,4 +1,4 @@
-"""What a command says of words that it does not accept, for the tests of all commands."""
+"""A command's messages about words that it does not accept, for the tests of all commands."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Step:
 
 
 def steps(page: str) -> list[Step]:
-    """What the page has a reader do, in order; and what it shows."""
+    """The steps of the page, in order, with the output that it shows."""
     found: list[Step] = []
     said = ""
     lines = iter(page.splitlines())
@@ -75,7 +75,7 @@ def run(command: str, folder: Path, given: str = "") -> tuple[int, str]:
 def follow(
     page: Iterable[Step], folder: Path, run_command: Callable[[str, Path], tuple[int, str]] = run
 ) -> None:
-    """Do all of it there; what comes otherwise than the page says is an AssertionError."""
+    """Do all of it there; a result that differs from the page is an AssertionError."""
     output = ""
     for step in page:
         path = folder / step.name

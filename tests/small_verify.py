@@ -68,7 +68,7 @@ with (
 
 
 class SmallVerify:
-    """Runs on these families; what they keep is below `folder`."""
+    """Runs on these families; their kept results are below `folder`."""
 
     def __init__(self, folder: Path, families: Sequence[Family]) -> None:
         self.root = folder / "checkout"

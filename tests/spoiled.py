@@ -1,4 +1,4 @@
-"""Right functions whose results are changed afterwards, for the tests of what is said of that."""
+"""Right functions whose results are changed afterwards, for tests of the sentences about that."""
 
 from __future__ import annotations
 

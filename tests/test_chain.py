@@ -48,7 +48,7 @@ MUTATIONS = {
     "spec-body-that-theorems-speak-of": Mutation(
         "Attention/Spec/SafeSoftcap.lean", "exp (0 - (size + size))", "exp (0 - size)", "build"
     ),
-    # It builds: what the vectors say of it is another matter.
+    # It builds: its results on the vectors are another matter.
     "program-that-makes-the-vectors": Mutation(
         "Attention/Vectors/Combine.lean",
         "combine (Interval.logSumExp lses) parts)",
@@ -86,7 +86,7 @@ MUTATIONS = {
 # The one that goes through all stages: those after the failure have to be left out.
 END_TO_END = "digit-of-a-vector"
 # The stage of the vectors sees that one by the same comparison, and the unedited copy, by which
-# what is wrong with the project itself is noticed, runs the program and the loader anyway.
+# errors of the project itself are noticed, runs the program and the loader anyway.
 THOROUGH = {"program-that-makes-the-vectors", "loader-of-expected-values"}
 
 
@@ -128,7 +128,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     status, report, output = verify(folder)
     assert status == 0, output
     assert report["ok"] is True
-    # Found by the hash of all that they depend on: what the next run need not find out again.
+    # Found by the hash of all their inputs: the next run need not find them out again.
     shutil.copytree(folder / "build" / "cache", ROOT / "build" / "cache", dirs_exist_ok=True)
     return folder, report
 
@@ -171,7 +171,7 @@ def test_a_broken_link_is_noticed(name: str, unedited: Path, tmp_path: Path) -> 
     if mutation.built is not None:
         assert report["build"]["ok"] is mutation.built
     if name == "program-that-makes-the-vectors":
-        # What it makes otherwise is all that differs.
+        # The family that the edited program makes otherwise is all that differs.
         *differing, _ = report["vectors"]["problems"]
         assert [one.split(" ")[0] for one in differing] == ["combine.json", "index.json"], differing
     if name == "kernel":

@@ -1,4 +1,4 @@
-"""The page on `conform`: its example runs, and its tables name what there is."""
+"""The page on `conform`: its example runs, and its tables are complete."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def declared_names() -> set[str]:
 
 
 def unknown_names(text: str, names: set[str]) -> list[str]:
-    """What a text names of the library that the library does not have: modules, declarations."""
+    """The names of a text that the library does not have: modules, declarations."""
     modules = header_imports(text)
     absent = [
         name

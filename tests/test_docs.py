@@ -1,4 +1,4 @@
-"""The texts: links lead somewhere, and what the project says of itself is so."""
+"""The texts: links lead somewhere, and the project's statements about itself are true."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def anchors(text: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
-    # What looks like a link in a block of code is none.
+    # A piece of code that looks like a link is none.
     text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     links = re.findall(r"\]\(([^)\s]+)\)|href=\"([^\"]+)\"", text)
     for link in (a or b for a, b in links):
@@ -117,7 +117,7 @@ def test_the_packages_of_the_wheel_are_those_of_the_lock_inputs() -> None:
     )
     chosen = {d for d in needed if d.startswith(("torch", "triton"))}
     assert needed | check | docs | dev == chosen | requirements_of("try", "verify", "test")
-    # What the command line needs is installed before the tests' tools are.
+    # The command line's packages are installed before the tests' tools are.
     assert needed | check <= chosen | requirements_of("try")
     assert docs <= requirements_of("verify")
     assert {re.split(r"[<>=;]", d)[0] for d in needed} == {"torch", "triton", "numpy"}
@@ -162,7 +162,7 @@ def test_lean_lines_are_at_most_100_columns() -> None:
 
 
 def test_every_lean_module_is_part_of_the_library() -> None:
-    """Of what `make verify` builds, or of the wrong variants, which `make test` adds."""
+    """Of the part that `make verify` builds, or of the wrong variants, which `make test` adds."""
     named = {"Attention.WrongVariants"}
     for root in ("Attention.lean", "Attention/WrongVariants.lean"):
         text = (ROOT / root).read_text("utf-8")

@@ -1,5 +1,5 @@
-"""The examples: each prints what its text says, and ends otherwise where the attention in it is
-wrong."""
+"""The examples: each prints the output that its text shows, and ends otherwise where the attention
+in it is wrong."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def as_one_document(
 
 
 def not_rescaled(before: state.State, scores: Tensor, values: Tensor) -> state.State:
-    """What was summed by the old maximum stays as it is."""
+    """The sums by the old maximum stay as they are."""
     after = step_block(before, scores, values)
     alpha = state.rescale(before.m, after.m).unsqueeze(-1)
     return state.State(after.m, after.l, after.o + (1 - alpha) * before.o)
@@ -177,7 +177,7 @@ def test_the_ring_in_shards_passes() -> None:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout as the commands of the examples see it, with what the first of them makes."""
+    """A checkout as the commands of the examples see it, with the first one's outputs."""
     folder = tmp_path_factory.mktemp("checkout")
     (folder / "examples").symlink_to(FOLDER)
     run(example("vectors_cpp/check.cpp").commands[0], folder)

@@ -21,8 +21,8 @@ PARTICIPLE = re.compile(
     r"un(cut|put|read|set|split))_*"
 )
 # A property and a fixture are things, a class method an adjective of its class (`Shards.striped`),
-# a context manager says what goes on in its block, as `contextlib.closing` does; names in what
-# Triton compiles stand in the kernels' Lean.
+# a context manager says what goes on in its block, as `contextlib.closing` does; names in functions
+# that Triton compiles stand in the kernels' Lean.
 DECORATORS = ("property", "fixture", "classmethod", "contextmanager", "jit", "device_function")
 # The Spec's own names; functions under test and cases, whose names are adjectives of a function.
 ELSEWHERE = ("bridge/spec", "tests/generated", "cheats", "attention_functions.py",

@@ -23,7 +23,7 @@ def modules() -> dict[str, Path]:
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those that run when the module is imported; what is there for types alone is left out."""
+    """Those that run when the module is imported; those for types alone are left out."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.If) and "TYPE_CHECKING" not in ast.unparse(statement.test):

@@ -1,5 +1,5 @@
-"""What is published: the metadata of the wheels, the wheel of the vectors alone, and the files that
-GitHub and pre-commit read."""
+"""The published files: the metadata of the wheels, the wheel of the vectors alone, and the files
+that GitHub and pre-commit read."""
 
 from __future__ import annotations
 

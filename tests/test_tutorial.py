@@ -1,5 +1,5 @@
 """docs/check-your-kernel.md, step by step: the function as it stands after each, the command of the
-page, and what the page says that it says."""
+page, and the output that the page shows."""
 
 from __future__ import annotations
 

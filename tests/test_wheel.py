@@ -1,6 +1,6 @@
-"""The built wheel, installed where there is neither Lean nor the checkout: `pyimpl` runs with what
-it declares, and with the extra `check` the judge, on the vectors that the wheel carries. Packages
-that it does not declare are as if they were not there."""
+"""The built wheel, installed where there is neither Lean nor the checkout: `pyimpl` runs with the
+packages that it declares, and with the extra `check` the judge, on the vectors that the wheel
+carries. Packages that it does not declare are as if they were not there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(
     refused: Iterable[str] = (),
     status: int = 0,
 ) -> str:
-    """What a command prints, both streams where it fails as it should; refused: packages that its
+    """A command's output, both streams where it fails as it should; refused: packages that its
     Python does not import (`REFUSING`)."""
     environment = {**outside_environment(), "REFUSED_PACKAGES": ",".join(refused)}
     if path is not None:
@@ -277,8 +277,8 @@ def test_what_it_imports_it_declares(wheel: Path) -> None:
     required = [
         plain(one)
         for one in metadata(wheel).get_all("Requires-Dist", [])
-        # What an extra adds is imported where it is used, and its lack is said in a sentence; with
-        # watchfiles `bridge watch` sees a checkout.
+        # An extra's packages are imported where they are used, and a sentence tells of their lack;
+        # with watchfiles `bridge watch` sees a checkout.
         if "extra ==" not in one
         or re.search(r"extra == .(check|docs|index|transformers|visualize).", one)
         or plain(one) == "watchfiles"

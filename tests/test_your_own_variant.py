@@ -42,7 +42,7 @@ def test_the_page_has_all_kinds_of_steps() -> None:
 @pytest.mark.lean
 def test_every_step_does_what_the_page_says(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the Lean that there is. An embedded one stays from build to build: a start is most of
-    what a build costs here."""
+    the time of a build here."""
     monkeypatch.chdir(package)
     (package / "lakefile.lean").write_text(PAGE[0].text, "utf-8")
     lean = find(package, announce=print)

@@ -1,4 +1,4 @@
-"""A clock and implementations that are told what to do."""
+"""A clock and implementations that behave as a test orders."""
 
 from __future__ import annotations
 

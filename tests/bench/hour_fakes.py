@@ -1,4 +1,4 @@
-"""Kernels that are told what to do, and small cases."""
+"""Kernels that behave as a test orders, and small cases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def candidate(name: str = "fake", case: Case = CASE, **options: int) -> Candidat
 
 
 def fields_of(one: Candidate, **fields: object) -> dict[str, Any]:
-    """What a job that is about a candidate is given."""
+    """The arguments of a job that is about a candidate."""
     return {
         "candidate": one.plain, "sizes": asdict(SMALL), "capability": 90, "timed": True,
         "capture": True, "runs": 3, **fields,

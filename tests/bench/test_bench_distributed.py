@@ -1,5 +1,5 @@
-"""The timing of attention in shards: what it says. What it counts is tested where there are
-processes, `tests/pyimpl/distributed`."""
+"""The timing of attention in shards: its output. Its counts are tested where there are processes,
+`tests/pyimpl/distributed`."""
 
 from __future__ import annotations
 

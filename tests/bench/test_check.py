@@ -1,4 +1,4 @@
-"""What is wrong is found before it is timed."""
+"""Wrong results are found before they are timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of the host: what is told, and what is refused."""
+"""The time of the host: the report, and the refusals."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def test_each_call_starts_its_kernels(tmp_path: Path) -> None:
     # The launches of the backward pass are not kept.
     del found["backward"]
     for one in found.values():
-        # By a wide margin: what is kept is not made anew.
+        # By a wide margin: a launch that is kept is not made again.
         assert one["ratio"] < one["not_kept_ratio"]

@@ -1,4 +1,4 @@
-"""The command: that it runs on a CPU, what it writes, and what it says of misuse."""
+"""The command: that it runs on a CPU, the files it writes, and its messages about misuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each peer computes what ours does, or says why not."""
+"""Each peer computes the same as ours, or says why not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_backends_of_sdpa_are_right(which: Case, name: str) -> None:
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("which", [*CASES, *GRADIENTS], ids=str)
 def test_flex_is_asked_for_the_same(which: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not compiled: what it computes is the same. Its backward pass, refused on a CPU, runs there
+    """Not compiled: the results are the same. Its backward pass, refused on a CPU, runs there
     nevertheless."""
     module = "torch.nn.attention.flex_attention"
     monkeypatch.setattr(f"{module}._validate_device", lambda *_: None)
@@ -80,8 +80,8 @@ def test_peers_without_pages_say_so(name: str) -> None:
 
 
 def fake_flash_attn(inputs: Inputs, table: str, called: list[dict[str, Any]]) -> SimpleNamespace:
-    """The two functions of flash-attn, which find the case's right answer whatever they are
-    given, and keep what that was."""
+    """The two functions of flash-attn, which find the case's right answer whatever they are given,
+    and keep their arguments."""
 
     def forward(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
         called.append({"shapes": [list(x.shape) for x in (q, k, v)], **options})

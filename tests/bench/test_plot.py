@@ -1,4 +1,4 @@
-"""What the figure shows, and that it is drawn."""
+"""The panels of the figure, and that it is drawn."""
 
 from __future__ import annotations
 

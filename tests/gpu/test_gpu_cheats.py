@@ -1,4 +1,4 @@
-"""What a function can try on a GPU alone (docs/cheats.md)."""
+"""Cheats that a function can try on a GPU alone (docs/cheats.md)."""
 
 from __future__ import annotations
 

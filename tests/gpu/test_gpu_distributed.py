@@ -53,7 +53,7 @@ Queues = defaultdict[tuple[int, int, int], Queue[Tensor]]
 
 
 class Played(Processes):
-    """A process that is a thread: what it sends lies in a queue until it is received."""
+    """A process that is a thread: tensors that it sends lie in a queue until they are received."""
 
     def __init__(self, rank: int, queues: Queues) -> None:
         super().__init__(None)
@@ -68,7 +68,7 @@ class Played(Processes):
 
 
 class Arriving(Posted):
-    """What is received, once it is waited for."""
+    """A received tensor, once it is waited for."""
 
     def __init__(self, process: Played, received: Numbers[tuple[int, Tensor]], tag: int) -> None:
         super().__init__(process, [], [])

@@ -1,4 +1,4 @@
-"""What the tests of the implementations share: inputs, judging a result, padded buffers."""
+"""Helpers of the implementations' tests: inputs, judging a result, padded buffers."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def products_by_onednn(all_sizes: bool = False) -> Iterator[None]:
 
 
 def kernel_rounding(dtype: torch.dtype, block_n: int | None = None) -> RoundingModel:
-    """What the Triton kernel rounds: everything in float32, the weights in the input's dtype."""
+    """The Triton kernel's roundings: everything in float32, the weights in the input's dtype."""
     return RoundingModel.flash(NAMES[dtype], block_n=block_n, denominator="unrounded")
 
 
 def tiled_rounding(dtype: torch.dtype, block_n: int | None = None) -> RoundingModel:
-    """What the tile loop rounds: the output alone, and its arithmetic."""
+    """The tile loop's roundings: the output alone, and its arithmetic."""
     if dtype == torch.float64:
         return RoundingModel.float64(block_n)
     low = kernel_rounding(dtype)
@@ -95,7 +95,7 @@ def _as_products(
     query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """query, key, value and mask of one query each, `[batch, heads, q_len, 1 or kv_len, …]`, whose
-    plain attention at scale 1 is that of the arguments: what the options add to a score is one more
+    plain attention at scale 1 is that of the arguments: the options' change of a score is one more
     product, 1 · (score − scale·⟨q, k⟩), a sink one more key with value 0, and dropout makes of a
     value v, seen by query i, M_ij·v / (1 − p)."""
     group = query.shape[1] // max(key.shape[1], 1)

@@ -1,4 +1,4 @@
-"""What the tests of the backward pass share: the gradients by autograd of the materialised formula
+"""Helpers of the tests of the backward pass: the gradients by autograd of the materialised formula
 in float64, and by how much a correct backward pass may miss them."""
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def judge_gradients(
     weights: torch.dtype | None = None,
     truncating: bool = False,
 ) -> None:
-    """Fail unless every gradient has the dtype and shape of its tensor and is within what rounding
-    may do (`bridge.conformance.tolerances.gradient_tolerance`).
+    """Fail unless every gradient has the dtype and shape of its tensor and is within the error that
+    rounding may make (`bridge.conformance.tolerances.gradient_tolerance`).
 
-    computed: what sums are in; weights: what P and dS are rounded to before they are multiplied, by
-    a matrix unit that is truncating or not.
+    computed: the dtype of sums; weights: the dtype to which P and dS are rounded before a matrix
+    unit multiplies them, truncating or not.
     """
     given = (query, key, value, options, grad_out, grad_lse)
     expected = by_autograd(*given)
@@ -90,7 +90,7 @@ def judge_gradients(
         like = tensors[name]
         assert gradient.dtype == like.dtype, name
         assert gradient.shape == like.shape, name
-        # What is expected has errors of float64 of its own.
+        # The expected gradients have errors of float64 of their own.
         bound = (
             bounds[SHORT.get(name, name)].tolerance(FORMATS[NAMES[like.dtype]]).reshape(like.shape)
         )

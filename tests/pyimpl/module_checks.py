@@ -1,4 +1,4 @@
-"""What the tests of the modules share: random parameters, and judging an output."""
+"""Helpers of the modules' tests: random parameters, and judging an output."""
 
 from __future__ import annotations
 

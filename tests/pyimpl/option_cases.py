@@ -81,8 +81,8 @@ def options_of(name: str, query: Tensor, key: Tensor, seed: int = 0) -> ScoreOpt
     return score_options(query, **OPTIONS[name](Draw(query, key, seed)))
 
 
-# What a function that goes over tiles is tried with: sizes as of `attention_checks.inputs`, query
-# heads for each of keys, options by name, and lengths of tiles.
+# Cases for a function that goes over tiles: sizes as of `attention_checks.inputs`, query heads for
+# each of keys, options by name, and lengths of tiles.
 TILED: dict[str, st.SearchStrategy[Any]] = {
     "shape": st.tuples(
         *[st.integers(0, 3)] * 2, *[st.integers(0, 40)] * 2, *[st.integers(1, 12)] * 2

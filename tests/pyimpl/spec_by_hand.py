@@ -57,7 +57,7 @@ def philox(counter: list[int], key: list[int]) -> list[int]:
 
 
 def factor(options: ScoreOptions, head: int, i: int, j: int) -> float:
-    """What dropout multiplies a weight of head number `head` by: 0 or 1 / (1 − p)."""
+    """The factor by which dropout multiplies a weight of head number `head`: 0 or 1 / (1 − p)."""
     if options.dropout is None:
         return 1.0
     p, seed = options.dropout.p, int(options.dropout.seed)

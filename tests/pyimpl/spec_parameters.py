@@ -1,4 +1,4 @@
-"""What tests of the modules by the Spec in Python share: sizes, inputs, and a module's parameters
+"""Helpers of the modules' tests by the Spec in Python: sizes, inputs, and a module's parameters
 as the definitions have them, in decimal numbers of 50 digits or others."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of states share: keys by their scores and values, and the judgement of a state."""
+"""Helpers of the tests of states: keys by their scores and values, and the judgement of a state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public function: what it picks, what it returns, what it refuses."""
+"""The public function: its choices, its results, its refusals."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_query_that_is_not_finite_does_not_pass_for_masked(number: float, back
 
 @pytest.mark.parametrize("backend", ["triton", "tiled", "reference"])
 def test_inputs_with_a_negation_still_due(backend) -> None:
-    """Views whose memory holds the negative of what they stand for."""
+    """Views whose memory holds the negatives of their numbers."""
     query, key, value = (torch.complex(x, -x).conj().imag for x in (Q, K, V))
     assert query.is_neg()
     assert torch.equal(query, Q)
@@ -301,7 +301,7 @@ def test_the_largest_numbers_that_are_taken(backend) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_masks_in_any_order_of_memory(backend) -> None:
-    """Elementwise results take the order of what they are made of."""
+    """Elementwise results take the order of their operands."""
     mask = torch.rand(4, 5, 7, generator=torch.Generator().manual_seed(0)) < 0.6
     call = {"enable_gqa": True, "is_causal": True, "backend": backend}
     expected = attention(*FEW, attn_mask=mask, **call)
@@ -318,7 +318,7 @@ def test_whole_numbers_of_numpy(backend) -> None:
 
 
 def in_a_new_process(program: str, **environment: str) -> str:
-    """What the program prints; TRITON_INTERPRET is set only if it is given."""
+    """The output of the program; TRITON_INTERPRET is set only if it is given."""
     inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, "-c", program],

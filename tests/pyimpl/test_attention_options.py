@@ -1,5 +1,5 @@
-"""The options of the public function: what each of them means, in terms of the others and of
-PyTorch's SDPA."""
+"""The options of the public function: the meaning of each, in terms of the others and of PyTorch's
+SDPA."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_grouped_heads_are_repeated_heads(shape, group, is_causal, backend) -> N
 @settings(max_examples=50, deadline=None)
 @given(shapes, st.integers(1, 30), st.sampled_from(BACKENDS))
 def test_causal_prefix(shape, length, backend) -> None:
-    """The first queries do not change when tokens are added: what decoding rests on."""
+    """The first queries do not change when tokens are added: decoding rests on this."""
     n = max(shape[2], 2)
     length = min(length, n - 1)
     query, key, value, _ = inputs((*shape[:2], n, n, *shape[4:]), torch.float32)

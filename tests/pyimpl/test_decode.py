@@ -1,4 +1,4 @@
-"""Decoding over a cache: what `attention` makes of the keys that each sequence has."""
+"""Decoding over a cache: the same as `attention` over the keys that each sequence has."""
 
 from __future__ import annotations
 

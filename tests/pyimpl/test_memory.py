@@ -1,9 +1,9 @@
-"""What the tile loop in PyTorch reads, writes and keeps, counted, beside the counts that are proved
-of the tile loop as a program over two memories (`Attention/Claims/Memory/Bounds.lean`).
+"""The elements that the tile loop in PyTorch reads, writes and keeps, counted, beside the counts
+proved of the tile loop as a program over two memories (`Attention/Claims/Memory/Bounds.lean`).
 
-Slow memory is here the tensors, fast memory what an operation of PyTorch has on the chip: each
-operation that takes a view of an input and returns none reads the elements of that view. What it
-reads of its own tensors, a tile of scores and the states, is not counted.
+Slow memory is here the tensors, fast memory the data that an operation of PyTorch has on the chip:
+each operation that takes a view of an input and returns none reads the elements of that view. Reads
+of its own tensors, a tile of scores and the states, are not counted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Counter(TorchDispatchMode):
 def count_memory(
     run: Callable[..., Any], shape: tuple[int, int, int, int], **options: Any
 ) -> tuple[Counter, Tensor]:
-    """What `run` counts, and its output, for q_len, kv_len, head_dim and value_dim of one head."""
+    """`run`'s counts, and its output, for q_len, kv_len, head_dim and value_dim of one head."""
     query, key, value, _ = inputs((1, 1, *shape), torch.float64)
     given = score_options(query)
     with pytest.MonkeyPatch.context() as patch:

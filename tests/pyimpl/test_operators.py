@@ -212,7 +212,7 @@ def test_a_call_with_gradients_does_not_read_the_schema(monkeypatch: pytest.Monk
     query, key, value = (x.clone().requires_grad_() for x in (Q, K, V))
     out = attention(query, key, value, enable_gqa=True, backend="tiled")
     for _ in range(2):
-        # The second time what was noted for the first still holds.
+        # The second time the notes for the first still hold.
         grads = torch.autograd.grad(out.sum(), (query, value), retain_graph=True)
         assert [x.shape for x in grads] == [query.shape, value.shape]
 

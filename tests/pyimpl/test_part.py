@@ -74,7 +74,7 @@ class Whole:
 
 Drawn = Callable[[tuple[int, int, int, int], torch.Generator], Tensor]
 OF_HEADS = [change for change in CHANGES if change.kind == "head"]
-# Options that are tensors; what multiplies scores is not to be small.
+# Options that are tensors; factors of scores are not to be small.
 TENSORS: dict[str, Drawn] = {
     "attn_mask": lambda sizes, g: torch.rand(sizes, generator=g) < 0.7,
     "bias": lambda sizes, g: torch.randn((1, *sizes[1:]), generator=g),
@@ -216,7 +216,7 @@ def test_of_float64_the_parts_agree_to_the_last_digits() -> None:
 
 
 AT = ScoreOptions.at
-# What a part takes for its place where it has another.
+# Mistakes of a part about its place.
 FAULTS: dict[str, Callable[[ScoreOptions, Part], ScoreOptions]] = {
     "the first query stands at 0": lambda o, p: replace(AT(o, p), shift=o.shift - p.first_key),
     "the first key stands at 0": lambda o, p: replace(AT(o, p), shift=o.shift + p.first_query),

@@ -1,7 +1,7 @@
-"""What users of attention kernels reported in the trackers of other projects, a named test each.
+"""Errors that users of attention kernels reported in other projects' trackers, a named test each.
 
-The references are GitHub issues and pull requests. What has a test elsewhere in `tests/pyimpl` is
-not repeated:
+The references are GitHub issues and pull requests. Errors with a test elsewhere in `tests/pyimpl`
+are not repeated:
 
 | reported | where | tested in |
 | --- | --- | --- |

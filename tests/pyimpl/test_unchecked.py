@@ -75,7 +75,7 @@ def test_lengths_beyond_the_cache_are_those_of_the_cache(dtype: torch.dtype) -> 
     same(attention_decode(ONE, CACHE, CACHE, kv_lens=wrong, check=False, **named), found)
     with pytest.raises(ValueError, match=f"kv_lens must be from 0 to the capacity, 40, not {most}"):
         attention_decode(ONE, CACHE, CACHE, kv_lens=wrong, **named)
-    # What computes without kernels looks in any case.
+    # Backends without kernels look in any case.
     with pytest.raises(ValueError, match="kv_lens"):
         attention_decode(ONE, CACHE, CACHE, kv_lens=wrong, check=False, backend="tiled")
 

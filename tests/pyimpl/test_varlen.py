@@ -1,4 +1,4 @@
-"""Packed sequences: each is what `attention` makes of it alone."""
+"""Packed sequences: each has the same result as `attention` of it alone."""
 
 from __future__ import annotations
 

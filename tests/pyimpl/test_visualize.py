@@ -1,4 +1,4 @@
-"""What the pictures show, and that they are drawn."""
+"""The contents of the pictures, and that they are drawn."""
 
 from __future__ import annotations
 

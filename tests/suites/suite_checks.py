@@ -1,4 +1,4 @@
-"""What the suites share: how far two correct implementations may be apart."""
+"""Helpers of the suites: how far two correct implementations may be apart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def find_tolerances(
     group = heads // key.shape[1]
     visible = visible.expand(batch, heads, q_len, key.shape[2])
     q = query.double()
-    # What no query sees may be anything.
+    # Keys that no query sees may hold any numbers.
     seen = visible.any(-2).unsqueeze(-1)
     k, v = (x.double().repeat_interleave(group, 1).where(seen, 0.0) for x in (key, value))
     added = None if bias is None else bias.double().expand_as(visible).numpy()

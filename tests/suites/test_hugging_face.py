@@ -4,12 +4,12 @@ of their own: no downloads.
 `Adapter` stands for the function that `pyimpl.integrations.transformers` registers, and looks at
 each of its calls. The model's own attention, "eager", is plain PyTorch in float32. Compared are:
 
-- every call inside the model with what eager makes of the same tensors; the two may be apart by the
+- every call inside the model with eager's result for the same tensors; the two may be apart by the
   sum of both tolerances;
 - the logits of the whole model at all tokens that are not padding: prefill, prefill with padding on
   the left, and decoding with a cache, token by token and two at a time.
 
-| model | what is particular |
+| model | its peculiarity |
 | --- | --- |
 | Llama | grouped query heads |
 | GPT-2 | learned positions; as many key heads as query heads |
@@ -22,7 +22,7 @@ Each of them twice: by the registered function with the mask that transformers m
 n is n keys, the query's own among them.
 
 One difference is known: eager masks with the lowest number, so that a query that is padding gets
-the mean of the values, and here 0. What such queries yield is no key that anyone sees.
+the mean of the values, and here 0. The results of such queries are no key that anyone sees.
 """
 
 from __future__ import annotations

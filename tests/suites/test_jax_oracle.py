@@ -5,7 +5,7 @@ jax is no dependency of the project but the extra `oracles`; without it these te
     .venv/bin/python -m pip install 'jax>=0.10'
     .venv/bin/python -m pytest tests/suites/test_jax_oracle.py
 
-What the two have in common and how each calls it:
+The options that the two have in common, and each one's name of them:
 
 | meaning | jax | pyimpl |
 | --- | --- | --- |
@@ -17,7 +17,7 @@ What the two have in common and how each calls it:
 
 The two may be apart by the sum of both tolerances. One difference is known: jax masks with a large
 negative number, so that a query that may attend to no key gets the mean of the values (0 if it is
-padding). Such rows are compared with 0 and −∞, which is what `attention` says of them, and not with
+padding). Such rows are compared with 0 and −∞, `attention`'s answers for them, and not with
 jax. float16 is left out: jax has no such product on a CPU. Its log-sum-exp is looked at in float32,
 since with bfloat16 it is rounded to that.
 """
@@ -98,8 +98,8 @@ def to_jax(tensor: Tensor) -> Any:
 def by_jax(
     tensors: tuple[Tensor, Tensor, Tensor], sizes: tuple[int, ...], options: Options
 ) -> tuple[Tensor, Tensor]:
-    """Output and log-sum-exp in the layout "bhnd". What is not given is given as what changes
-    nothing: so that the call has one form, and is compiled once."""
+    """Output and log-sum-exp in the layout "bhnd". Options that are not given are given as numbers
+    that change nothing: so that the call has one form, and is compiled once."""
     batch, _, q_len, kv_len = sizes
     given = {name: option for name, option in options.items() if option is not None}
     mask = given.get("mask", torch.ones(1, 1, 1, 1, dtype=torch.bool))

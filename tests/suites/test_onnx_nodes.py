@@ -2,7 +2,7 @@
 package onnx: inputs, attributes and expected outputs, made by ONNX's own NumPy implementation.
 
 Each case is translated into calls of `pyimpl` and its output compared with the expected one; the
-two may be apart by the sum of both tolerances. What an attribute means, ONNX says in the operator's
+two may be apart by the sum of both tolerances. ONNX defines the attributes in the operator's
 documentation; where a query stands among the keys:
 
 | inputs | query 0 stands at | call |
@@ -105,7 +105,7 @@ class Case:
         return self._append("past_value", self._heads("V", "kv_num_heads"))
 
     def _heads(self, name: str, count: str) -> Tensor:
-        """`[batch, heads, length, dim]`; what is given may be `[batch, length, heads · dim]`."""
+        """`[batch, heads, length, dim]`; the input may be `[batch, length, heads · dim]`."""
         given = self.inputs[name]
         if given.dim() == 4:
             return given
@@ -116,7 +116,7 @@ class Case:
 
     @property
     def mask(self) -> Tensor | None:
-        """As given, to the whole length of the keys: what is missing is masked."""
+        """As given, to the whole length of the keys: missing entries are masked."""
         given = self.inputs.get("attn_mask")
         if given is None:
             return None
@@ -167,7 +167,7 @@ class Case:
 
 
 def read(test: Any) -> Case:
-    """A registered case as tensors; fails for what is not known here."""
+    """A registered case as tensors; fails for attributes that are not known here."""
     (node,) = test.model.graph.node
     ((inputs, outputs),) = test.data_sets
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
@@ -235,8 +235,8 @@ def run(case: Case, backend: str) -> Tensor:
 
 
 def onnx_rounding(dtype: torch.dtype) -> RoundingModel:
-    """What ONNX's implementation rounds: the operands, scaled by √scale each, and everything after
-    them, in the dtype of the inputs."""
+    """The roundings of ONNX's implementation: the operands, scaled by √scale each, and everything
+    after them, in the dtype of the inputs."""
     if dtype == torch.float32:
         return RoundingModel.sdpa_math("float32")
     low = FORMATS[NAMES[dtype]]

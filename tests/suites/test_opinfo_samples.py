@@ -5,8 +5,8 @@
 `EFFICIENT`: layout "bnhd", causal top-left or bottom-right, scale, packed sequences. The operator
 itself runs on CUDA alone; its samples are described to SDPA by a mask.
 
-Expected is what SDPA's math backend makes of the sample in float64; the two may be apart by the sum
-of both tolerances. Left out are samples with dropout, 12 of the 25 of `SDPA` and 9 of the 18 of
+Expected is the result of SDPA's math backend for the sample in float64; the two may be apart by the
+sum of both tolerances. Left out are samples with dropout, 12 of the 25 of `SDPA` and 9 of the 18 of
 `EFFICIENT` in torch 2.13: SDPA's generator is another than `pyimpl.dropout`, so that other weights
 are dropped. Neither entry has samples of errors. Those of
 `torch.ops.aten._flash_attention_forward` are those of `EFFICIENT` with fewer options. The
@@ -98,7 +98,7 @@ def test_scaled_dot_product_attention(
 
 
 def test_every_kind_of_sample_is_met(entries: dict[str, Any]) -> None:
-    """What the samples are is PyTorch's choice: this notices if they become fewer or others."""
+    """PyTorch chooses the samples: this notices if they become fewer or others."""
     entry = entries[SDPA]
     every = list(entry.sample_inputs("cpu", torch.float32, requires_grad=False))
     left = samples(entry, torch.float32)

@@ -1,5 +1,5 @@
-"""The file of findings: what is in it at once, what a run that was killed leaves, and what is
-known of earlier runs."""
+"""The file of findings: the lines that are in it at once, those that a killed run leaves, and the
+facts that are known from earlier runs."""
 
 from __future__ import annotations
 

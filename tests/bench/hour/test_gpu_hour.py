@@ -1,5 +1,5 @@
-"""The command: its plan, its stages with workers that are told what to say, what it says of misuse,
-and that it needs nothing that a GPU machine may lack."""
+"""The command: its plan, its stages with workers whose answers are given, its messages about
+misuse, and that it needs nothing that a GPU machine may lack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bench.hour.what_if import WHAT_IFS, WhatIf
 
 ROOT = Path(__file__).parents[3]
 
-# What the device says of each job; `wrong`: this kernel is, `crash`: this one ends its process.
+# The device's answers for each job; `wrong`: this kernel is, `crash`: this one ends its process.
 WORKER = """
 import json, os, sys, time
 wrong, crash, seconds = sys.argv[1:]
@@ -57,7 +57,7 @@ for line in iter(sys.stdin.readline, ""):
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """A device that says what it is told to."""
+    """A device whose answers are given."""
 
     def settle(wrong: str = "", crash: str = "", seconds: float = 0.0) -> None:
         def worker(log: IO[bytes], environment: Mapping[str, str]) -> Callable[[str], Child]:
@@ -132,7 +132,7 @@ def test_a_resumed_run_does_what_is_left(device, tmp_path: Path) -> None:
     assert {x for x in again if x in done and not x.startswith("compile ")} == {"machine"}
     assert all(x["left"] == 0 for x in both if x["what"] == "stage" and x["run"] == 2)
     third = run(tmp_path / "b", *few, "--resume", str(tmp_path / "b" / FILE))
-    # What was found best is the centre of the next: some of its neighbours are new.
+    # The best candidate is the centre of the next ones: some of its neighbours are new.
     assert not set(jobs(third, 3, "tune")) & set(jobs(third, 1, "tune") | jobs(third, 2, "tune"))
     assert jobs(third, 3, "correct") == {}
 

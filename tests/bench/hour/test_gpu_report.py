@@ -1,4 +1,4 @@
-"""The report of findings: what is wrong first, then tables and proposals, by machine."""
+"""The report of findings: errors first, then tables and proposals, by machine."""
 
 from __future__ import annotations
 

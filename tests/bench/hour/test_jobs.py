@@ -1,4 +1,4 @@
-"""What a worker does with a candidate: right before its time, and what is found when it is not."""
+"""A worker's jobs for a candidate: checked before it is timed, and the findings if it is wrong."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, of: Kernel) -> None:
 
 
 def run_job(work: Work, kind: str, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """What is found, through JSON, and the status."""
+    """The findings, through JSON, and the status."""
     out = io.StringIO()
     # As it comes from the other process.
     status, reason = worker.run_job(
@@ -190,7 +190,7 @@ def test_todays_kernels_are_right(name: str, work: Work) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_small_case_runs_the_same_compiled_kernels(name: str) -> None:
-    """What is compiled for the one is what the other runs."""
+    """A kernel that is compiled for one of them runs for the other too."""
     of = KERNELS[name]
     for case in tuned_cases(name, LARGE):
         options = of.default(case, 90)
@@ -278,7 +278,7 @@ def test_what_needs_too_much_shared_memory_is_refused_before_there_is_a_device(
     assert (status, [x["what"] for x in found]) == ("refused", ["compiled"])
 
 
-# What the hashes are after `first`, and after all of them were made anew in the other order.
+# The hashes after `first`, and after all of them were made again in the other order.
 HASHES = """
 import sys, triton
 from pyimpl.backends.kernels import backward_keys, forward

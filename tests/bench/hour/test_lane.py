@@ -97,7 +97,7 @@ def test_a_crash_costs_its_own_job(record: Record, made: Made, tmp_path: Path) -
     assert found["crash"].status == "crashed"
     assert found["crash"].reason == "its process ended with status -11"
     assert len(made.children) == 2
-    # What it had found until then is there, and that it is done: it would crash again.
+    # Its findings until then are there, and that it is done: it would crash again.
     of_it = [x for x in read(tmp_path / FILE) if x["job"] == "crash"]
     assert [(x["what"], x.get("status")) for x in of_it] == [("began", None), ("job", "crashed")]
 

@@ -1,4 +1,4 @@
-"""What is to be done: the most wanted first, nothing twice, and nothing that is known."""
+"""The jobs to do: the most wanted first, nothing twice, and nothing that is known."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_defaults_come_first_and_every_kernel_has_its_turn() -> None:
 @pytest.mark.parametrize(
     ("kernel", "head_dim", "mask", "options", "needed"),
     [
-        # What an H100 refused, and what it said was needed.
+        # Candidates that an H100 refused, with the shared memory that it said they need.
         ("forward", 128, "full", (128, 256, 8, 2), 294912),
         ("forward", 256, "causal", (256, 64, 8, 2), 262144),
         ("forward", 256, "full", (128, 128, 8, 2), 327680),

@@ -165,7 +165,7 @@ def test_keys_in_parts_take_the_log_sum_exp_of_all(backend) -> None:
     )  # fmt: skip
 
 
-# The interpreter of Triton takes seconds for what the others do in milliseconds.
+# The interpreter of Triton takes seconds for a test that the others do in milliseconds.
 CHECKED = [
     *((b, n) for b in BACKENDS[1:] for n in ("everything", "bnhd", "dropout")),
     ("triton", "dropout"),
@@ -401,7 +401,7 @@ def alone(case: dict[str, Any], b: int, q_len: int, kv_len: int) -> ScoreOptions
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_sequences_are_alone(name: str, backend: str) -> None:
-    """The gradients are those of each sequence by itself; by what is shared, their sum."""
+    """The gradients are those of each sequence by itself; by shared inputs, their sum."""
     function, tensors = pack(PACKED[name], backend)
     tensors = tuple(x.detach().float().requires_grad_() for x in tensors)
     outputs = function(*tensors)

@@ -23,7 +23,7 @@ from pyimpl.internal.scores import ScoreOptions
 from pyimpl.merge import combine
 
 NOTHING = Wanted()
-# What is said by one number for a part of the keys.
+# The options that a part of the keys adjusts by one number, the shift.
 NAMES = ["nothing", "causal", "causal bottom-right", "window", "softcap", "alibi bottom-right"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 

@@ -20,7 +20,7 @@ from pyimpl.internal.gradients import Wanted
 
 
 class Factors(TorchDispatchMode):
-    """Pairs of what oneDNN multiplies."""
+    """Pairs of the factors that oneDNN multiplies."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -50,7 +50,7 @@ def cases(draw: Any) -> Case:
 
 
 def check(case: Case, processes: int = 4, fault: tuple[str, str, str] | None = None) -> None:
-    """Fail unless the processes together find what one does: by torch's own tolerance for
+    """Fail unless the processes together find the same as one: by torch's own tolerance for
     float64."""
     compare(join(case, shared_pool().run(processes, by_part, case, fault)), by_one(case))
 
@@ -92,7 +92,7 @@ CASES = [
     Case("transformer", (9, 3), ("zigzag", "uneven"), "ulysses", rows=2, padded=True,
          made={"dropout": 0.0, "positions": TABLE}),
 ]  # fmt: skip
-# What is edited in a copy of `pyimpl.modules`, and a case that shows it.
+# Edits in a copy of `pyimpl.modules`, each with a case that shows it.
 FAULTS: dict[str, tuple[tuple[str, str, str], Case]] = {
     "positions from 0 on in every shard": (
         ("transformer.py", "encodings_at(places.double()",

@@ -128,7 +128,7 @@ class Case:
 
 
 def by_one(case: Case) -> Results:
-    """What one process computes of the whole."""
+    """One process's results of the whole."""
     model = case.model(pyimpl.modules)
     parameters = dict(model.named_parameters())
     return case.call(model, lambda x, _: x, case.masks(), parameters)
@@ -144,7 +144,7 @@ def context_of(case: Case, group: dist.ProcessGroup) -> ContextParallel:
 
 
 def part_of(case: Case, group: dist.ProcessGroup, rank: int) -> Callable[[Tensor, int], Tensor]:
-    """What a process holds of a tensor over the queries, 0, or the keys, 1, along dimension 1."""
+    """A process's part of a tensor over the queries, 0, or the keys, 1, along dimension 1."""
     held = case.shards_of(dist.get_world_size(group))
     return lambda x, i: held[i].take(x, rank, 1)
 
@@ -152,7 +152,7 @@ def part_of(case: Case, group: dist.ProcessGroup, rank: int) -> Callable[[Tensor
 def by_part(
     rank: int, group: dist.ProcessGroup, case: Case, fault: tuple[str, str, str] | None = None
 ) -> Results:
-    """A job: what a process computes of its part."""
+    """A job: a process's results of its part."""
     masks = case.masks()
     if "attn_mask" in masks and case.method == "ring":
         queries, _ = case.shards_of(dist.get_world_size(group))

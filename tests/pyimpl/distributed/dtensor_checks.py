@@ -53,7 +53,7 @@ def cases(draw: Any) -> Case:
 
 
 def check(case: Case, fault: tuple[str, str] | None = None) -> None:
-    """Fail unless every process finds what one alone does, by torch's tolerance for float64."""
+    """Fail unless every process finds the same as one alone, by torch's tolerance for float64."""
     expected = by_one(case)
     for found in shared_pool().run(4, by_mesh, case, fault):
         for name, tensor in found.items():

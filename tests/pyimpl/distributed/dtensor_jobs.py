@@ -1,5 +1,5 @@
 """Attention of DTensors: cases that every process makes alike from a seed, run by the processes of
-a mesh on what each holds, and by one process on the whole."""
+a mesh on their parts, and by one process on the whole."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Case:
 
 
 def by_one(case: Case) -> dict[str, Tensor]:
-    """What one process computes."""
+    """One process's results."""
     given, options, *grads = case.make()
     given, options = ({n: leaf(x) for n, x in some.items()} for some in (given, options))
     outputs = attention(
@@ -127,7 +127,7 @@ def plant(fault: tuple[str, str] | None) -> Iterator[None]:
 def by_mesh(
     rank: int, group: dist.ProcessGroup, case: Case, fault: tuple[str, str] | None = None
 ) -> dict[str, Tensor]:
-    """A job: what the processes compute together, as whole tensors."""
+    """A job: the processes' results together, as whole tensors."""
     given, options, *grads = case.make()
     leaves = {name: distribute(x, case, name).requires_grad_() for name, x in given.items()}
     for name, x in options.items():
@@ -243,7 +243,7 @@ def run_compiled(rank: int, group: dist.ProcessGroup, case: Case) -> bool:
 
 
 def example(rank: int, group: dist.ProcessGroup, fault: tuple[str, str] | None) -> str:
-    """A job: what the example of training on four processes prints, or how it ends."""
+    """A job: the output of the example of training on four processes, or how it ends."""
     path = Path(__file__).parents[3] / "examples" / "train_parallel.py"
     printed = io.StringIO()
     try:

@@ -26,7 +26,7 @@ import torch.distributed as dist
 # Long enough for a machine that does much else.
 TIMEOUT = timedelta(minutes=10)
 _context = multiprocessing.get_context("forkserver")
-# Imported once; the processes are forked from what has imported them.
+# Imported once; the processes are forked from the one that has imported them.
 _context.set_forkserver_preload(["torch", "pyimpl.distributed"])
 
 
@@ -65,7 +65,7 @@ class Pool:
             connection.send_bytes(pickle.dumps((processes, job, args)))
 
     def result(self, rank: int) -> Any:
-        """What the job returned in a process.
+        """The job's result in a process.
 
         Raises:
             Failed: it raised an exception there. ProcessEnded: the process did end.
@@ -79,7 +79,7 @@ class Pool:
         return answer
 
     def run(self, processes: int, job: Callable[..., Any], *args: Any) -> list[Any]:
-        """What `job(rank, group, *args)` returns in each of the first `processes` processes."""
+        """The results of `job(rank, group, *args)` in each of the first `processes` processes."""
         self.start(processes, job, *args)
         found, failures = [], []
         for rank in range(processes):
@@ -103,7 +103,7 @@ class Pool:
 
 
 def _serve(rank: int, count: int, store: str, timeout: timedelta, jobs: Connection) -> None:
-    """What a process does: jobs, until there is nobody to send any."""
+    """The work of a process: jobs, until there is nobody to send any."""
     torch.set_num_threads(1)
     # Otherwise gloo asks for the address of the machine's name, which need not have one.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"

@@ -83,9 +83,9 @@ def argument(name: str) -> str:
 @dataclass(frozen=True)
 class Case:
     """lengths: of queries and keys. tensors: names of `TENSORS`. numbers: arguments as they are
-    given. documents: the lengths of documents are drawn, for as many queries as keys. rounded: to
-    what numbers are rounded before they are of `dtype`. unseen: the keys at places that no query
-    has hold NaN. rows: of a mesh of the processes, which is given for the group; 0: none is.
+    given. documents: the lengths of documents are drawn, for as many queries as keys. rounded: the
+    dtype to which numbers are rounded before they are of `dtype`. unseen: the keys at places that
+    no query has hold NaN. rows: of a mesh of the processes, which is given for the group; 0: none.
     """
 
     lengths: tuple[int, int]
@@ -106,7 +106,7 @@ class Case:
     rows: int = 0
 
     def make(self, processes: int) -> Made:
-        """The tensors of the whole, and who holds what."""
+        """The tensors of the whole, and each process's part of them."""
         draw = Draw(self.seed)
         m, n = self.lengths
         heads = self.kv_heads * self.group
@@ -183,7 +183,7 @@ def leaf(tensor: Tensor) -> Tensor:
 
 
 def by_one(case: Case, processes: int) -> Results:
-    """What one process computes of the whole."""
+    """One process's results of the whole."""
     made = case.make(processes)
     given = {name: leaf(getattr(made, name)) for name in ("query", "key", "value")}
     options = {name: leaf(x) for name, x in made.options.items()}
@@ -220,12 +220,12 @@ def plant(package: ModuleType, fault: tuple[str, str, str] | None) -> Iterator[M
 def by_part(
     rank: int, group: dist.ProcessGroup, case: Case, fault: tuple[str, str, str] | None = None
 ) -> Results:
-    """What a process computes of its part: a job of the pool."""
+    """A process's results of its part: a job of the pool."""
     processes = dist.get_world_size(group)
     made = case.make(processes)
     over = mesh_of(case.rows, processes // case.rows) if case.rows else group
     with plant(pyimpl.distributed, fault) as package:
-        # A copy has a class of its own for what is the same.
+        # A copy of the package has a class Shards of its own.
         shards, key_shards = (package.Shards(x.places) for x in (made.shards, made.key_shards))
         own = {"query": shards.take(made.query, rank)}
         own |= {n: key_shards.take(getattr(made, n), rank) for n in ("key", "value")}
@@ -269,7 +269,7 @@ def join(case: Case, parts: list[Results]) -> Results:
 
 
 def check_case(pool: Any, processes: int, case: Case, fault: Any = None) -> None:
-    """Fail unless the processes together find what one does: by torch's own tolerance for
+    """Fail unless the processes together find the same as one: by torch's own tolerance for
     float64."""
     expected = by_one(case, processes)
     found = join(case, pool.run(processes, by_part, case, fault))

@@ -1,5 +1,5 @@
-"""Mistakes that other implementations of attention in shards made, or that could be made: what is
-edited in a copy of `pyimpl.distributed`, and a case that shows it."""
+"""Mistakes that other implementations of attention in shards made, or that could be made: edits in
+a copy of `pyimpl.distributed`, each with a case that shows it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ IN_ROWS = Case(
     (16, 16), "zigzag", kv_heads=2, rows=2, function="ulysses_attention",
     numbers={"is_causal": True},
 )  # fmt: skip
-# Mistakes that others made or could make: what is edited in a copy of the package, and a case that
-# it shows in.
+# Mistakes that others made or could make: edits in a copy of the package, each with a case that
+# shows it.
 FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
     # huggingface/diffusers issue 14265
     "stale keys in the backward pass": (

@@ -1,5 +1,5 @@
-"""What the processes of the pool are asked to do beside attention of their parts: calls that are
-refused, that end, whose messages are logged, compiled, decoding."""
+"""Jobs of the pool's processes beside attention of their parts: calls that are refused, that end,
+whose messages are logged, compiled, decoding."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def require_grad(x: torch.Tensor) -> torch.Tensor:
 
 
 ALL_SINGLE = {"query": single, "key": single, "value": single}
-# What process 1 gives, the error there, and the error in process 0.
+# The argument that process 1 gives, the error there, and the error in process 0.
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"key": single}, "TypeError: key must have the dtype of query", "refuses its arguments: key"),
     (ALL_SINGLE, "ValueError: the dtype of query, key and value must be the same in every process "

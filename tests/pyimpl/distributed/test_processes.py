@@ -140,7 +140,7 @@ def pool_of(processes: int) -> Pool:
 
 
 def check_rounding(case: Case, processes: int, fault: Any = None) -> None:
-    """Fail unless output, log-sum-exp and gradients are within what one process may round, which
+    """Fail unless output, log-sum-exp and gradients are within the tolerance of one process, which
     rounds each result once: the number of processes is not in it."""
     made = case.make(processes)
     found = join(case, pool_of(processes).run(processes, by_part, case, fault))
@@ -275,7 +275,7 @@ def test_a_cache_in_shards_is_one_cache(
 
 
 def check_decoding(case: Case, processes: int, fault: Any = None) -> None:
-    """Fail unless every process finds the same bits, which are within what rounding once allows."""
+    """Fail unless every process finds the same bits, within the tolerance of rounding once."""
     made = case.make(processes)
     found = shared_pool().run(processes, decode, case, {}, fault)
     for other in found[1:]:

@@ -1,4 +1,4 @@
-"""Who holds what of a sequence, and which queries of one shard are computed with which keys of
+"""The parts of a sequence by process, and the queries of one shard that are computed with keys of
 another: against every pair looked at one by one."""
 
 from __future__ import annotations

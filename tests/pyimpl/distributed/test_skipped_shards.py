@@ -1,5 +1,5 @@
-"""What a ring leaves out is what the Spec leaves out, of which `ring-net-skips` says that it
-changes nothing: rounds, and shards that a process does not compute with."""
+"""A ring leaves out the same as the Spec, of which `ring-net-skips` says that it changes nothing:
+rounds, and shards that a process does not compute with."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_windows_of_runs_are_those_of_the_spec(
     assert most == (None if found.right is None else found.shift + found.right)
 
 
-# What is edited in a copy of `blocks.py`.
+# Edits in a copy of `blocks.py`.
 FAULTS = {
     "off by one": ("shift - left > highest", "shift - left >= highest"),
     "not divided by the step": ("step = max(a.step, b.step)", "step = 1"),

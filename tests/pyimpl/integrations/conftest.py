@@ -1,4 +1,4 @@
-"""What the tests of other libraries' models share."""
+"""Fixtures of the tests of other libraries' models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @pytest.fixture
 def in_float64() -> Iterator[None]:
-    """Sums in another order are then far from what torch's tolerances notice."""
+    """Use float64: errors of sums in another order are then far below torch's tolerances."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield

@@ -1,4 +1,4 @@
-"""What the tests of the integrations share."""
+"""Helpers of the integrations' tests."""
 
 from __future__ import annotations
 

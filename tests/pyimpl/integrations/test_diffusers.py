@@ -1,5 +1,5 @@
-"""Models of diffusers call SDPA: with `sdpa_replaced` they attend by this attention, and are what
-they were.
+"""Models of diffusers call SDPA: with `sdpa_replaced` they attend by this attention, with the same
+results.
 
 diffusers is no dependency of the project; without it these tests are skipped:
 

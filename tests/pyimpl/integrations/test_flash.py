@@ -81,7 +81,7 @@ def test_the_operators_are_this_attention(
 def test_gradients_of_another_attention_differ(
     lost: str, active: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the comparison above is able to see: an option that the backward pass leaves out."""
+    """The comparison above sees an option that the backward pass leaves out."""
     options: dict[str, Any] = CASES[-1]
     inputs = draw()
     torch.manual_seed(3)

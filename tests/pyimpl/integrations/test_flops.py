@@ -1,4 +1,4 @@
-"""The count of operations: what PyTorch's formulas for its SDPA give for the same tensors."""
+"""The count of operations: as by PyTorch's formulas for its SDPA for the same tensors."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def test_the_example_of_the_page_runs() -> None:
 @pytest.mark.parametrize("gradients", [True, False], ids=["grad", "no_grad"])
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 def test_a_transformer(training: bool, gradients: bool, calls: list[Any]) -> None:
-    """Two layers of an encoder and one of a decoder attend four times; the memory of what is
-    padding is hidden. Undone, the model is PyTorch's again."""
+    """Two layers of an encoder and one of a decoder attend four times; the memory of padding is
+    hidden. Undone, the model is PyTorch's again."""
     model = transformer(training)
     names, before = set(model.state_dict()), list(model.parameters())
     with torch.set_grad_enabled(gradients):

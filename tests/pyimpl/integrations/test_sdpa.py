@@ -352,7 +352,7 @@ class TestReplaced:
         "backward", [Tensor.backward, torch.autograd.backward, lambda y: torch.autograd.grad(y, X)]
     )
     def test_recomputation_in_the_backward_pass(self, backward: Any) -> None:
-        """`torch.utils.checkpoint` computes again what it did not keep."""
+        """`torch.utils.checkpoint` computes again the results that it did not keep."""
         with sdpa_replaced() as replaced:
             out = checkpoint(F.scaled_dot_product_attention, X, X, X, use_reentrant=False)
             backward(out.sum())

@@ -1,5 +1,5 @@
-"""Models of timm that call SDPA: with `sdpa_replaced` they attend by this attention, and are what
-they were.
+"""Models of timm that call SDPA: with `sdpa_replaced` they attend by this attention, with the same
+results.
 
 timm is no dependency of the project; without it and torchvision these tests are skipped:
 

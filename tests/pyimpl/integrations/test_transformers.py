@@ -1,8 +1,8 @@
 """`pyimpl.integrations.transformers`: models with random weights, tiny and in float32, with this
 attention and with their own ("eager"): logits, gradients and generated tokens.
 
-What each call inside of a model gives is compared in `tests/suites/test_hugging_face.py`, by
-tolerances that are derived; through whole models there are none, and `suite_checks.LOGITS` is used.
+`tests/suites/test_hugging_face.py` compares each call inside of a model, by tolerances that are
+derived; through whole models there are none, and `suite_checks.LOGITS` is used.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def test_an_empty_static_cache_needs_no_mask() -> None:
 
 
 class TestMistakes:
-    """Each is what an integration can leave out; the logits tell."""
+    """Each is a step that an integration can leave out; the logits tell."""
 
     @pytest.mark.parametrize(
         ("kind", "change"),

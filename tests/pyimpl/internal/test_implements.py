@@ -17,7 +17,7 @@ from pyimpl.internal.implements import forget, implementations, implements
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What these tests record is forgotten after each, or the pages would show it as code."""
+    """The entries of these tests are forgotten after each, or the pages would show them as code."""
     yield
     forget(__name__)
 

@@ -1,4 +1,4 @@
-"""The table of score changes, held against what is written by hand beside it."""
+"""The table of score changes, compared with the lists written by hand beside it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What `docs/claims.md` says of multi-head attention and of values, of `pyimpl` as it runs: the
-examples have the shapes claimed, what is proved to leave the output unchanged does, and what is
-refuted changes it."""
+"""The claims of `docs/claims.md` about multi-head attention and values, for `pyimpl` as it runs:
+the examples have the shapes claimed, changes that are proved to leave the output unchanged do so,
+and refuted ones change it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = normal(2, 5, 8, seed=0)
 CONTEXT = normal(2, 7, 8, seed=1)
 # An orthogonal map of a head's four components that no number is rounded by.
 TURN = torch.tensor([[0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, -1, 0, 0]], dtype=torch.float64)
-# A map that is not orthogonal, and what undoes it; exact as well.
+# A map that is not orthogonal, and its inverse; exact as well.
 STRETCH = torch.diag(torch.tensor([2.0, 0.5, -1.0, 4.0], dtype=torch.float64)) @ TURN
 SHRINK = TURN.mT @ torch.diag(torch.tensor([0.5, 2.0, -1.0, 0.25], dtype=torch.float64))
 
@@ -75,7 +75,7 @@ Change = Callable[[MultiHeadAttention], None]
 
 
 def judge(ours: MultiHeadAttention, change: Change) -> None:
-    """Fail unless the module gives what it gave before the change, up to rounding."""
+    """Fail unless the module's output is the same as before the change, up to rounding."""
     changed = copy.deepcopy(ours)
     change(changed)
     judge_module(changed(X, CONTEXT), ours(X, CONTEXT), changed, X, CONTEXT, CONTEXT)
@@ -92,7 +92,7 @@ def test_what_is_proved_to_change_nothing(ours: MultiHeadAttention, change: Chan
     [rotate_queries, turn_output, map_values_alone, exchange_heads_but_their_blocks],
 )
 def test_what_is_refuted_changes_the_output(ours: MultiHeadAttention, change: Change) -> None:
-    """headsInvariance_refuted, multiheadAttentionInvariance_refuted, and halves of what is true."""
+    """headsInvariance_refuted, multiheadAttentionInvariance_refuted, and halves of true claims."""
     with pytest.raises(AssertionError, match="over the tolerance"):
         judge(ours, change)
 

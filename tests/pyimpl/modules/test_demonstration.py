@@ -1,5 +1,5 @@
-"""The Transformer learns: to reverse sequences, exactly, on held-out ones; and what the command
-line of the demonstration takes and returns."""
+"""The Transformer learns: to reverse sequences, exactly, on held-out ones; and the arguments and
+results of the demonstration's command line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_learns_to_reverse() -> None:
     other = Demonstration(Settings(**{**vars(SMALL), "task": "copy"}))
     other.model = found.model
     assert other.exact(other.held_out) < 0.5
-    # Sampling from what it learned, with little noise, gives the same.
+    # Sampling from the trained model, with little noise, gives the same.
     generator = torch.Generator().manual_seed(0)
     drawn = found.model.generate(
         found.held_out.src, 7, bos=BOS, eos=EOS, src_lens=found.held_out.lens, temperature=0.1,
@@ -84,7 +84,7 @@ def test_batches_of_one_sequence() -> None:
 
 
 def test_what_counts_as_exact() -> None:
-    """One wrong token, or no end, is not exact; what stands behind the end does not count."""
+    """One wrong token, or no end, is not exact; tokens behind the end do not count."""
     found = Demonstration(Settings("copy", min_len=2, max_len=3, symbols=4, held_out=4))
     batch = found.settings.draw(50, torch.Generator().manual_seed(3))
     answer = batch.tgt.masked_fill(~batch.token_mask, EOS)

@@ -1,6 +1,6 @@
-"""What `docs/claims.md` says of the code of document 003: its class computes what
-`torch.nn.MultiheadAttention` and `pyimpl` compute in its example, and for which masks; and heads
-whose masks agree, and those whose masks do not."""
+"""The claims of `docs/claims.md` about the code of document 003: its class computes the same as
+`torch.nn.MultiheadAttention` and `pyimpl` in its example, and for which masks; and heads whose
+masks agree, and those whose masks do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `MultiHeadAttention` takes beside `torch.nn.MultiheadAttention`'s options, the laws of the
+"""`MultiHeadAttention`'s options beside those of `torch.nn.MultiheadAttention`, the laws of the
 source document, conversion, and refusals."""
 
 from __future__ import annotations

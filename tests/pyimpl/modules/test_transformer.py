@@ -1,5 +1,5 @@
 """The Transformer: decoding with the cache is decoding of the whole, padding changes nothing, and
-what `generate` returns."""
+the results of `generate`."""
 
 from __future__ import annotations
 

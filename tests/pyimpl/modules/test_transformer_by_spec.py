@@ -1,7 +1,8 @@
 """The modules on drawn inputs against the Lean definitions in Python (`bridge/spec`), run over
 decimal numbers of 50 digits, within the bound that is carried from operation to operation, whose
-own numbers are held to the definitions so; what is rational, over fractions, without any error
-where floating point has none. The vectors of layers, in `tests/generated`, are of chosen inputs."""
+own numbers are compared with the definitions so; rational functions over fractions, without any
+error where floating point has none. The vectors of layers, in `tests/generated`, are of chosen
+inputs."""
 
 from __future__ import annotations
 
@@ -68,8 +69,8 @@ from pyimpl.modules import (
 
 
 def check(out: Tensor, expected: list[list[Any]], bounded: Bounded) -> None:
-    """`out`, in float64, against the definition, within what a correct module rounds; the bound's
-    own numbers are those of the definition too."""
+    """`out`, in float64, against the definition, within the tolerance of a correct module; the
+    bound's own numbers are those of the definition too."""
     exact = torch.tensor([[float(x) for x in row] for row in expected], dtype=torch.float64)
     value, allowed = (x.squeeze(0) for x in bounded)
     # `exact` is rounded once more.

@@ -1,5 +1,5 @@
-"""The layers of the Transformer equal `torch.nn`'s with the same weights, within what both round;
-and what torch has not: rows without keys, and layers position by position."""
+"""The layers of the Transformer equal `torch.nn`'s with the same weights, within both tolerances;
+and features that torch lacks: rows without keys, and layers position by position."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_few_positions(length: int) -> None:
 
 
 def test_what_the_cache_holds() -> None:
-    """The memory is projected once, and what is kept of the targets is not computed again."""
+    """The memory is projected once, and cached rows of the targets are not computed again."""
     stack = decoder(torch.float64)
     cache = stack.start(CONTEXT)
     kept = [layer.memory for layer in cache.layers]

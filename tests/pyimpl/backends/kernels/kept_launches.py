@@ -1,12 +1,12 @@
-"""What Triton is given, by a process that does not interpret: `python kept_launches.py`.
+"""Record Triton's launches, in a process that does not interpret: `python kept_launches.py`.
 
 Triton's own way from a call to its compiled kernel runs in full; the compiler at its end is
-replaced by a note of what would be compiled, and the start of the kernel by one of what it is
-given. Each call is made three times: as Triton alone launches it, for the first time, and with
-other tensors of the same kind, whose launches are those that were kept.
+replaced by a note of the kernel that would be compiled, and the start of the kernel by a note of
+its arguments. Each call is made three times: as Triton alone launches it, for the first time, and
+with other tensors of the same kind, whose launches are those that were kept.
 
-Printed, as JSON: the calls whose launches differ, by the part of what a launch is kept by that is
-left out; the calls that read a number of a tensor, with `check` and without; and ways to read one
+Printed, as JSON: the calls whose launches differ, by the part of a launch's key that is left out;
+the calls that read a number of a tensor, with `check` and without; and ways to read one
 that would not be noticed.
 """
 
@@ -41,15 +41,15 @@ from pyimpl.internal.scores import CHANGES, ScoreOptions
 Call = Callable[[], object]
 PER_HEAD = [change.name for change in CHANGES if change.kind == "head"]
 STARTED: list[tuple[object, ...]] = []
-# What each start is given for Triton's hooks: what they are told, and the two.
+# The arguments for Triton's hooks at each start: the metadata that they are told, and the two.
 HOOKS: list[tuple[object, ...]] = []
 # The arguments of `backward` that are no options.
 HOW = {"hopper", "hopper_queries", "delta", "wide", "blocks", "sequences"}
 
 
 class Compiled:
-    """A kernel that would have been compiled: its text, the types of its arguments and what is
-    known of them."""
+    """A kernel that would have been compiled: its text, the types of its arguments and the known
+    facts about them."""
 
     packed_metadata = function = None
 
@@ -112,7 +112,7 @@ def on_a_gpu() -> Iterator[None]:
 
 
 def launches_of(call: Call) -> list[tuple[object, ...]]:
-    """What the call starts, the addresses of what it allocates by their order."""
+    """The launches of the call, with the addresses that it allocates by their order."""
     STARTED.clear()
     call()
     return list(STARTED)
@@ -276,8 +276,8 @@ def by_order(events: list[tuple[object, ...]], call: Call) -> object:
 
 
 def choices() -> dict[str, Callable[[], bool]]:
-    """Whether "auto" takes the Gluon kernel, by the calls that are asked of, in their order: the
-    answer changes with each, by another part of what it depends on."""
+    """Whether "auto" takes the Gluon kernel, by the calls that decide it, in their order: the
+    answer changes with each, by another part of its inputs."""
     q, k = rows(1, 2, 256, 128), rows(1, 2, 256, 128)
     causal = ScoreOptions(0.125, right=0)
 
@@ -323,7 +323,7 @@ def compare() -> list[str]:
     return wrong
 
 
-# Parts of what a launch is kept by, each left out by a change of the key.
+# Parts of a launch's key, each left out by a change of the key.
 FORGOTTEN: dict[str, Callable[[list[Any]], list[Any]]] = {
     "nothing": lambda key: key,
     "numbers": lambda key: key[1:],
@@ -358,8 +358,8 @@ def differences_of_old_descriptors() -> list[str]:
 
 
 def hooks() -> list[object]:
-    """What Triton's hooks get of a launch that is kept: without any, with one in Triton's chain,
-    and with a function in its place."""
+    """The data that Triton's hooks get of a launch that is kept: without any, with one in Triton's
+    chain, and with a function in its place."""
     q = rows(2, 4, 40, 64)
 
     def last_hooks() -> object:
@@ -382,7 +382,7 @@ class ReadError(Exception):
     """A number of a tensor was asked for."""
 
 
-# What PyTorch calls these readings inside, and operations whose results' sizes are such numbers.
+# PyTorch's inner names of these readings, and operations whose results' sizes are such numbers.
 READINGS = {
     f"aten::{name}"
     for name in (

@@ -1,4 +1,4 @@
-"""What the tests of the kernels share: attention in plain float64, and judging a result by it."""
+"""Helpers of the kernels' tests: attention in plain float64, and judging a result by it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def judge(
 ) -> None:
     """Fail unless output and log-sum-exp are within the tolerance of plain float64.
 
-    What is done to a score after its product stands as one more product, with a vector of its own
+    A change of a score after its product stands as one more product, with a vector of its own
     for each query, and a sink as one more key of value 0: so the tolerance of plain attention holds
     for it. That of float64 itself is added.
     """

@@ -1,10 +1,10 @@
-"""What the texts of the kernels depend on, printed as JSON by a process in which Triton compiles.
+"""The inputs of the kernels' texts, printed as JSON by a process in which Triton compiles.
 
-`keys`: for each kernel, of launches of one kind and different shapes, what Triton's own binder
-makes the text from: types, constants and attributes. `agree`: whether `Launch.specialisation` says
-the same types and constants. `texts`: of the forward kernel the texts themselves, TTIR without
+`keys`: for each kernel, of launches of one kind and different shapes, the types, constants and
+attributes from which Triton's own binder makes the text. `agree`: whether `Launch.specialisation`
+says the same types and constants. `texts`: of the forward kernel the texts themselves, TTIR without
 locations, by kind and shape. `tables`: by the size of pages, the types that a kernel loads of their
-table in its loops. `tuples`: by its numbers, as what Triton takes the members of a tuple
+table in its loops. `tuples`: by its numbers, the types that Triton gives the members of a tuple
 that it is told not to specialise.
 """
 

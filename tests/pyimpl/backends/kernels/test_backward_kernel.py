@@ -150,7 +150,7 @@ def test_any_strides_and_nothing_beside(fill: float) -> None:
 
 
 def test_the_same_bits_again_and_whatever_the_tiles_skip() -> None:
-    """The order of sums is fixed; a window gives what the mask of its pairs gives."""
+    """The order of sums is fixed; a window gives the same as the mask of its pairs."""
     query, key, value, _ = inputs((1, 1, 40, 50, 16, 16), torch.float32, group=2)
     options = score_options(query, left=12, right=7, shift=4)
     grad_out = normal(query, 1, 2, 40, 16)
@@ -202,7 +202,7 @@ def test_atomics_and_slopes_are_refused() -> None:
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_measuring_may_choose_atomics(deterministic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless PyTorch is told to be deterministic; what measuring adds to the sums is cleared."""
+    """Unless PyTorch is told to be deterministic; sums that measuring added to are cleared."""
     query, key, value, _ = inputs((1, 1, 20, 20, 16, 16), torch.float32)
     options = score_options(query, is_causal=True)
     grad_out = normal(query, 1, 1, 20, 16)

@@ -88,7 +88,7 @@ def test_pages_and_packed_sequences() -> None:
 
 
 def gradient_inputs(q_len: int, kv_len: int, heads: int = 1) -> dict[str, Tensor]:
-    """What the kernels of the backward pass read, float16, by name; the last three float32."""
+    """The inputs of the backward kernels, float16, by name; the last three float32."""
     query, key, value, _ = inputs((1, heads, q_len, kv_len, 16, 16), torch.float16)
     out, lse = reference.attention(query, key, value, score_options(query))
     grad_out = inputs((1, heads, q_len, q_len, 16, 16), torch.float16, seed=1)[0]
@@ -147,7 +147,7 @@ def test_the_backward_pass_reads_bias_and_mask(dim: int) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_backward_pass_writes(packed: bool) -> None:
-    """What is written lies far apart: gradients that are allocated are not."""
+    """The written tensors lie far apart: gradients that are allocated do not."""
     data = gradient_inputs(40, 40)
     out, lse = data["out"], data["lse"]
     bias = torch.zeros(1, 1, 40, 40, dtype=torch.float16)

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[4]
 
 
-# Of what the project needs otherwise, what the tests for a GPU do without.
+# Packages that the project needs otherwise, and that the tests for a GPU do without.
 WITHOUT = ("click", "jsonschema", "lean_dojo", "msgspec", "platformdirs", "rich")
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What the script finds, in a process that does not interpret."""
+    """The script's findings, in a process that does not interpret."""
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, SCRIPT], cwd=ROOT, env=environment | {"PYTHONPATH": str(ROOT)},

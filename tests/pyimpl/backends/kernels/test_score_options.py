@@ -1,5 +1,5 @@
-"""What becomes of the scores in the forward kernel: windows, softcap, ALiBi, bias, sinks; and
-grouped heads. Interpreted, against plain float64."""
+"""The changes of scores in the forward kernel: windows, softcap, ALiBi, bias, sinks; and grouped
+heads. Interpreted, against plain float64."""
 
 from __future__ import annotations
 

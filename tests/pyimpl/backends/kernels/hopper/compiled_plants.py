@@ -1,7 +1,7 @@
-"""What is said of a kernel's binary with a change of its text: `python compiled_plants.py`, by a
-process that does not interpret. Read from standard input, as JSON: by a name, of which kernel
-("forward" or "queries") what is replaced by what; printed, likewise, by the name the sentences of
-`offline.compile.misfits`."""
+"""The misfits of a kernel's binary with a change of its text: `python compiled_plants.py`, by a
+process that does not interpret. It reads from standard input, as JSON, by a name: the kernel
+("forward" or "queries"), the text to replace and its replacement. It prints by the same name the
+sentences of `offline.compile.misfits`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Changes of Gluon kernels that lose what makes them fast, and what has to be said then of their
-binaries: what the tests of several versions of Triton share."""
+"""Changes of Gluon kernels that lose the reason of their speed, and the sentences about their
+binaries that must come then: for the tests of several versions of Triton."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).with_name("compiled_plants.py")
 ROOT = Path(__file__).resolve().parents[5]
 Plants = dict[str, tuple[str, dict[str, str], set[str]]]
-# By what is planted: in which kernel, what is replaced in its text, and what is said then.
+# By the name of the change: its kernel, the text to replace, its replacement, and the sentence.
 PLANTS: Plants = {
     "nothing": ("forward", {}, set()),
     # The assembler moves the exponentials behind the wait for the products.

@@ -1,5 +1,6 @@
-"""The kernel compiled without a device is held to what makes it fast, and a change of its text that
-loses that is seen. That each of its cases fits is a step of `make test` of its own."""
+"""The kernel compiled without a device is checked for the properties that make it fast, and a
+change of its text that loses them is seen. A step of `make test` of its own checks that each case
+fits."""
 
 from __future__ import annotations
 

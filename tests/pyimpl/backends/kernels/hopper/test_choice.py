@@ -149,7 +149,7 @@ def test_where_it_runs(
         monkeypatch.setattr(choice.INTERPRETED, "value", True)
     if "there" in change:
         monkeypatch.setattr(launch, "stand_in", None)
-    # What has been said of Triton and the device is kept.
+    # The answers about Triton and the device are kept.
     choice._why_not_on.cache_clear()
     if "version" in change:
         monkeypatch.setattr(choice, "_VERSION", change["version"])
@@ -324,7 +324,7 @@ def test_the_backward_kernels_that_a_backend_is_given(
     ("name", "seen"), [("forward", SEEN), ("backward", SEEN_BACKWARD), ("queries", SEEN_QUERIES)]
 )
 def test_the_evidence_is_of_the_kernel_as_it_is(name: str, seen: tuple[Seen, ...]) -> None:
-    """Who changes a kernel runs tests/gpu on such a device, and writes what was seen: until then
+    """Whoever changes a kernel runs tests/gpu on such a device, and enters the results: until then
     "auto" does not take it, and docs/use.md says so."""
     assert {row.kernel for row in seen} == {choice.text_of_the_kernel(name)}
     assert all(version in choice.TRITONS for row in seen for version in row.tritons)

@@ -1,5 +1,5 @@
-"""Compiling for GPUs that are not here: what is read from the binary, what is kept, what is said.
-That the kernels fit every architecture is a step of `make test` of its own."""
+"""Compiling for GPUs that are not here: the facts read from the binary, the cache, the sentences. A
+step of `make test` of its own checks that the kernels fit every architecture."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_a_kernel_needs_is_read_from_its_binary_and_kept(empty_cache: Path)
     assert 0 < record.registers <= 255
     assert misfits([record]) == []
     assert "combine" in table([record])
-    # Only what is kept can be another.
+    # Only a cached result can differ.
     (kept,) = empty_cache.rglob("record.json")
     plain = json.loads(kept.read_text("utf-8"))
     kept.write_text(json.dumps({**plain, "registers": 7}), "utf-8")
@@ -76,7 +76,7 @@ def test_records_are_kept_by_case_architecture_and_sources(
         assert [(r.arch, r.case) for r in records] == every
     assert steps == [(done, len(every)) for done in range(1, len(every) + 1)]
     assert compiled == every
-    # What cannot be read is found out again, and so is everything with other sources.
+    # An entry that cannot be read is found out again, and so is everything with other sources.
     kept = list(empty_cache.rglob("record.json"))
     kept[0].write_text("{", "utf-8")
     compile_offline(ARCHITECTURES, which)

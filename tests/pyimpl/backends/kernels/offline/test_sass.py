@@ -1,4 +1,4 @@
-"""Loops read from what the disassembler prints."""
+"""Loops read from the disassembler's output."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PRINTED = """
 
 
 def test_innermost_loops_with_exponentials() -> None:
-    # Not the loop around two of them, nor the one without an exponential, nor what lies between
-    # a branch forward and its target.
+    # Not the loop around two of them, nor the one without an exponential, nor the instructions
+    # between a branch forward and its target.
     assert loops_of(PRINTED) == [Loop(4, 2, 8, 0, 1, 0), Loop(2, 0, 0, 0, 1, 0)]
 
 

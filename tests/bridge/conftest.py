@@ -49,7 +49,7 @@ def exchange_project(
     prepared: Embedded, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[dict[str, str]], EmbeddedLean]]:
     """Makes a project of the given modules in the place of the one that it made before, built by
-    one driver that stays: for tests of what is built and found, where it does not matter when Lean
+    one driver that stays: for tests of builds and findings, where it does not matter when Lean
     starts. A driver uses 7 s of processor time for its first modules, and 1 s for as many more.
     """
     root = tmp_path_factory.mktemp("exchanged")

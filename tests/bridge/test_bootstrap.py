@@ -20,7 +20,7 @@ SETTINGS = '[project]\nname = "some"\n[tool.ruff]\nline-length = 100\n'
 
 
 class Machine:
-    """What is installed in which Python, and which commands were run."""
+    """The packages of each Python, and the commands that were run."""
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], root: Path
@@ -241,7 +241,7 @@ def test_an_unknown_tier_is_one_sentence(machine: Machine) -> None:
 def test_a_version_is_read_without_an_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To import torch takes seconds. What has no metadata of its own name is imported."""
+    """To import torch takes seconds. Packages without metadata of their own name are imported."""
     info = tmp_path / "thing-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.2\n")
@@ -315,7 +315,7 @@ OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matpl
             f"{OF_TEST},watchfiles,pdoc,zensical",
             "bridge.__main__,bridge.conformance,bridge.vectors,bridge.report.page,pyimpl",
         ),
-        # What `pip install attention-spec` brings without an extra is enough for `pyimpl`.
+        # `pyimpl` needs no more than `pip install attention-spec` brings without an extra.
         (f"{OF_TEST},{OF_CHECK}", "pyimpl,bridge.scripts"),
     ],
 )

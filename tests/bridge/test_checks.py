@@ -1,4 +1,4 @@
-"""`make test`: which checks run, what is kept of them, and how the run ends."""
+"""`make test`: the checks that run, the results that are kept, and how the run ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Project:
         self.patch(checks.os, "cpu_count", lambda: number)
 
     def run(self, *, fresh: bool = False) -> tuple[int, str, list[str]]:
-        """The exit status, what was said, and which checks ran."""
+        """The exit status, the output, and the checks that ran."""
         record = self.root / "build" / "ran"
         record.parent.mkdir(exist_ok=True)
         record.write_text("")
@@ -249,7 +249,7 @@ def test_git_says_what_the_files_of_the_project_are(project: Project) -> None:
 
 
 def test_ctrl_c_ends_the_run_within_seconds(project: Project) -> None:
-    """A check that does not listen is killed; what passed before it is kept."""
+    """A check that does not listen is killed; checks that passed before are kept."""
     (project.root / "build").mkdir()
     program = f"""
 import sys

@@ -67,7 +67,7 @@ def test_in_a_block_of_rare_searches_young_garbage_is_found_still() -> None:
 
 
 def test_a_command_ends_without_a_search() -> None:
-    """What stands in a cycle when Python ends is looked for, and found, unless it is a command."""
+    """Objects in a cycle when Python ends are looked for, and found, unless it is a command."""
     code = (
         "import gc, os, sys\n"
         "from bridge.command import Command\n"

@@ -89,7 +89,7 @@ def test_an_audit_that_fails_changes_nothing_for_the_kernels(tmp_path: Path) -> 
     names = ("small-random", "scales", "gradient", "varlen")
     run = SmallVerify(tmp_path, [f for name in names for f in committed.some(name, 3)])
     status, output = run.whole(
-        # What both threads import is there before the second begins.
+        # The modules that both threads import are there before the second begins.
         "import sys\n"
         "there = {'triton.language.core', 'pyimpl.backends.kernels.forward'} <= set(sys.modules)\n"
         "raise ToolchainError(f'the audit was made to fail; imported: {there}')",

@@ -1,4 +1,4 @@
-"""Ctrl-C: everything ends, without a traceback, and what was done is kept."""
+"""Ctrl-C: everything ends, without a traceback, and finished work is kept."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 @pytest.mark.parametrize("when", ["zygote", "call"])
 def test_conform_ends_without_a_traceback(when: str, tmp_path: Path) -> None:
-    """While the process that functions are forked from imports what it needs, and while the
-    function runs."""
+    """While the process from which functions are forked imports its modules, and while the function
+    runs."""
     source, said = tmp_path / "endless.py", tmp_path / "said"
     source.write_text(
         "import time\n"

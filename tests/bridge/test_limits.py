@@ -1,4 +1,4 @@
-"""Limits in processor time: what passes them, what does not, and what is then said."""
+"""Limits in processor time: work that passes them, work that does not, and the messages then."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_what_has_no_time_is_counted_and_kept(
 
 
 def test_what_is_known_to_start_lean_or_take_long_is_marked() -> None:
-    """The chain and what a fixture prepares Lean for: none of it is selected here either."""
+    """The chain and tests whose fixtures prepare Lean: none of them is selected here either."""
     files = [
         *("tests/test_chain.py", "tests/test_wheel.py"),
         *("tests/test_tutorial.py", "tests/bridge/site/test_browser.py"),

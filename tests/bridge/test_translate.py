@@ -1,4 +1,4 @@
-"""The command `translate --kernels`: what it writes, compares and says."""
+"""The command `translate --kernels`: the files it writes, its comparison and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No process of the judge's imports what lies in the working folder (`bridge.working_folder`)."""
+"""No process of the judge's imports files of the working folder (`bridge.working_folder`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planted in the Gluon forward kernel: texts and what takes their places."""
+"""Faults to plant in the Gluon forward kernel: texts and their replacements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is planted in the Gluon kernel for dK and dV where a program has several tiles of keys:
-texts and what takes their places."""
+"""Faults to plant in the Gluon kernel for dK and dV where a program has several tiles of keys:
+texts and their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planted in the Gluon kernel for dQ: texts and what takes their places."""
+"""Faults to plant in the Gluon kernel for dQ: texts and their replacements."""
 
 from __future__ import annotations
 

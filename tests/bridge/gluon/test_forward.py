@@ -1,4 +1,4 @@
-"""The Gluon forward kernel in the simulator: right in every schedule, and what is planted in it is
+"""The Gluon forward kernel in the simulator: right in every schedule, and faults planted in it are
 seen."""
 
 from __future__ import annotations

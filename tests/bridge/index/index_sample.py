@@ -1,6 +1,6 @@
-"""A library of two files, and what Lean stores of it: recorded for the tests that need no Lean.
+"""A library of two files, and the facts that Lean stores of it: recorded for tests without Lean.
 
-`python tests/bridge/index/index_sample.py` records it anew.
+`python tests/bridge/index/index_sample.py` records them again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECORDED = SAMPLE / "recorded.json"
 
 
 def stored_today(folder: Path, prepared: Embedded) -> dict[str, Any]:
-    """What the embedded Lean stores of the sample, built below `folder`, as JSON has it."""
+    """The facts that the embedded Lean stores of the sample, built below `folder`, as JSON."""
     root = folder / "sample"
     shutil.copytree(SAMPLE, root)
     lean = EmbeddedLean(root, prepared)
@@ -37,7 +37,7 @@ def stored_today(folder: Path, prepared: Embedded) -> dict[str, Any]:
 
 @dataclass
 class Sample:
-    """What the index is made of; tests change it."""
+    """The parts that the index is made of; tests change them."""
 
     constants: dict[str, Stored]
     audited: dict[str, Any]

@@ -107,7 +107,7 @@ def test_a_misspelt_name_builds_nothing(
     nearest = "Error: NAME: the library declares nothing called 'Spec.stepp'; the nearest: "
     assert said.startswith(nearest)
     assert "Attention.Spec.step" in said
-    # Lean makes up names that stand in no text: those are looked up in what it stored.
+    # Lean makes up names that stand in no text: those are looked up in the stored constants.
     assert isinstance(CliRunner().invoke(main, ["index", "instLE"]).exception, AssertionError)
 
 

@@ -93,7 +93,7 @@ def test_a_file_that_is_not_read(sample: Sample) -> None:
 
 
 def test_an_instance_that_lean_did_not_make_with_its_type(sample: Sample) -> None:
-    """Only what is declared inside the text of a type comes with it."""
+    """Only declarations inside the text of a type come with it."""
     name = "Attention.Spec.instInhabitedState"
     one = sample.constants[name]
     sample.constants[name] = replace(one, range=(40, 0, 40, 3))

@@ -1,4 +1,4 @@
-"""What is known of each declaration, what lacks something, and the graph."""
+"""The facts about each declaration, declarations that lack something, and the graph."""
 
 from __future__ import annotations
 

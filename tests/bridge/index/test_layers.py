@@ -17,7 +17,7 @@ SIZE = (50.0, 20.0)
 def draw(
     boxes: int, arrows: list[tuple[int, int]], columns: list[int] | None = None
 ) -> tuple[Placed, list[list[int]]]:
-    """What is placed, and the boxes of each column from top to bottom."""
+    """The placed boxes, and those of each column from top to bottom."""
     placed = place([SIZE] * boxes, arrows, SPACE, columns)
     at = sorted(range(boxes), key=placed.corners.__getitem__)
     by_x = itertools.groupby(at, key=lambda n: placed.corners[n][0])

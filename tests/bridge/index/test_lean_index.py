@@ -1,4 +1,4 @@
-"""The sample is what the embedded Lean stores of it today."""
+"""The recorded sample equals the facts that the embedded Lean stores of it today."""
 
 from __future__ import annotations
 

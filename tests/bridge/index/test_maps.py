@@ -1,4 +1,4 @@
-"""`docs/maps.json`: what the index says, and nothing else."""
+"""`docs/maps.json`: the facts of the index, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_maps_of_a_small_library(sample: Sample) -> None:
 
 
 def with_theorems(sample: Sample, uses: dict[str, list[str]], main_theorems: set[str]) -> Index:
-    """Theorems by their names with what they use, beside those of the sample."""
+    """Theorems by their names with the declarations they use, beside those of the sample."""
     index = sample.index()
     one = index.entries[COUNT]
     made = {
@@ -55,7 +55,7 @@ def with_theorems(sample: Sample, uses: dict[str, list[str]], main_theorems: set
 
 
 def test_a_proof_rests_on_the_nearest_main_theorems(sample: Sample) -> None:
-    """By way of a lemma, and not on what another listed theorem rests on."""
+    """By way of a lemma, and not on the theorems behind another listed theorem."""
     uses = {"a": [], "b": ["a"], "lemma": ["b", "step"], "c": ["lemma", "c"], "d": ["lemma", "a"]}
     index = with_theorems(sample, uses, {"a", "b", "c", "d"})
     found = {name: maps.rests_on(index, name) for name in uses}

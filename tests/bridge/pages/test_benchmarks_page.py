@@ -1,4 +1,4 @@
-"""The benchmarks' page: what `bench --json` writes is read back, and drawn as it is."""
+"""The benchmarks' page: the output of `bench --json` is read back, and drawn as it is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RUN = [
 
 
 def json_of(run: list[Measured]) -> str:
-    """What `python -m bench --json` writes."""
+    """The output of `python -m bench --json`."""
     command, date = "python -m bench --device cpu", "2026-01-02T03:04:05Z"
     return report.as_json(command, date, MACHINE, RATES, run)
 

@@ -39,7 +39,7 @@ SHOWN = re.compile(
 
 
 def test_chapters_are_not_formatted() -> None:
-    """What they show stands as it does in its file."""
+    """Their excerpts stand as they do in their files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     shown = {chapters.address(chapter) for chapter in chapters.CHAPTERS}
     assert set(project["tool"]["ruff"]["format"]["exclude"]) == shown
@@ -60,7 +60,7 @@ def test_what_is_shown_stands_where_the_page_says(chapter: str) -> None:
 
 @pytest.mark.parametrize("chapter", [c for c in chapters.CHAPTERS if c != "paper"])
 def test_a_chapter_has_all_that_a_reader_needs(chapter: str) -> None:
-    """The definition beside the code, a theorem, and what is not proved."""
+    """The definition beside the code, a theorem, and the unproved parts."""
     page = text_of(chapter)
     assert '<div class="beside">' in page
     assert {language for *_, language, _ in SHOWN.findall(page)} == {"lean", "python"}
@@ -219,7 +219,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def complaint_after_change(root: Path, file: str, old: str, new: str) -> str:
-    """What is said where the page is made after this change."""
+    """The error where the page is made after this change."""
     path = root / file
     text = path.read_text("utf-8")
     assert old in text

@@ -1,4 +1,4 @@
-"""docs/claims.toml and docs/claims.md: complete, and told apart from what is not."""
+"""docs/claims.toml and docs/claims.md: complete ones pass, and incomplete ones are refused."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_every_claim_stands_in_full_on_the_site() -> None:
             assert f"\n## {claim.document} {claim.heading}\n" in page.text
 
 
-# Each row once broken: what a careless edit of the manifest could do.
+# Each row once broken, as a careless edit of the manifest could do.
 QUOTING = [n for n, claim in enumerate(claims.read(ROOT).claims) if claim.quote]
 
 
@@ -137,7 +137,7 @@ def test_no_row_can_be_left_out(place: int) -> None:
     assert claims.fingerprint(quoted) != document.fingerprint
 
 
-# --- what is wrong with a manifest ----------------------------------------------------------------
+# --- errors of a manifest -------------------------------------------------------------------------
 
 
 def test_essential_lines() -> None:
@@ -248,7 +248,7 @@ def test_a_lesson_stands_before_the_rows(sample: Path) -> None:
     wrong, right = told.split("\n<div>\n")[1:]
     assert "def Linear : Prop" in wrong
     assert "theorem linear_refuted : ¬ Linear\n" in wrong
-    # With what a command before it binds.
+    # With the variables that a command before it binds.
     assert "theorem linear\n    {n : Nat} (m : Nat) :\n    n + m = n + m\n" in right
     assert "theorem linear_refuted : ¬ Linear\n" in pages["9"]
 

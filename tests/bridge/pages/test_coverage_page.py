@@ -1,4 +1,4 @@
-"""The table of coverage: every operation, with what it has and where what it lacks is."""
+"""The table of coverage: each operation's own, and the nearest operations with the rest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_row_has_its_own_or_says_which_operation_has_it() -> None:
     assert (weight.theorems, weight.vectors) == (("sum",), {})
     assert weight.through_theorems == ()
     assert weight.through_vectors == (f"{SPEC}softmax",)
-    # Softmax has no Python: what uses softmax has.
+    # Softmax has no Python: functions that use softmax have.
     assert weight.through_python == (f"{SPEC}flash",)
     assert found["softmax"].vectors == {"small": 3, "large": 2}
     # Nothing that uses it has vectors.

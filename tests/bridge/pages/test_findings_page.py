@@ -1,4 +1,4 @@
-"""`docs/findings.md` and what it is written from: its examples reproduce."""
+"""`docs/findings.md` and its data: its examples reproduce."""
 
 from __future__ import annotations
 

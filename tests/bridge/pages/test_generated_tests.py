@@ -101,8 +101,8 @@ def test_a_wrong_merge_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         module.check("merge-003", torch.float32)
 
 
-# By mutant: the module, what of it or of `pyimpl` is exchanged, and a vector that shows it; then
-# the file and the edit.
+# By mutant: the module, the name in it or in `pyimpl` that is exchanged, and a vector that shows
+# it; then the file and the edit.
 PLANTED = {
     "keys-not-passed-on": (
         "ring", "simulate_ring", "ring-003",

@@ -1,4 +1,4 @@
-"""The table of kernels: what is proved, looked at for all inputs, or run on the vectors."""
+"""The table of kernels: features proved, looked at for all inputs, or run on the vectors."""
 
 from __future__ import annotations
 

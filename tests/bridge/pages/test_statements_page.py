@@ -40,7 +40,7 @@ def test_no_statement_has_what_the_page_does_not_show() -> None:
 
 
 def test_statements_see_nothing_that_is_made_for_a_proof() -> None:
-    """What proves them is imported for their proofs alone, so Lean refuses other statements too."""
+    """Modules that prove them are imported for proofs alone: Lean refuses other statements too."""
     for path in (ROOT / statements_page.FOLDER).glob("*.lean"):
         for shown in re.findall(r"^public import (\S+)$", path.read_text("utf-8"), re.M):
             assert shown.startswith(("Attention.Spec.", "Attention.Algebra.", "Attention.Model."))

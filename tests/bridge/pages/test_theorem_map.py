@@ -126,7 +126,7 @@ def test_the_theorems_of_the_library_have_topics() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the maps are read from."""
+    """A copy of the files from which the maps are read."""
     shutil.copytree(ROOT / "Attention", tmp_path / "Attention")
     (tmp_path / "docs").mkdir()
     for name in (stored.FILE, "docs/theorems.toml"):

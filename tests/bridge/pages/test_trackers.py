@@ -1,4 +1,4 @@
-"""What docs/trackers.toml says is there, and is so."""
+"""The vectors and tests that docs/trackers.toml names exist, and show the errors."""
 
 from __future__ import annotations
 

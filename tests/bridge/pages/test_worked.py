@@ -1,4 +1,4 @@
-"""What the chapters work out: by other means here, and refused where it is not Lean's."""
+"""The chapters' worked examples: by other means here, and refused where they differ from Lean's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNIT = 2.0**-53
 
 
 def numbers(text: str) -> list[Fraction | None]:
-    """What a page shows as a list of numbers."""
+    """A list of numbers as a page shows it."""
     parts = text.strip("()").split(", ")
     return [None if part == "−∞" else Fraction(part.replace("−", "-")) for part in parts]
 
@@ -185,8 +185,8 @@ def test_the_layer_is_that_of_the_module() -> None:
         causal = torch.ones(layer.TOKENS, layer.TOKENS, dtype=torch.bool).tril()
         found = module(tensor(layer.INPUT)[None], attn_mask=causal)[0]
     _, allowed = encoder_layer(exactly(tensor(layer.INPUT)[None]), module, causal)
-    # Twice: the query's weights are rounded once more, by no more than what is counted for their
-    # products.
+    # Twice: the query's weights are rounded once more, by no more than the error that is counted
+    # for their products.
     assert bool(((found - tensor(layer.output())).abs() <= 2 * allowed[0]).all())
     assert layer.steps()[-1] == ["y + feed-forward", *map(show_all, layer.output())]
 
@@ -243,7 +243,7 @@ def test_what_explains_a_tolerance_adds_up_everywhere() -> None:
         assert (found.rounding <= found.share).all()
 
 
-# --- what is refused ------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 def test_numbers_that_are_not_leans_make_no_page() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of `bridge.ptx` share: kernels of a few lines."""
+"""Helpers of the tests of `bridge.ptx`: kernels of a few lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the site in a browser share: Debian's packages chromium and chromium-driver."""
+"""Helpers of the site's tests in a browser: Debian's packages chromium and chromium-driver."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WITHOUT_SEARCH = {"urls": ["*/search.js*"]}
 
 @contextmanager
 def start(folder: Path) -> Iterator[Any]:
-    """A browser that keeps what it needs in this folder."""
+    """A browser that keeps its files in this folder."""
     from selenium import webdriver
 
     chromium, driver = map(str, PROGRAMS)
@@ -64,7 +64,7 @@ def wait_for(there: Callable[[], Any], what: str) -> None:
 
 def screen(browser: Any, size: tuple[int, int], scheme: str = "light") -> None:
     width, height = size
-    # A window has a least width of its own; what the page sees has not.
+    # A window has a least width of its own; the page's view has not.
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -77,7 +77,7 @@ def open_page(browser: Any, page: Path, size: tuple[int, int], scheme: str = "li
 
 
 def console_of(browser: Any) -> list[str]:
-    """What the page wrote to the console, errors of loading included."""
+    """The messages of the page in the console, errors of loading included."""
     return [entry["message"] for entry in browser.get_log("browser")]
 
 

@@ -37,7 +37,7 @@ MAPS = ("maps.html", "theorem-map/rounding.html", "coverage.html", "benchmarks.h
 
 @contextmanager
 def search(browser: Any) -> Iterator[None]:
-    """A page reads the 2 MB that the search is in: most of what it takes, so that pages are kept
+    """A page reads the 2 MB that the search is in, which is most of its time, so pages are kept
     from it except here."""
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     try:
@@ -99,7 +99,7 @@ def test_the_reference(browser: Any, site: Path, size: tuple[int, int], scheme: 
 
 
 def test_the_reference_opens_with_pyimpl(browser: Any, site: Path) -> None:
-    """Its list has what each function is for, and its search nothing of the tools."""
+    """Its list has the purpose of each function, and its search nothing of the tools."""
     open_page(browser, site / "api" / "index.html", WIDE)
     front = (site / "api" / "pyimpl.html").as_uri()
     wait_for(lambda: browser.current_url == front, "the front page")
@@ -219,8 +219,8 @@ def test_code_is_copied(browser: Any, site: Path) -> None:
     wait_for(lambda: browser.find_elements("css selector", said_so), "that it was copied")
 
 
-# Of what stands in a drawing, the lowest contrast between text and what is behind it (4.5), and
-# between lines or marks and the page (3).
+# In a drawing, the lowest contrast between text and its background (4.5), and between lines or
+# marks and the page (3).
 DRAWN = """
 const channels = (text) => text.match(/[\\d.]+/g).map(Number);
 const luminance = (text) => {
@@ -370,7 +370,7 @@ return document.readyState === "complete"
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out(browser: Any, site: Path, scheme: str) -> None:
-    """WCAG 2.2, level AA: a ratio of at least 4.5 between text and what is behind it."""
+    """WCAG 2.2, level AA: a ratio of at least 4.5 between text and its background."""
     screen(browser, WIDE, scheme)
     for page in ("index.html", "online.html", STEPPER, "source/Attention/Spec/Online.lean.html",
                  "source/pyimpl/state.py.html", "theorems.html", *MAPS):  # fmt: skip

@@ -13,7 +13,7 @@ from in_browser import MARKS, PHONE, STEPPER, console_of, open_page, screen
 pytestmark = MARKS
 
 
-# What a page is made of: each may be too wide, or cut off.
+# The parts of a page: each may be too wide, or cut off.
 PARTS = (
     '<div class="arithmatex', '<span class="arithmatex', "<pre", 'class="beside', "<table",
     "<details", "<svg", "<img",
@@ -42,8 +42,8 @@ def pages(site: Path, *, everything: bool) -> list[Path]:
 
 @dataclass(frozen=True)
 class Seen:
-    """A page as it is on screens of some widths. cut_off: what `CUT_OFF` finds; columns: what
-    `COLUMNS` finds, of pages that have them."""
+    """A page as it is on screens of some widths. cut_off: the finding of `CUT_OFF`; columns: that
+    of `COLUMNS`, for pages that have them."""
 
     page: str
     said: list[str]
@@ -92,7 +92,7 @@ def look_at(browser: Any, page: Path, site: Path) -> Seen:
 RAW = ".arithmatex:not(:has(.katex))"
 WIDE_COLUMNS = ((1500, 900), (1920, 900))
 
-# Of code in columns what is cut off, and whether any columns stand side by side.
+# Of code in columns the parts cut off, and whether any columns stand side by side.
 COLUMNS = """
 for (const one of document.querySelectorAll("details")) one.open = true;
 const code = [...document.querySelectorAll(".beside pre > code")];

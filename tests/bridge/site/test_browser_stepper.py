@@ -92,7 +92,7 @@ def test_the_chart_is_drawn_from_the_exact_numbers(browser: Any, site: Path) -> 
         assert [exact for exact, _ in bars] == list(map(Fraction, weights))
         whole = max(height for _, [height] in bars)
         assert [height / whole for _, [height] in bars] == [float(exact) for exact, _ in bars]
-        # What the table has, and the higher the larger.
+        # The numbers of the table, and the higher the larger.
         rows = states(browser)
         for name, column in (("m", 1), ("l", 3), ("o", 4)):
             dots = marks_of(browser, f".dot[data-of={name}]", "cy", "cx")
@@ -130,7 +130,7 @@ def test_the_stepper_by_keyboard(browser: Any, site: Path) -> None:
     assert focused.get_attribute("name") == "next"
     focused.send_keys(Keys.ENTER)
     assert len(states(browser)) == 2
-    # What has the focus is seen to have it.
+    # The element with the focus is seen to have it.
     assert (
         browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
         == "solid"

@@ -48,7 +48,7 @@ def test_no_page_is_too_large_for_a_phone(site: Path) -> None:
 
 
 def test_no_page_needs_a_network(site: Path) -> None:
-    """Nor a place: what a page loads is beside it, by an address relative to it."""
+    """Nor a place: the files that a page loads are beside it, by an address relative to it."""
     for path in site.rglob("*.html"):
         text = re.sub(r"<pre>.*?</pre>", "", path.read_text("utf-8"), flags=re.DOTALL)
         if path.is_relative_to(site / "api"):
@@ -82,7 +82,7 @@ def test_the_reference_is_of_the_docstrings(site: Path) -> None:
         page = f"{module.replace('.', '/')}.html"
         assert (site / "api" / page).is_file(), module
         assert f'href="{page}"' in text, module
-    # What a bundle of options holds stands in the signature, each by its name.
+    # The options of a bundle stand in the signature, each by its name.
     packed = text.partition('id="attention_varlen"')[2].partition("</section>")[0]
     assert "alibi_slopes" in packed.partition("docstring")[0]
 
@@ -179,7 +179,7 @@ def test_the_command(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def article(page: Path) -> str:
-    """Of a page what is its own."""
+    """The part of a page that is its own."""
     return page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
 
 

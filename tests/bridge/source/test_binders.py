@@ -41,7 +41,7 @@ def test_binders_of_all_kinds() -> None:
 @pytest.mark.parametrize(
     ("theorem", "said"),
     [
-        # What it names, what their types name, and instances of that alone.
+        # The variables that it names, those in their types, and instances of these alone.
         ("theorem a : s = s := rfl", "{S : Type u} [Ring S] (s : S)"),
         ("theorem a : s = t := rfl", "{S : Type u} [Ring S] (s t : S)"),
         (

@@ -1,4 +1,4 @@
-"""What stands outside of Lean's brackets."""
+"""Matches outside of Lean's brackets."""
 
 from __future__ import annotations
 

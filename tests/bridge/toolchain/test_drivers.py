@@ -1,4 +1,4 @@
-"""Which driver serves a request, and what becomes of one that ends."""
+"""The driver that serves a request, and requests to one that ends."""
 
 from __future__ import annotations
 

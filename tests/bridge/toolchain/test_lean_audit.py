@@ -1,5 +1,5 @@
-"""The audit finds what it is for: each mutant is written, built, and must be named with its
-file."""
+"""The audit finds the faults that it is for: each mutant is written, built, and must be named with
+its file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[[dict[str, str]], EmbeddedLean]
 USES_F = (
     "public import Small.Base\npublic section\ntheorem {} (n : Nat) : f n = n + 1 := by rw [f]\n"
 )
-# Imports come before what imports them.
+# Imports come before the modules that import them.
 SOURCES = {
     "Good": "public section\n@[expose] def good (n : Nat) : Nat := n + 1\n"
     "theorem good_pos (n : Nat) : 0 < good n := Nat.succ_pos n\n"

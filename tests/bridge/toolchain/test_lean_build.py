@@ -1,4 +1,4 @@
-"""Building and running: what is built again, what is said, what programs give."""
+"""Building and running: the modules that are built again, the messages, the programs' output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A = "public section\n@[expose] def a (n : Nat) : Nat := 2 * n\n"
 B = "public import Small.A\npublic section\ntheorem a_two : a 2 = 4 := rfl\n"
 C = "public section\ndef unused (n : Nat) : Nat := 3\n"
 
-# Functions of the library whose compiled form lies in Lean's own modules, and what they give.
+# Functions of the library whose compiled form lies in Lean's own modules, and their results.
 PROGRAM = """public section
 namespace Small.Program
 
@@ -144,7 +144,7 @@ def test_nothing_to_do_waits_for_no_other_build(built: EmbeddedLean) -> None:
 
 
 def test_a_relative_root(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Lean is given leads to the same files from the folder that it works in."""
+    """Lean's paths lead to the same files from the folder that it works in."""
     monkeypatch.chdir(built.root.parent)
     here = EmbeddedLean(Path(built.root.name), built.prepared)
     assert (here.root, here.folder, here.store.record) == (
@@ -232,7 +232,7 @@ def test_whatever_is_said_in_a_file_is_told_in_its_order(built: EmbeddedLean) ->
 
 
 def test_a_definition_of_many_conjuncts(built: EmbeddedLean) -> None:
-    """What looks through its syntax needs 200 KiB of stack; the main thread has 64."""
+    """Walking through its syntax needs 200 KiB of stack; the main thread has 64."""
     conjuncts = " ∧\n    ".join(f"(∀ i < n, i < n + {k})" for k in range(200))
     edit(built, "C", f"public section\n@[expose] def many (n : Nat) : Prop :=\n    {conjuncts}\n")
     result = built.build(["Small.C"])

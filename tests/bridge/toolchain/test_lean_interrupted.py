@@ -37,7 +37,7 @@ def start(lean: EmbeddedLean, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell's background job has Ctrl-C ignored, and so has what the tests start there.
+        # A shell's background job has Ctrl-C ignored, and so have processes that the tests start.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
     )
@@ -145,7 +145,7 @@ def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project
     os.kill(node, signal.SIGKILL)
     assert "error: the embedded Lean was killed by signal 9" in output(process)[1]
     assert process.returncode == 1
-    # What was built before that stays built.
+    # Modules that were built before stay built.
     assert "Small.A" in lean.store.load()
     assert lean.build(["Small.A"]).built == ()
 

@@ -1,4 +1,4 @@
-"""What the embedded Lean prints arrives whole."""
+"""The embedded Lean's output arrives whole."""
 
 from __future__ import annotations
 

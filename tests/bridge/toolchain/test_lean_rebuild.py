@@ -24,7 +24,7 @@ SECOND = (
 )
 THIRD = "public import Small.Second\npublic section\ntheorem le_one : 1 ≤ twice 1 := le 1\n"
 
-# (what is replaced in FIRST, its replacement, whether importers can see it)
+# (a text of FIRST, its replacement, whether importers can see it)
 EDITS = {
     "comment": ("public section", "-- a remark\n\npublic section", False),
     "documentation": ("theorem le_t", "/-- At least. -/\ntheorem le_t", False),
@@ -45,7 +45,7 @@ EDITS = {
 def built(
     exchange_project: Make, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[EmbeddedLean, Path]:
-    """Three modules in a row, built, and a copy of what was built; the driver stays."""
+    """Three modules in a row, built, and a copy of the build's outputs; the driver stays."""
     lean = exchange_project({"First": FIRST, "Second": SECOND, "Third": THIRD})
     result = lean.build()
     assert result.ok, [str(m) for m in result.messages]
@@ -60,7 +60,7 @@ def chain(built: tuple[EmbeddedLean, Path]) -> EmbeddedLean:
     lean, copy = built
     edit(lean, FIRST)
     shutil.copytree(copy, lean.folder, dirs_exist_ok=True)
-    # What is put back is whole: nothing is built again.
+    # The restored copy is whole: nothing is built again.
     assert lean.build().built == ()
     return lean
 

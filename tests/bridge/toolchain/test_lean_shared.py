@@ -1,4 +1,4 @@
-"""Builds that several drivers share: the same outcome, and failures stay with what needs them."""
+"""Builds that several drivers share: the same outcome, and a failure stops only its dependents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_shared_and_alone_come_to_the_same(
     monkeypatch.setattr("bridge.toolchain.embedded._MOST_DRIVERS", 2)
     monkeypatch.setattr("bridge.toolchain.embedded._SHARED_FROM", least)
     texts = sources(least + 2)
-    # A theorem that does not hold, in the middle: what needs it is skipped, all else is built.
+    # A theorem that does not hold, in the middle: its dependents are skipped, all else is built.
     texts["N4"] = texts["N4"].replace("n4 = ", "n4 = 1 + ")
     # The driver of the second stays, and is the only one.
     shared, alone = make_project(texts), exchange_project(texts)
@@ -66,7 +66,7 @@ def test_shared_and_alone_come_to_the_same(
     assert {name: kept["interface"] for name, kept in records[0].items()} == {
         name: kept["interface"] for name, kept in records[1].items()
     }
-    # What failed is too little to be shared out, when it is tried again.
+    # The failed modules are too few to be shared out, when they are tried again.
     if least == _SHARED_FROM:
         assert shared.build().built == ("Small.N4",)
         assert len(started) == 3

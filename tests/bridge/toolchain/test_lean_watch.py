@@ -1,4 +1,4 @@
-"""The watcher: rechecks what is saved, survives errors and deleted files, and ends with Ctrl-C."""
+"""The watcher: rechecks saved files, survives errors and deleted files, and ends with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_watch(make_project: Callable[[dict[str, str]], EmbeddedLean]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # A shell's background job has Ctrl-C ignored, and so has what the tests start there.
+        # A shell's background job has Ctrl-C ignored, and so have processes that the tests start.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     lines: queue.Queue[str] = queue.Queue()

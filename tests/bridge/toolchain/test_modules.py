@@ -1,4 +1,4 @@
-"""Headers, the import graph and the hashes that decide what is built again."""
+"""Headers, the import graph and the hashes that decide which modules are built again."""
 
 from __future__ import annotations
 

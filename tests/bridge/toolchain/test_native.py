@@ -1,4 +1,4 @@
-"""A native Lean, played by a script: what is asked of it, and how its answers are read."""
+"""A native Lean, played by a script: its arguments, and how its answers are read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_output_of_a_build() -> None:
 
 
 class FakeLake:
-    """A project, and a `lake` that writes down its arguments and prints what it is told to."""
+    """A project, and a `lake` that writes down its arguments and prints a given text."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""Which Node is taken, and what is said where there is none."""
+"""The choice of Node, and the messages where there is none."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Packages that require others: whose a module is, what is built again, and where it is kept.
+"""Packages that require others: the package of a module, the modules that are built again, and
+where they are kept.
 
-A stand-in plays the driver: it "builds" a module by writing down that it was asked for.
+A stand-in plays the driver: it "builds" a module by writing down the request.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Played(EmbeddedLean):
         return [shown, {"done": module.name, "ok": "sorry" not in module.text, "problem": ""}], 0.0
 
     def requests(self) -> list[str]:
-        """What a build asks for."""
+        """The requests of a build."""
         self.asked.clear()
         self.build()
         return list(self.asked)
@@ -100,7 +101,7 @@ def test_each_package_keeps_its_own_modules(outer: Played) -> None:
     assert outer.stock("A") == outer.store.stock("A")
     assert set(base.store.load()) == {"B"}
     assert set(outer.store.load()) == {"A", "C"}
-    # So neither builds again what the other has built.
+    # So neither builds again a module that the other has built.
     assert outer.requests() == base.requests() == []
     assert outer._lean_path()[2:] == [
         lean.folder / "runnable" for lean in (outer, base)

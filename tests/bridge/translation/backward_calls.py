@@ -52,7 +52,7 @@ def backward_inputs(v: GradientVector) -> tuple[Any, ...]:
 
 
 def groups(v: GradientVector) -> dict[str, Any]:
-    """What the heads that share keys and values are added up by."""
+    """The sizes of groups of heads that share keys and values: gradients are added up over them."""
     sizes = {name: n for name, n in spec_calls.sizes(v).items() if name != "q_len"}
     return {**sizes, "num_kv_heads": v.num_kv_heads, "group": v.num_heads // v.num_kv_heads}
 
@@ -120,7 +120,7 @@ def _with_options(v: GradientVector, found: backward_heads.GroupedGradients[Any]
 
 
 def factors(v: GradientVector, h: int) -> dropout.WeightFactor:
-    """What the weights of head h are multiplied by: 1 without dropout."""
+    """The factors of the weights of head h: 1 without dropout."""
     if not v.dropout:
         return lambda i, j: Fraction(1)
     p = Fraction(v.dropout[h].p)

@@ -122,7 +122,7 @@ class Construction:
     # Feed-forward networks
 
     def network(self, points: list[tuple[Row, Row, Row]]) -> FeedForward:
-        """For (x, z, w): x and what is added to it are z; w is larger at x than at all others."""
+        """For (x, z, w): x plus the network's output is z; w is larger at x than at all others."""
         n, d_ff = self.sizes.d_model, self.sizes.d_ff
         units: list[tuple[Row, Fraction, Row]] = []
         for i, (x, z, w) in reversed(list(enumerate(points))):

@@ -80,7 +80,7 @@ def mask_of(mask: model.Mask, q_len: int, kv_len: int) -> Mask:
 
 
 def modify_of(v: model.AttentionVector) -> ScoreMod:
-    """What becomes of the scores: softcap, ALiBi, bias and mask, one after the other."""
+    """The changes of the scores: softcap, ALiBi, bias and mask, one after the other."""
     size = {"q_len": v.q_len, "kv_len": v.kv_len}
     num = arithmetic(v)
     steps: list[ScoreMod] = []

@@ -20,7 +20,7 @@ def dual(v: TangentVector, x: Any, rate: Any) -> Dual:
 
 
 def modify_of(v: TangentVector) -> ScoreMod:
-    """What becomes of the scores that change: softcap, ALiBi, bias and mask, in this order."""
+    """The changes of scores with rates: softcap, ALiBi, bias and mask, in this order."""
     num = spec_calls.NATURAL.dual()
     size = {"q_len": v.q_len, "kv_len": v.kv_len}
     steps: list[ScoreMod] = []

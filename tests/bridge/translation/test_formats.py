@@ -32,8 +32,8 @@ def round_by_spec(dtype: torch.dtype, x: Fraction) -> Fraction:
 
 
 def result(dtype: torch.dtype, x: Fraction, *, negative: bool) -> float:
-    """What a cast of x should give: infinity for what overflows (nothing up to the largest number,
-    `round-finite`), and the sign of x on 0, which a fraction does not have."""
+    """The right result of a cast of x: infinity if it overflows (nothing up to the largest number
+    does, `round-finite`), and the sign of x on 0, which a fraction does not have."""
     sign = -1 if negative else 1
     if abs(x) > LARGEST[dtype] and spec.format_overflows(math.floor, DTYPES[dtype], x, num=EXACT):
         return math.copysign(math.inf, sign)
@@ -58,8 +58,8 @@ def differing_numbers(dtype: torch.dtype, inputs: torch.Tensor) -> list[float]:
 
 
 def between(numbers: torch.Tensor) -> torch.Tensor:
-    """The midpoint of each two neighbours, and what is next to it on both sides in the format that
-    the numbers are stored in. Past the largest the neighbour would be a power of 2."""
+    """The midpoint of each two neighbours, and its neighbours on both sides in the format that the
+    numbers are stored in. Past the largest the neighbour would be a power of 2."""
     below, above = numbers[:-1].double(), numbers[1:].double()
     if above[-1].isinf():
         above[-1] = 2 * below[-1] - below[-2]

@@ -1,5 +1,5 @@
-"""`ring-net`, `ring-net-backward` and their rules of what is left out, on runs of the translated
-Spec: a drawn one of the events that can happen does."""
+"""`ring-net`, `ring-net-backward` and their rules of left-out work, on runs of the translated Spec:
+a drawn one of the events that can happen does."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Drawn:
 class DrawnBackward(Drawn):
     """With gradients by outputs and log-sum-exps, factors of dropout and slopes. The transformed
     scores of a query are drawn so that their powers of 2 sum to one; the slopes know the scores.
-    zeros: what a device does not compute with gets them from it."""
+    zeros: a device adds 0 to the gradients by shards that it does not compute with."""
 
     zeros = True
 

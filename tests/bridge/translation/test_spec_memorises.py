@@ -99,7 +99,7 @@ def wrong(made: Construction, target_mask: Mask, cross_mask: Mask, best: Best) -
 
 
 def draw_best(z: Sizes, seed: int, sees: Callable[[Tokens, Tokens, int], object]) -> Best:
-    """A function drawn at random, of what `sees` gives of both sequences and a place."""
+    """A function drawn at random, of the part of both sequences and a place that `sees` gives."""
     rng, table = random.Random(seed), dict[object, int]()
 
     def token(seen: object) -> int:
@@ -154,7 +154,7 @@ def test_any_masks() -> None:
 
 
 def test_what_the_mask_hides_is_not_memorised() -> None:
-    """`forward_swap_refuted`: two of the four targets differ in what place 0 cannot see."""
+    """`forward_swap_refuted`: two of the four targets differ in a token that place 0 cannot see."""
     made = construction(1, 2, 2)
 
     def swap(source: Tokens, target: Tokens) -> Tokens:

@@ -1,4 +1,4 @@
-"""The translated definitions give what Lean gave: equal on every exact vector, within the bounds on
+"""The translated definitions give Lean's results: equal on every exact vector, within the bounds on
 every enclosed one."""
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def check(vector: model.Vector, found: Sequence[Any]) -> None:
                 raise TypeError(f"there is nothing to compare with {row}")
 
 
-# Lean made all of them, and `make verify` compares them with what it makes; a definition that is
-# translated wrongly shows on any.
+# Lean made all of them, and `make verify` compares them with its results of today; a definition
+# that is translated wrongly shows on any.
 SHARES = [
     pytest.param(3, id="every third vector"),
     pytest.param(1, marks=pytest.mark.thorough, id="every vector"),

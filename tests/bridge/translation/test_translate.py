@@ -1,4 +1,4 @@
-"""From terms to Python: what constructs become, and what has no translation."""
+"""From terms to Python: the translation of constructs, and terms that have none."""
 
 from __future__ import annotations
 

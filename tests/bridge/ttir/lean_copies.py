@@ -2,8 +2,8 @@
 
     .venv/bin/python tests/bridge/ttir/lean_copies.py
 
-tells what they cost: the processor time of one embedded Lean that builds all of `Attention/Kernel`,
-in a copy where what they rest on is built.
+tells their cost: the processor time of one embedded Lean that builds all of `Attention/Kernel`,
+in a copy where the modules behind them are built.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def dependents(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The modules of `Attention/Kernel` that need one of these, in no order, each with what it
-    imports of them directly."""
+    """The modules of `Attention/Kernel` that need one of these, in no order, each with those that
+    it imports of them directly."""
     found = {_module(path): path for path in (ROOT / "Attention" / "Kernel").rglob("*.lean")}
     imports = {
         name: set(modules.header_imports(path.read_text("utf-8"))) for name, path in found.items()
@@ -52,8 +52,9 @@ class Copy:
     lean: Lean
 
     def build(self, texts: Mapping[str, str], *, all_of_them: bool) -> BuildResult:
-        """Build with these modules, by path, what proves something of them: the modules that import
-        them, or all_of_them that need them. The committed texts are there again afterwards."""
+        """Build with these modules, by path, the modules that prove something of them: those that
+        import them, or all_of_them that need them. Afterwards the committed texts are there again.
+        """
         changed = {_module(ROOT / path) for path in texts}
         wanted = [name for name, direct in dependents(changed).items() if all_of_them or direct]
         for path, text in texts.items():
@@ -67,7 +68,7 @@ class Copy:
 
 @contextmanager
 def copy(folder: Path) -> Iterator[Copy]:
-    """A copy in this folder, with what has been built of the modules about kernels."""
+    """A copy in this folder, with the build outputs of the modules about kernels."""
     for name in ("lakefile.lean", "lean-toolchain"):
         shutil.copy2(ROOT / name, folder / name)
     generated = {_module(path) for path in (ROOT / FOLDER).glob("*.lean")}

@@ -21,7 +21,7 @@ from pyimpl.backends.kernels.parts.launch import Launch
 pytestmark = NEEDS_COMPILER
 
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass;
-# then the decoding and combining ones on blocks and changing keys, and what kernels call inside.
+# then the decoding and combining ones on blocks and changing keys, and functions inside kernels.
 QUICK = (
     "causal", "sink-tiles", "dropout", "varlen", "paged", "gradient",
     "cascade", "merge", "cache-edits", "cache-window", "philox", "tile-bounds",

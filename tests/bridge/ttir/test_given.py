@@ -1,4 +1,4 @@
-"""The hypotheses about a launch: launches meet them, and what is off is named."""
+"""The hypotheses about a launch: launches meet them, and one that is not met is named."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def test_tensors_that_the_theorems_are_not_about(change: Any, name: str) -> None
 
 
 def make_packed(sums_q: list[int], sums_k: list[int], max_q_len: int = 3) -> tuple[Launch, Given]:
-    """A launch for packed sequences that begin there, of 5 queries and 7 keys, and what the
-    forward kernel's launcher is given for it."""
+    """A launch for packed sequences that begin there, of 5 queries and 7 keys, and the arguments
+    that the forward kernel's launcher gets for it."""
     query, key, value, out, lse, options = make_tensors(ScoreOptions(0.25, right=0))
     rows = (x[:1].transpose(1, 2)[0].contiguous() for x in (query, key, value))
     of_rows = [*rows, torch.empty(5, 4, 16)]

@@ -1,4 +1,4 @@
-"""Every check of the machine bites: small kernels that do what none may."""
+"""Every check of the machine bites: small kernels that do something forbidden."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _memory(*numbers: int) -> tuple[Memory, torch.Tensor]:
 
 
 def violation(kind: str, *given: object, **how: object) -> Violation:
-    """What a run does that none may, of this kind."""
+    """A run's violation, of this kind."""
     with pytest.raises(Violation) as caught:
         run(*given, **how)  # type: ignore[arg-type]
     assert caught.value.kind == kind
@@ -113,7 +113,7 @@ def test_overflow_where_a_number_is_used(
 ) -> None:
     memory, _ = _memory(0)
     sum_ = f"    %s = arith.{operation} %n, %n : {type}\n"
-    # As bits it may be what it likes.
+    # As bits it may be any.
     run(kernel(f"%n: {type}", sum_ + f"    %b = arith.xori %s, %n : {type}"), memory, n)
     used = kernel(f"%n: {type}", sum_ + f"    %b = arith.cmpi slt, %s, %n : {type}")
     if not overflows:
@@ -205,7 +205,7 @@ def test_exp2_of_what_is_used(
         violation("exp2 of a positive number", text, memory, given, to)
 
 
-# Of a matrix of weights the first column's may overflow; DONE is what becomes of them.
+# Of a matrix of weights the first column's may overflow; DONE: the operations on them.
 _OVERFLOWING = """
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -19,8 +19,8 @@ from bridge.ttir.syntax import TtirError
 pytestmark = NEEDS_COMPILER
 
 _LOOP = "backends/kernels/parts/loop.py"
-# Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at what it passes), or of
-# options for which there is no text with a proof: the texts are the same.
+# Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at the arguments that it
+# passes), or of options for which there is no text with a proof: the texts are the same.
 UNSEEN = {
     *("wrong-scale", "omitted-scale", "doubled-scale", "base-of-exponential"),
     *("causal-aligned-bottom-right", "alignment-swapped"),
@@ -65,7 +65,7 @@ def _edit(name: str, file: str, old: str, new: str, count: int = 1) -> Mutant:
 HARMLESS = {
     edit.name: edit
     for edit in (
-        # As the translation calls the end of a loop, and as a proof calls what a text is given.
+        # To names that the translation has for a loop's end, and proofs for a text's arguments.
         _edit("variable of a loop renamed", _LOOP, "alpha", "result", 3),
         _edit("variable renamed", "backends/kernels/parts/bounds.py", _FIRST, _RENAMED),
         _edit("packed variable renamed", "backends/kernels/forward.py", _SHIFT, _NAMED),

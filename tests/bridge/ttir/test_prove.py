@@ -328,7 +328,7 @@ def test_misuse(arguments: list[str], sentence: str) -> None:
 
 
 class TestPage:
-    """docs/prove.md does what it says."""
+    """The commands and results of docs/prove.md are right."""
 
     @pytest.mark.thorough
     def test_example(self, tmp_path: Path) -> None:

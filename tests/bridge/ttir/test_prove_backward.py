@@ -197,7 +197,7 @@ def test_flex_attentions_backward_pass() -> None:
         found = verdict(
             process, shapes, small, small, backward=True, masked_loads=published.masked_loads
         )
-        # Rows past the last load what nobody says; what is computed of them is not stored.
+        # Rows past the last load unspecified numbers; values computed of them are not stored.
         open_ = verdict(process, shapes[:1], backward=True)
     assert found.word == "EQUAL", found.text()
     assert [level.word for level in found.levels] == ["EQUAL"] * 3

@@ -1,4 +1,4 @@
-"""What PyTorch does between launches is followed: integers are known, sums and copies recorded."""
+"""PyTorch's work between launches is followed: integers are known, sums and copies recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_integers_are_known_on_the_host() -> None:
         sent = list(recording.storages_to_send())
         assert sent[recording.view(table).storage].detail == (0, 1, 2, 3, 0, 0, 5, 5)
         assert sent[recording.view(repeated).storage].detail == (0, 0, 0, 1, 1, 1, 1)
-        # What a view has is its storage's.
+        # A view's numbers are its storage's.
         assert sent[recording.view(begins[1:]).storage].detail == (0, 3, 7)
 
 

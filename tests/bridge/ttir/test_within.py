@@ -1,5 +1,5 @@
-"""What `Attention.Kernel.Problem.Within` and `Packed.Within` suppose of a launch is what the
-launcher sees to."""
+"""The launcher meets the suppositions of `Attention.Kernel.Problem.Within` and `Packed.Within`
+about a launch."""
 
 from __future__ import annotations
 

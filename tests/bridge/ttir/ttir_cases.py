@@ -1,5 +1,5 @@
-"""What the tests of `bridge.ttir` share: kernels in a few lines of TTIR, and mutants of the
-forward kernel."""
+"""Helpers of the tests of `bridge.ttir`: kernels in a few lines of TTIR, and mutants of the forward
+kernel."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ SHAPES = {
 
 @contextmanager
 def plant(edit: Mutant | None) -> Iterator[None]:
-    """For so long what `bridge.ttir` launches of the forward kernel is that of a copy of `pyimpl`
-    with this edit; None: none."""
+    """For so long, `bridge.ttir` launches the forward kernel of a copy of `pyimpl` with this edit;
+    None: none."""
     if edit is None:
         yield
         return
@@ -160,7 +160,7 @@ def plant(edit: Mutant | None) -> Iterator[None]:
 
 
 def comparison_of(level: Level, shape: str) -> str:
-    """What the comparison of the forward kernel says."""
+    """The result of the forward kernel's comparison."""
     try:
         return "equal" if forward(SHAPES[shape], level).equal else "wrong"
     except Violation as violation:

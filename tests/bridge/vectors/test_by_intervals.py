@@ -78,7 +78,7 @@ def test_an_interval_holds_what_it_stands_for(a: int, b: int, c: int) -> None:
 
 @pytest.mark.parametrize(("a", "b", "quotient"), [(7, 2, 3), (-7, 2, -4), (7, -2, -3), (-7, -2, 4)])
 def test_quotients_of_integers_are_lean_s(a: int, b: int, quotient: int) -> None:
-    """`#eval (-7 : Int) / -2` is 4: what remains is never negative."""
+    """`#eval (-7 : Int) / -2` is 4: the remainder is never negative."""
     assert intervals.int_div(a, b) == quotient
     assert 0 <= a - b * quotient < abs(b)
     assert intervals.int_div(a, 0) == 0

@@ -51,7 +51,7 @@ def shared_vectors() -> list[AttentionVector]:
 
 @functools.cache
 def in_files() -> dict[str, Any]:
-    """What Lean has written as the expected results, by the ids of the vectors."""
+    """The expected results that Lean has written, by the ids of the vectors."""
     found = {}
     for name in {vector.family for vector in shared_vectors()}:
         document = json.loads((default_directory() / f"{name}.json").read_text("utf-8"))
@@ -102,7 +102,7 @@ def smaller(row: Row) -> Row:
 
 
 def test_integers_give_what_lean_gives() -> None:
-    """Of every vector of the files: string by string, and so bit by bit what is judged by."""
+    """Of every vector of the files: string by string, and so bit by bit the judge's numbers."""
     assert len(shared_vectors()) > 600
     wrong = [v.id for v in shared_vectors() if not as_lean_has_it(v, by_integers(v))]
     assert wrong == []

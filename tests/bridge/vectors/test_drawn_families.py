@@ -1,5 +1,5 @@
-"""What is drawn at random has what its family is for, whatever the seeds: another name of a case
-must not take it away."""
+"""Random draws have the property that their family is for, whatever the seeds: another name of a
+case must not take it away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors of dropout and of its generator: known answers, and what is refused."""
+"""The vectors of dropout and of its generator: known answers, and refusals."""
 
 from __future__ import annotations
 

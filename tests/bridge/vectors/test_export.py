@@ -75,7 +75,7 @@ def each(folder: Path, name: str) -> Iterator[tuple[dict[str, Any], Any, dict[st
 
 
 def check_sums_of_two(arrays: list[dict[str, Any]], wanted: list[Any]) -> None:
-    """In these arrays the nearest number to each stands, and what is left."""
+    """In these arrays the nearest number to each stands, and the rest."""
     highs = [x for array in arrays for x in numbers(array, "float64")]
     assert highs == [float(x) for x in wanted]
     lows = [x for array in arrays for x in numbers(array, "float64_low")]

@@ -1,4 +1,4 @@
-"""The index beside the vectors: current, and what it refuses."""
+"""The index beside the vectors: current, and its refusals."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_shape_of_this_project_s_files_is_not_checked_again(
 
 
 def program(made: list[str]) -> lean_files.RunMain:
-    """What stands for the Lean program: it makes the families that nothing claims."""
+    """A stand-in for the Lean program: it makes the families that nothing claims."""
 
     def run_main(module: str, arguments: list[str]) -> None:
         assert module == lean_files.MODULE

@@ -12,7 +12,7 @@ from bridge.vectors.load import family_of
 
 MASKED = {"log_sum_exp": None, "output": {"lower": ["0", "0"], "upper": ["0", "0"]}}
 
-# What a schema sees as well is in `test_shapes`.
+# Errors that a schema sees as well are in `test_shapes`.
 DAMAGE: dict[str, tuple[str, int, Callable[[Vector], None], str]] = {
     "a softcap of 0": ("softcap", 0, put("softcap", "0"), "field softcap: is not positive."),
     "a bias of another length": (

@@ -24,7 +24,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "vectors.md").read_text("utf-8")
 
 
 def draw(rule: Rule, count: int) -> list[Fraction]:
-    """As the page has it, number by number; what is multiplied and added is read there."""
+    """As the page has it, number by number; the factors and summands are read there."""
     first, prime = map(int, re.findall(r"h = (\d+);.*?· (\d+)\)", PAGE)[0])
     by, more = map(int, re.findall(r"becomes \((\d+) · state \+ (\d+)\)", PAGE)[0])
     state = first

@@ -33,7 +33,7 @@ def fnv1a(text: str) -> int:
 
 
 class Draws:
-    """What `Attention/Vectors/Random.lean` draws for a name."""
+    """The draws of `Attention/Vectors/Random.lean` for a name."""
 
     def __init__(self, name: str) -> None:
         self.state = fnv1a(name)
@@ -56,7 +56,7 @@ def kind(vector: AttentionVector) -> str:
     return "plain" if vector.mask.kind == "none" else "causal"
 
 
-# How the cases of a family are named, by what they are.
+# The names of the cases of a family, by their kind.
 NAMES: dict[str, Callable[[AttentionVector], str]] = {
     "causal": lambda v: f"sizes ({v.q_len}, {v.head_dim})",
     "unequal-lengths": lambda v: f"{kind(v)} ({v.q_len}, {v.kv_len})",
@@ -131,7 +131,7 @@ def drawn(
     exchange_project: Callable[[dict[str, str]], EmbeddedLean],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, list[str]]:
-    """What a program with the project's own `Random` and `Family` says, by kind of line."""
+    """The output of a program with the project's own `Random` and `Family`, by kind of line."""
     sources = {
         name: (ROOT / "Attention" / "Vectors" / f"{name}.lean")
         .read_text("utf-8")

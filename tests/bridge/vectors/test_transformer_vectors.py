@@ -1,4 +1,4 @@
-"""The vectors of layers and of a transformer: what is refused, in one sentence each, and the second
+"""The vectors of layers and of a transformer: refusals, in one sentence each, and the second
 derivation by hand."""
 
 from __future__ import annotations

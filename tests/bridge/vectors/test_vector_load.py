@@ -107,7 +107,7 @@ def refusal_of(document: Document) -> str:
     return vector_edits.refusal(lambda: family_of(document, "two-keys.json"))
 
 
-# What a schema sees as well is in `test_shapes`.
+# Errors that a schema sees as well are in `test_shapes`.
 DAMAGE: dict[str, tuple[Callable[[Document, Document], object], str]] = {
     "other format": (
         lambda d, _v: d.update(format="attention-vectors-3"),

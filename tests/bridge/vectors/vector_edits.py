@@ -50,7 +50,7 @@ def refusal_of(name: str, n: int, edit: Callable[[Vector], object]) -> str:
 
 
 def at(vector: Vector, path: Sequence[Any]) -> Any:
-    """What stands at the end of these keys."""
+    """The value at the end of these keys."""
     return reduce(operator.getitem, path, vector)
 
 

@@ -127,7 +127,7 @@ def causal_ignored(
 
 
 def any_options(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-    """Takes what SDPA takes, under whatever name."""
+    """Takes SDPA's arguments, and options under any name."""
     return sdpa(query, key, value, **options)
 
 

@@ -99,7 +99,7 @@ def wrong_changes(
 
 
 def loss_of_float64(inputs: Inputs, i: int, j: int) -> float:
-    """At most what float64 loses of the exact score counts in its error: less than a hundredth."""
+    """The effect of float64's loss in the exact score on δ: less than a hundredth of the loss."""
     size = float(np.abs(inputs.q[i]) @ np.abs(inputs.k[j])) * abs(inputs.scale)
     return (inputs.q.shape[1] + 2) * 2.0**-53 * size / 100
 
@@ -143,7 +143,7 @@ def test_masked_by_a_number() -> None:
     np.testing.assert_array_equal(np.delete(with_it, 2, 1), np.delete(without, 2, 1))
 
 
-# A line of the code, and what a mistake would make of it.
+# A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
     "one rounding less of softcap": ("_SOFTCAP_ROUNDINGS = 8", "_SOFTCAP_ROUNDINGS = 7"),
     "a capped score that is stored exactly": (
@@ -209,8 +209,8 @@ def wrong_outputs(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which outputs with softcap, numbers that are added, a sink of 1.5 and dropout are not allowed
-    what the Spec allows them, from the products on, for an accumulator and an output without a
+    """The outputs with softcap, numbers that are added, a sink of 1.5 and dropout that are not
+    allowed the Spec's tolerance, from the products on, for an accumulator and an output without a
     smallest number. The code has more for the caller's own rounding of the scale. keep: [q_len,
     kv_len], with a weight that is kept."""
     if rounding.denominator == "either":
@@ -277,7 +277,7 @@ def test_outputs_from_the_products_on(seed: int, cap: float | None, rounding: st
     assert list(wrong) == []
 
 
-# A line of the code, and what a mistake would make of it that no part shows by itself.
+# A line of the code, and the line that a mistake would make of it, which no part shows by itself.
 MUTANTS_OF_OUTPUTS = {
     "a sink that has a value": (
         "v_ = np.concatenate([v_, np.zeros(",

@@ -47,7 +47,7 @@ def wrong_dropout(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which elements are not allowed what the Spec allows them, for formats without a smallest
+    """The elements that are not allowed the Spec's tolerance, for formats without a smallest
     number. keep: [q_len, kv_len], with a weight that is kept."""
     rounding = endless(rounding)
     p, unit = precision(rounding), Decimal(rounding.output.unit)

@@ -1,4 +1,4 @@
-"""The gradients that the bound is of, and that it follows what is rounded."""
+"""The gradients to which the bound belongs, and that it follows the roundings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_gradients_are_those_of_autograd() -> None:
 
 
 def test_rows_add_up_to_the_whole() -> None:
-    """The gradients to within what float64 may do to each side; the bounds to within the slack that
+    """The gradients to within float64's errors on each side; the bounds to within the slack that
     `Bounded.tolerance` has over them."""
     rounding = RoundingModel.flash("bfloat16", block_n=16)
     whole, exact = bounds(rounding), bounds(RoundingModel.float64())
@@ -68,7 +68,7 @@ def test_rows_add_up_to_the_whole() -> None:
     slack = SECOND_ORDER - 1
 
     def close(one: Tensor, other: Tensor) -> bool:
-        # This is far below what a row left out, or counted twice, would make.
+        # This is far below the effect of a row left out, or counted twice.
         return bool(((one - other).abs() <= slack * other).all())
 
     for name in ("key", "value"):
@@ -81,7 +81,7 @@ def test_rows_add_up_to_the_whole() -> None:
 
 
 def test_the_slope_of_a_softcap_that_is_reached_may_come_to_0() -> None:
-    """It is 4·e^(−2x), which 1 − tanh² is not in float64, nor in what is judged."""
+    """It is 4·e^(−2x); 1 − tanh² is not that in float64, nor in the functions that are judged."""
     x = 29.0
     query, key = torch.tensor([[[[x]]]]).double(), torch.tensor([[[[1.0], [-0.01]]]]).double()
     value = torch.tensor([[[[1.0], [-2.0]]]]).double()

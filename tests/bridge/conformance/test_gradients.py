@@ -1,4 +1,4 @@
-"""The bound of gradients passes what is right, in every implementation, and notices what is not."""
+"""The bound of gradients passes right ones, of every implementation, and notices wrong ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bridge.vectors.model.gradients import GradientVector
 FLOAT32, FLOAT64 = RoundingModel.float32(), RoundingModel.float64()
 
 
-# What the formulas here know of; the second derivation in `bridge/vectors/exact` knows all.
+# The options that these formulas know; the second derivation in `bridge/vectors/exact` knows all.
 OPTIONS = {"softcap", "alibi", "bias", "sinks", "dropout"}
 
 
@@ -230,7 +230,7 @@ MUTANTS: dict[str, dict[str, object]] = {
     "gradient of the log-sum-exp ignored": {"without_lse": True},
     "dK and dV exchanged": {"exchanged": True},
 }
-# By what it is, the family that is there for it.
+# By the kind of vectors, the family that is there for it.
 OPTION_MUTANTS: dict[str, tuple[str, dict[str, object]]] = {
     "derivative of softcap missing": ("gradient-softcap", {"softcap_slope": False}),
     "slopes with the other sign": ("gradient-alibi", {"slope_sign": 1}),

@@ -104,7 +104,7 @@ def exact(numbers: NDArray[np.float64]) -> list[Decimal]:
 
 
 def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> GradientPrecision:
-    """What the rounding model rounds, as the Spec says it."""
+    """The roundings of the rounding model, in the Spec's terms."""
     unit = Decimal(rounding.accumulator.unit)
     stored = Decimal(0 if rounding.weights is None else rounding.weights.unit)
     factors = Decimal(0)
@@ -146,7 +146,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     zero, one, scale = Decimal(0), Decimal(1), Decimal(problem.scale)
     q, (d, d_v, kv_len) = exact(problem.q[i]), (len(problem.q[i]), *problem.v.shape[::-1])
     cap = None if problem.softcap is None else Decimal(problem.softcap)
-    # What a mask adds is 0.
+    # A mask adds 0.
     change = ScoreChange(cap, zero)
     scores, errors, slopes = {}, {}, {}
     for j in np.flatnonzero(problem.mask[i]).tolist():
@@ -361,7 +361,7 @@ def test_roundings_in_a_row() -> None:
     assert gradient_tolerance._gamma(2.0**24, 2.0**-24) > 1e20
 
 
-# A line of the code, and what a mistake would make of it.
+# A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
     "products that are added exactly": (
         "_gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)",

@@ -115,7 +115,7 @@ def test_a_wrong_mark_is_one_sentence(tmp_path: Path) -> None:
     status, said = run(tmp_path, "def test_other(): pass\n")
     assert status == 2
     assert "Traceback" not in said
-    # What is said of each stands under its name.
+    # The message about each stands under its name.
     for name, sentence in zip(names, WRONG_MARKS.values(), strict=True):
         _, named, rest = said.partition(f"ERROR collecting {name} ")
         assert named, said

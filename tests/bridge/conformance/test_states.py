@@ -1,4 +1,4 @@
-"""The bound of the states of a cache notices what is wrong."""
+"""The bound of the states of a cache notices wrong states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound of tangents passes what is right, in every implementation, and notices what is not."""
+"""The bound of tangents passes right ones, of every implementation, and notices wrong ones."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def plant(call: Callable[[Batch, Mapping[str, Tensor]], Outputs]) -> Any:
 
 
 def attend(batch: Batch, others: Mapping[str, Tensor]) -> Outputs:
-    """What the planted functions are apart from their mistake."""
+    """The planted functions without their mistakes."""
     options = score_options(batch)
     found = reference.attention(batch.query, batch.key, batch.value, options)
     return Outputs(found[0].to(batch.query.dtype), found[1])

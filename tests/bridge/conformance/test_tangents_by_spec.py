@@ -98,8 +98,8 @@ def numbers(x: Tensor) -> list[Decimal]:
 def wrong_score_rates(
     problem: Problem, rounding: RoundingModel, code: ModuleType = tangent_tolerance
 ) -> Iterator[str]:
-    """Which rates of scores are not allowed what the Spec allows them, for formats without a
-    smallest number; the code has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
+    """The rates of scores that are not allowed the Spec's tolerance, for formats without a smallest
+    number; the code has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
     rounding = endless(rounding, weights=True)
     q, k, rates = problem.query, problem.key, problem.rates
     row = softmax_bounds(q, k, problem.scored, rounding)
@@ -154,8 +154,8 @@ def keys_of(
 def wrong_tangents(
     problem: Problem, rounding: RoundingModel, code: ModuleType = tangent_tolerance
 ) -> Iterator[str]:
-    """Which rates of outputs and log-sum-exps are not allowed what the Spec allows them, before
-    they are stored."""
+    """The rates of outputs and log-sum-exps that are not allowed the Spec's tolerance, before they
+    are stored."""
     rounding = endless(rounding, weights=True)
     q, k = problem.query, problem.key
     row = softmax_bounds(q, k, problem.scored, rounding)

@@ -1,4 +1,4 @@
-"""What must hold of the tolerance itself: a number, non-negative, larger for coarser arithmetic."""
+"""Properties of the tolerance itself: a number, non-negative, larger for coarser arithmetic."""
 
 from __future__ import annotations
 

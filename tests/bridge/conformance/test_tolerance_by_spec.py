@@ -35,8 +35,8 @@ from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel,
 from bridge.conformance.tolerances.tolerance import Explained
 from bridge.vectors.model.attention import AttentionVector, Family
 
-# What the definition is of: weights that are not stored anew, or a denominator of which it is known
-# whether it adds them as they were or as they are stored.
+# The rounding models of the definition: weights that are not stored again, or a denominator of
+# which it is known whether it adds them as they were or as they are stored.
 ROUNDING_MODELS = {
     "float64": RoundingModel.float64(4),
     "float32": RoundingModel.float32(),
@@ -71,7 +71,7 @@ ROUNDING_MODELS |= {
     "few small numbers": replace(ROUNDING_MODELS["float32 in tiles"], accumulator=_FEW),
     "few small numbers, rounded": replace(ROUNDING_MODELS["flash, rounded"], accumulator=_FEW),
 }
-# What the definition is below.
+# The rounding models whose tolerance is at least the definition's.
 WIDER = {
     **ROUNDING_MODELS,
     "generous": generous("bfloat16"),
@@ -189,7 +189,7 @@ def test_values_next_to_the_average_count_with_their_true_distance() -> None:
     assert spec.terms["shared"] > 1e-4
 
 
-# What is stored of scores and scaled operands: nothing, one or both operands, the scores.
+# The stored ones of scores and scaled operands: nothing, one or both operands, the scores.
 SCORE_ROUNDING_MODELS = {
     "accumulator": replace(RoundingModel.float32(), operands=None, operand_roundings=0),
     "float64": RoundingModel.float64(),
@@ -245,7 +245,7 @@ def test_log_sum_exps_of_drawn_rows(inputs: Inputs, rounding: str) -> None:
     assert list(wrong_lse(inputs, ROUNDING_MODELS[rounding])) == []
 
 
-# A line of the code, and what a mistake would make of it.
+# A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
     "no roundings of denominators": (
         "denominator = gamma(additions, acc.unit)",
@@ -517,7 +517,7 @@ def test_a_wrong_tolerance_of_log_sum_exps_disagrees(
 
 
 def test_a_format_with_smaller_numbers_is_allowed_no_more() -> None:
-    """What is left out of the comparison is what a format's smallest numbers cost, alone."""
+    """The comparison leaves out only the cost of a format's smallest numbers."""
     inputs = far_below()
     rounding = RoundingModel.float32(4)
     real, ideal = inputs.explain_by(rounding), inputs.explain_by(endless(rounding))

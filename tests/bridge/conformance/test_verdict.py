@@ -241,8 +241,8 @@ def test_a_folder_without_files_is_misuse(tmp_path: Path) -> None:
 
 
 def test_the_json_is_of_its_schema(passed: Verdict, lacks: Verdict, tmp_path: Path) -> None:
-    """Passing, lacking, failing with a cause, and with numbers that JSON lacks; nothing beside what
-    the schema has."""
+    """Passing, lacking, failing with a cause, and with numbers that JSON lacks; nothing beside the
+    schema's fields."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     validator = jsonschema.Draft202012Validator(SCHEMA)
     file = tmp_path / "endless.py"

@@ -41,7 +41,7 @@ NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
 TERMS = ("shared", "stored", "sums", "result")
 # The code does not count keys with a smaller share of the weights among the values reached.
 NEGLIGIBLE = 2.0**-200
-# What evaluating a formula in float64 may cost, as a share of the whole.
+# The largest loss of evaluating a formula in float64, as a share of the whole.
 CLOSE = 2.0**-40
 
 
@@ -89,8 +89,8 @@ class Inputs:
 def endless(
     rounding: RoundingModel, weights: bool = False, accumulator: bool = True
 ) -> RoundingModel:
-    """The rounding model with formats that have the same digits and no smallest number: what the
-    tolerance has for numbers below the normal ones is 0 then. Only scaled operands, scores and
+    """The rounding model with formats that have the same digits and no smallest number: so the
+    terms of the tolerance for numbers below the normal ones are 0. Only scaled operands, scores and
     weights are stored as they are, unless weights are divided by their sum first, of which the Spec
     knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
     know nothing of them. accumulator: so is that of the accumulator, of whose smallest numbers only
@@ -112,7 +112,7 @@ def endless(
 
 
 def precision(rounding: RoundingModel) -> Precision:
-    """What the rounding model rounds, as the Spec says it. A denominator that may be of either
+    """The roundings of the rounding model, in the Spec's terms. A denominator that may be of either
     weights is none of the Spec's, and counts as one of unrounded ones here."""
     unit = Decimal(rounding.accumulator.unit)
     weights = rounding.weights
@@ -191,7 +191,7 @@ def max_error(inputs: Inputs, found: Explained, i: int) -> float:
 
 
 def loss_of_float64(inputs: Inputs, found: Explained, i: int, c: int) -> float:
-    """At most what float64 makes of a row's |v − o|, with what that counts in the whole."""
+    """The largest loss of float64 in a row's |v − o|, with its effect on the whole."""
     amplified = math.exp(2 * min(max_error(inputs, found, i), 300.0))
     n = len(inputs.visible_keys(i))
     size = n * float(found.share[i] @ np.abs(inputs.v[:, c]))
@@ -201,10 +201,10 @@ def loss_of_float64(inputs: Inputs, found: Explained, i: int, c: int) -> float:
 def disagreements(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
-    """What of some elements is not as the Spec has it, a sentence each, for a function of this
+    """The differences of some elements from the Spec, a sentence each, for a function of this
     rounding model whose numbers are never too small, but for stored weights and those of the
-    accumulator. The terms of `found`
-    may be larger by what float64 loses of |v − o|, for which they allow, and smaller by nothing."""
+    accumulator. The terms of `found` may be larger by float64's loss in |v − o|, for which they
+    allow, and smaller by nothing."""
     rounding = endless(rounding, accumulator=False)
     found = inputs.explain_by(rounding, explain)
     for i, c in inputs.elements():
@@ -255,7 +255,7 @@ def score_errors(
 def wrong_lse(
     inputs: Inputs, rounding: RoundingModel, code: ModuleType = tolerance
 ) -> Iterator[str]:
-    """Which log-sum-exps are not allowed what the Spec allows them, for formats without a smallest
+    """The log-sum-exps that are not allowed the Spec's tolerance, for formats without a smallest
     number, but for stored weights; of the same scores and bounds δ, and which of these are below
     those of the Spec."""
     rounding = endless(rounding)
@@ -310,7 +310,7 @@ def change_code(
         spec = importlib.util.spec_from_loader(one.__name__, loader=None)
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
-        # What imports the name, as tolerances do averages, finds the changed one.
+        # A module that imports the name, as tolerances does averages, finds the changed one.
         monkeypatch.setitem(sys.modules, module.__name__, module)
         # It implements nothing.
         code = text.replace(old, new).replace("@implements(", "@(lambda name: lambda f: f)(")

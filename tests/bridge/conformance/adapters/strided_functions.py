@@ -1,4 +1,4 @@
-"""Attention functions that differ in what they make of inputs that do not fill their memory."""
+"""Attention functions that treat inputs that do not fill their memory in different ways."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ignores_strides(
 def reads_past_the_rows(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
 ) -> Tensor:
-    """Where there is more memory behind the last key, adds 0 times what lies there."""
+    """Where there is more memory behind the last key, adds 0 times the numbers there."""
     found = right(query, key, value, scale)
     storage = key.untyped_storage().nbytes() // key.element_size()
     last = key.storage_offset() + sum(

@@ -1,4 +1,4 @@
-"""What the built-in adapters declare and return."""
+"""The declarations and the results of the built-in adapters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Calls whose inputs lie in larger buffers: what ignores strides or reads past its rows fails, and
-what refuses them does not."""
+"""Calls whose inputs lie in larger buffers: a function that ignores strides or reads past its rows
+fails, and one that refuses them does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anybody's function: what is found out of it, and how it is called."""
+"""Anybody's function: the features that are found, and how it is called."""
 
 from __future__ import annotations
 
@@ -380,7 +380,7 @@ def test_what_cannot_be_called_as_sdpa_is_said() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_what_passes_another_rounding_model_passes_the_generous(dtype: str) -> None:
-    """Its tolerance is never the smaller, for any choice and what the built-in adapters declare."""
+    """Its tolerance is never the smaller, for any choice and any built-in adapter's model."""
     others = [make(dtype) for make in CHOICES.values()]
     others += [RoundingModel.sdpa_flash(dtype), RoundingModel.sdpa_math(dtype)]
     for family in committed.families("natural-scores", "large-spread", "block-mask"):

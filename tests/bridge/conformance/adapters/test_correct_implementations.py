@@ -76,8 +76,8 @@ def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
     else:
         result = runs.of_adapter(name, ADAPTERS[name], dtype, committed.everything)
     assert [v["id"] for v in result["vectors"] if v["status"] == "failed"] == []
-    # What the function takes no arguments for, what PyTorch's flash backend is known to get wrong,
-    # and nothing else.
+    # Features for which the function has no arguments, known errors of PyTorch's flash backend, and
+    # nothing else.
     adapter = ADAPTERS[name]
     operations = {"attention", *getattr(adapter, "operations", ())}
     declared = {v.id for v in committed.vectors() if v.operation not in operations}
@@ -96,8 +96,8 @@ def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
         each = (v for v in committed.vectors() if isinstance(v, TangentVector))
         declared -= {v.id for v in each if v.attention().options <= adapter.takes}
     if name not in ("pyimpl-reference", "pyimpl-tiled") and isinstance(adapter, GradientsAdapter):
-        # Of SDPA's backends: one head of keys for each of queries, no log-sum-exp, and what else
-        # they do not take forwards.
+        # Of SDPA's backends: one head of keys for each of queries, no log-sum-exp, and the other
+        # features that they lack forwards.
         for v in (v for v in committed.vectors() if isinstance(v, GradientVector)):
             wrong = (
                 name == "sdpa-flash"
@@ -109,7 +109,7 @@ def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
                 declared.discard(v.id)
     declared |= {v.id for v in committed.vectors() if needs_more_bits(v, dtype)}
     assert {v["id"] for v in result["vectors"] if v["status"] == "unsupported"} == declared
-    # Neither so loose that nothing could fail: 1 % is what exact scores leave of a float64 bound.
+    # Nor is the bound so loose that nothing could fail: exact scores use 1 % of it in float64.
     assert 0.01 < result["ratio"] <= 1
 
 

@@ -1,5 +1,5 @@
-"""Functions that take documents, by `cu_seqlens`, are called with each problem as one of three:
-what ignores the borders fails, and what knows nothing of documents is called as ever."""
+"""Functions that take documents, by `cu_seqlens`, are called with each problem as one of three: one
+that ignores the borders fails, and one that knows nothing of documents is called as ever."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def installed_after() -> Iterator[None]:
 
 
 def compute(job: Job, dtype: str) -> list[bytes]:
-    """What the kernels return for vectors that are run at once, bit by bit."""
+    """The kernels' results for vectors that are run at once, bit by bit."""
     first: Any = job[0]
     outputs: Iterable[Outputs | dict[str, Any]]
     if isinstance(first, AttentionVector):

@@ -1,4 +1,4 @@
-"""Adapters of other libraries: what they declare, and what they return where they are installed."""
+"""Adapters of other libraries: their declarations, and their results where they are installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def some() -> list[Family]:
 
 
 def without_masked_rows() -> list[Family]:
-    """What these libraries do with a query that sees no key is their own."""
+    """Without queries that see no key: their results are these libraries' own choice."""
     return [
         replace(
             f,

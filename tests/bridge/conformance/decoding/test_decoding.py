@@ -79,8 +79,8 @@ def test_a_right_function_passes(name: str, takes: set[str], chosen: list[Family
     assert outcome.description.dtypes == ("float64", "float32", "float16", "bfloat16")
 
 
-# Cheat → what is said of it: a part of the reason, or the hypothesis that explains it; None: wrong
-# numbers that no hypothesis has.
+# Cheat → the message about it: a part of the reason, or the hypothesis that explains it; None:
+# wrong numbers that no hypothesis has.
 TOLD: dict[str, str | None] = {
     "keeps_one_cache_for_all": None,
     "keeps_nothing": "cache-not-kept",
@@ -108,7 +108,7 @@ TOLD: dict[str, str | None] = {
     "returns_rows_of_its_cache": "returned memory that is not new: that of its cache",
     "ignores_the_table": None,
 }
-# What these make of the tokens before the first step the hypothesis does not say.
+# The hypothesis does not say how these treat the tokens before the first step.
 PARTLY = ("appends_twice", "forgets_its_steps")
 HYPOTHESES = {h.name: h for h in DECODING}
 

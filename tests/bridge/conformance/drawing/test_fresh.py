@@ -1,4 +1,4 @@
-"""Fresh vectors: right, repeatable, and seen by nobody before; what they alone catch."""
+"""Fresh vectors: right, repeatable, and seen by nobody before; errors that they alone catch."""
 
 from __future__ import annotations
 
@@ -482,7 +482,7 @@ def test_the_command_says_how_to_repeat_them(tmp_path: Path) -> None:
 
 
 def test_large_vectors_need_no_matrix_of_all_pairs() -> None:
-    """Their masks go by position, and their sizes stay within what a machine can hold."""
+    """Their masks go by position, and their sizes stay within a machine's memory."""
     for batch, heads, q_len, kv_len, head_dim in draw.LARGE:
         assert batch * heads * kv_len * head_dim <= 1 << 22
         assert batch * heads * q_len * kv_len <= 1 << 24

@@ -53,7 +53,7 @@ def decode(
 
 
 def decode_to(*given: Any) -> None:
-    """Writes to what it is given."""
+    """Writes to the outputs that it is given."""
     found = decode(*given[:-2])
     for to, x in zip(given[-2:], found, strict=True):
         to.copy_(x)

@@ -51,7 +51,7 @@ def test_a_right_solution_passes(kind: str, function: str, tmp_path: Path) -> No
     assert f"The definition: gqa_{kind}_h4_kv2_d16: " in str(verdict)
 
 
-# Function → the status of its traces, and a part of what is said; None: wrong numbers.
+# Function → the status of its traces, and a part of the message; None: wrong numbers.
 WRONG: dict[str, tuple[str, str | None]] = {
     "reads_whole_pages": ("INCORRECT_NUMERICAL", None),
     "reads_pages_in_order": ("INCORRECT_NUMERICAL", None),

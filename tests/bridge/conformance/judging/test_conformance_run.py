@@ -1,4 +1,4 @@
-"""The runner: what it reports, and that it notices whatever a function can do wrong."""
+"""The runner: its report, and that it notices every error that a function can make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of `conform` computes once, and with how many threads: work is counted."""
+"""The work that a run of `conform` does once, and with how many threads: it is counted."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_nobody_can_write_to_what_is_kept() -> None:
     for numbers in arrays:
         with pytest.raises(ValueError, match="read-only"):
             numbers[...] = 0
-    # And what a function is given is its own.
+    # And a function's inputs are its own.
     stack = batch.stack((vector,), "float64", "cpu")
     stack.query.zero_()
     assert np.array_equal(batch.inputs_of(vector)[0], batch.array(vector.q, vector.head_dim))

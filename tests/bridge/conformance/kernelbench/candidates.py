@@ -51,7 +51,7 @@ class Mean(nn.Module):
 
 
 class Remembers(ModelNew):
-    """Right the first time for inputs of a shape; then what it returned for these."""
+    """Right the first time for inputs of a shape; then the same result for these again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Borrows(nn.Module):
 
 
 class LooksForTheProblem(ModelNew):
-    """Changes what it finds of the problem in its process, and returns zeros."""
+    """Changes the problem's objects that it finds in its process, and returns zeros."""
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         import sys

@@ -1,4 +1,4 @@
-"""Problems of KernelBench's form: what a `Model` computes, and its `ModelNew` judged."""
+"""Problems of KernelBench's form: the operation of a `Model`, and its `ModelNew` judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants: each is caught, and what changes no result is not."""
+"""Mutants: each is caught, and an edit that changes no result is not."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_mutant_that_does_not_run_is_no_catch() -> None:
 
 
 def test_planting_leaves_no_trace() -> None:
-    # What a kernel imports stays imported.
+    # Modules that a kernel imports stay imported.
     importlib.import_module("pyimpl.backends.kernels.forward")
     before = (implementations(), set(sys.modules))
     with mutated_module(EQUIVALENT[0]) as module:

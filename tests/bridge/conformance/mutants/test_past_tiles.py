@@ -1,5 +1,5 @@
-"""What is wrong only past a tile, or only for what small vectors have not, fails the vectors that
-are there for it."""
+"""Errors that show only past a tile, or only with features that small vectors lack, fail the
+vectors that are there for them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_fault_is_caught(fault: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_other_family_catches_it(fault: str) -> None:
-    """So it is what these families are there for, and those of the parts, which came later."""
+    """So these families are there for it, and those of the parts, which came later."""
     others = [name for name in committed.names() if name not in (*FAMILIES, MASKS, *PARTS)]
     assert not judge_function(function(fault), "float32", *others).failures
 

@@ -32,7 +32,7 @@ from pyimpl.backends import reference
 _DROPOUT, _TEMPERATURE, _PACKED = (
     f"past-tiles-{name}" for name in ("dropout", "temperature", "packed")
 )
-# By each fault, what it does and the family that shows it.
+# By the name of each fault, its description and the family that shows it.
 FAULTS = {
     "keys_off_diagonal": ("draws by the key's place in its tile, off the first ones", _DROPOUT),
     "rows_off_diagonal": ("draws by the query's place in its tile, off the first ones", _DROPOUT),
@@ -62,9 +62,9 @@ _TILE = 64
 
 @dataclass(frozen=True)
 class _Given:
-    """What one call is given. query [batch, heads, q_len, head_dim], and so on; seen: booleans that
-    broadcast to the pairs; added: likewise; drop: p, seed; None: nothing is dropped. packed:
-    whether this is one of several sequences."""
+    """The inputs of one call. query [batch, heads, q_len, head_dim], and so on; seen: booleans that
+    broadcast to the pairs; added: numbers that broadcast so too; drop: p, seed; None: nothing is
+    dropped. packed: whether this is one of several sequences."""
 
     query: Tensor
     key: Tensor
@@ -85,7 +85,7 @@ def _straight(forwards: Tensor, backwards: Tensor) -> Tensor:
 
 
 def _factors(given: _Given, fault: str) -> Tensor:
-    """What the weights are multiplied by: [batch, heads, q_len, kv_len]."""
+    """The factors of the weights: [batch, heads, q_len, kv_len]."""
     assert given.drop is not None
     p, seed = given.drop
     (batch, heads, q_len, _), kv_len = given.query.shape, given.key.shape[-2]

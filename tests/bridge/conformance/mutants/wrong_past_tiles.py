@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# By each fault, what it is and the family that shows it.
+# By the name of each fault, its description and the family that shows it.
 FAULTS = {
     "softcap_first_tile": ("caps the first 64 scores alone", "past-tiles-options"),
     "softcap_slope_first_tile": ("has softcap's slope for 64 keys alone", "gradient-past-tiles"),
@@ -40,7 +40,7 @@ FAULTS = {
     "gradients_past_128": ("leaves out keys from 128 on in dQ", "gradient-past-tiles"),
     "dk_of_64_columns": ("has no dK in columns past 64", "gradient-past-tiles"),
 }  # fmt: skip
-# By each fault, what the backward pass does.
+# By the name of each fault, its description for the backward pass.
 BACKWARD = {
     "bias_first_tile": "leaves out the bias of keys from 64 on",
     "bias_of_rows_in_tile": "takes the bias of a query's place in its tile of 64",
@@ -73,7 +73,7 @@ def _detach(x: Tensor, where: Tensor) -> Tensor:
 
 
 def _inputs(query: Tensor, key: Tensor, value: Tensor, fault: str) -> tuple[Tensor, ...]:
-    """Queries, keys and values, with what is wrong in their gradients alone."""
+    """Queries, keys and values, with an error in their gradients alone."""
     rows, keys = (torch.arange(x.shape[-2])[:, None] for x in (query, key))
     if fault == "weights_of_first_entry":
         key = key + (key[:1] - key).detach()
@@ -102,7 +102,7 @@ def _bias_of(bias: Tensor, rows: Tensor, columns: Tensor, fault: str) -> Tensor:
 
 
 def _products(query: Tensor, key: Tensor, fault: str) -> Tensor:
-    """⟨q, k⟩ of all pairs, with what is left out of the gradients detached."""
+    """⟨q, k⟩ of all pairs, with the terms that the gradients leave out detached."""
     if fault == "dk_of_64_columns":
         key = torch.cat((key[..., :64], key[..., 64:].detach()), -1)
     whole = query @ key.mT

@@ -11,7 +11,7 @@ from bridge.conformance.tensors.batch import Outputs
 from bridge.vectors.model.attention import AttentionVector
 from bridge.vectors.model.operations import ComesToAttention
 
-# By each fault, what it is.
+# By the name of each fault, its description.
 FAULTS = {
     "score_columns_of_64": "leaves out the columns of queries and keys from 64 on",
     "score_columns_of_128": "leaves out the columns of queries and keys from 128 on",

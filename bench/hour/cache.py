@@ -1,7 +1,7 @@
 """Triton's cache packed into few files, and unpacked on another machine: of each kernel the binary
 and Triton's notes on it.
 
-A group file of Triton's cache names the files of a kernel by their paths, so it is written anew.
+A group file of Triton's cache names the files of a kernel by their paths, so it is rewritten.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def not_run(vector: Vector) -> str | None:
 
 
 def differences(vector: Vector, **kernels: Any) -> Iterator[str]:
-    """A sentence for each number that the kernel finds otherwise than the vector says.
+    """A sentence for each number that differs between the kernel and the vector.
 
     kernels: the fields of `GluonKernels`. Raises ValueError for a vector that `not_run` gives a
     reason for, and as `GluonKernels.forward` does.

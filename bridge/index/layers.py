@@ -2,9 +2,9 @@
 
 An arrow that passes a column has a place there as if it were a box. The order within the columns is
 that of the fewest crossings found when each is sorted, in turn, by the mean place of its neighbours
-(Sugiyama, Tagawa and Toda 1981); then each box comes as near to the mean height of its
-neighbours as its column allows. The same boxes and arrows always give the same drawing, which
-is why igraph does not do it: given the columns, its version 1.0 drew some graphs anew each time.
+(Sugiyama, Tagawa and Toda 1981); then each box comes as near to the mean height of its neighbours
+as its column allows. The same boxes and arrows always give the same drawing. igraph does not do
+that: given the columns, its version 1.0 drew some graphs in a new way each time.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Of each definition of the Spec which others it uses, whether it is an operation, and whether the
 program that makes the vectors runs it; of each listed theorem which definitions of the Spec its
 statement speaks of, which others it takes to read it, and on which other listed theorems its
-proof rests: itself, or by way of theorems that are not listed theorems. All else on the maps is in
+proof rests: itself, or through theorems that are not listed theorems. All else on the maps is in
 the sources and the vectors.
 """
 

@@ -100,7 +100,7 @@ def rows(maps: Maps) -> list[Row]:
 def _nearest(
     name: str, users: Mapping[str, Sequence[str]], have: Collection[str]
 ) -> tuple[str, ...]:
-    """The definitions that use this one, by way of as few as possible, and are among `have`."""
+    """The definitions that use this one, through as few as possible, and are among `have`."""
     seen, near = {name}, [name]
     while near:
         near = list(dict.fromkeys(u for one in near for u in users[one] if u not in seen))

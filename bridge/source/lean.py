@@ -176,7 +176,7 @@ def _commands(blanked: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def declarations(source: str) -> tuple[Written, ...]:
-    """The declarations of a file, in its order. Kept: every page reads the files anew."""
+    """The declarations of a file, in its order. Kept, since every page reads the files."""
     text = _Text(source)
     scopes = [_Scope("", [], [], [], [])]
     found: list[Written] = []

@@ -61,8 +61,8 @@ class LeanProcess:
         self._rest = b""
         command = runtime.command(*arguments)
         with tempfile.NamedTemporaryFile(prefix="lean-output-") as output:
-            # Opened anew: this end has a position of its own. It outlives the `with`, and is closed
-            # in `__exit__`: hence no `with` of its own (SIM115).
+            # Opened again: this end has a position of its own. It outlives the `with`, and is
+            # closed in `__exit__`: hence no `with` of its own (SIM115).
             self._output = open(output.name, "rb", buffering=0)  # noqa: SIM115
             try:
                 self.process = subprocess.Popen(

@@ -365,7 +365,7 @@ class Writer(Scope):
         for parameter, argument in zip(definition.parameters, t.arguments, strict=True):
             if argument.kind == "term" and argument.term is not None:
                 self.terms[parameter.id] = argument.term
-        # Its variables are bound anew at each use.
+        # Its variables are bound again at each use.
         return definition.body
 
     # Constants

@@ -57,7 +57,7 @@ _INDICES = ("i", "j", "k")
 class Translation:
     """name: with which the names begin; fields: of `Args`, with their types; pointers: which of
     them are pointers; definitions: in order, as text, a line as long as it comes (`broken`);
-    conditions: the predicates after them, likewise."""
+    conditions: the predicates after them, in the same way."""
 
     name: str
     fields: dict[str, str]

@@ -65,7 +65,7 @@ def not_run(vector: Vector) -> str | None:
 def differences(
     vector: Vector, splits: int = 0, make: Callable[..., Kernels] = Kernels, **kernels: Any
 ) -> Iterator[str]:
-    """A sentence for each number that the kernels find otherwise than the vector says.
+    """A sentence for each number that differs between the kernels and the vector.
 
     splits: 0: the forward kernel; else the decoding kernel with so many splits and the combining
     one. Where keys change, lie in pages or come in blocks it is the decoding kernel always.

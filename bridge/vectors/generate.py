@@ -58,7 +58,7 @@ def differences(made: Mapping[str, str], committed: Path) -> list[str]:
 
 
 def replace(run_main: RunMain, committed: Path) -> list[str]:
-    """Write the committed files anew; the names of those that changed."""
+    """Rewrite the committed files. Returns the names of those that changed."""
     with tempfile.TemporaryDirectory(prefix="vectors-") as name:
         fresh = generate(run_main, Path(name))
         changed = []
@@ -73,8 +73,8 @@ def replace(run_main: RunMain, committed: Path) -> list[str]:
 
 
 def replace_family(run_main: RunMain, committed: Path, family: str) -> list[str]:
-    """Write the file of this family anew, those that are not there yet, and the index; the names of
-    those that changed.
+    """Rewrite the file of this family, those that are not there yet, and the index. Returns the
+    names of those that changed.
 
     Raises VectorError for a family that the definitions do not make.
     """

@@ -67,7 +67,7 @@ def read_trusted(path: Path) -> Family:
 
 
 def write_index(folder: Path) -> None:
-    """Write the index of the vector files in a folder anew.
+    """Rewrite the index of the vector files in a folder.
 
     Raises VectorError for a file that is malformed.
     """

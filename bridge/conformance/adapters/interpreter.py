@@ -1,6 +1,6 @@
 """Triton's interpreter, made faster with the same results, and with a check for overflow.
 
-The interpreter spends its time in Python and not in NumPy. It patches `triton.language` anew at
+The interpreter spends its time in Python and not in NumPy. It patches `triton.language` at
 each call of a device function, builds the same types again and again, and computes for each integer
 sum, in a dozen tensors, whether it overflows, only to drop the answer (its option `debug` is off).
 `install` exchanges these functions for ones with the same results, where Triton is one of

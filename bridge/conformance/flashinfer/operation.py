@@ -33,11 +33,11 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class BenchOperation:
-    """Attention of a batch of sequences. inputs: their names in order; outputs: likewise, `output`
-    alone or with `lse`, the log-sum-exp in base 2; page_size: 0 for ragged tensors; last_page: the
-    function is told how many rows of the last page are filled, otherwise all are; axes: those that
-    vary. Queries are the
-    last tokens of their sequence: causal attention, aligned bottom-right."""
+    """Attention of a batch of sequences. inputs, outputs: their names in order; outputs are
+    `output` alone or with `lse`, the log-sum-exp in base 2; page_size: 0 for ragged tensors;
+    last_page: the function is told how many rows of the last page are filled, otherwise all are;
+    axes: those that vary. Queries are the last tokens of their sequence: causal attention, aligned
+    bottom-right."""
 
     name: str
     kind: Kind

@@ -36,7 +36,7 @@ class Workers:
         self.number = min(most, _room()) if device == "cpu" else 1
         # Started afresh, not forked: a copy of a process with threads of PyTorch's can hang.
         context = multiprocessing.get_context("spawn")
-        # To take the families over is ten times as fast as to load and check them anew.
+        # To take the families over is ten times as fast as to load and check them again.
         given = (pickle.dumps(tuple(families)), max(1, _processors() // self.number))
         # Its locks have multiprocessing start a process that keeps account of them.
         with working_folder.unknown_to_children():

@@ -101,7 +101,7 @@ class Mutant:
     """An edit of one source file that makes it wrong.
 
     file: relative to the package `pyimpl`. through: another file of it, which imports `file`,
-    if need be by way of others, and then runs in its place; None: `file` itself runs. old must
+    if need be through others, and then runs in its place; None: `file` itself runs. old must
     occur exactly `count` times; each is replaced by new. promising: families in which it should
     show first. needs: it can show only in vectors that have this, one of `NEEDS`.
     """

@@ -36,7 +36,7 @@ _MOST_TOKENS = 12
 @dataclass(frozen=True)
 class Sequence:
     """One sequence. q: [heads][tokens][head_dim], of the tokens that come step by step; k:
-    [kv_heads][kv_len][head_dim], of all; v: likewise with value_dim; expected: [heads][tokens]."""
+    [kv_heads][kv_len][head_dim], of all; v: as k, with value_dim; expected: [heads][tokens]."""
 
     q: tuple[Matrix, ...]
     k: tuple[Matrix, ...]

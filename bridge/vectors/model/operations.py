@@ -96,7 +96,7 @@ class GroupedQueryVector(LaidOutVector):
     """Query heads that share heads of keys and values: head h uses head h // group, group =
     num_heads / num_kv_heads.
 
-    q: [num_heads][q_len][head_dim]; k: [num_kv_heads][kv_len][head_dim]; v: likewise with
+    q: [num_heads][q_len][head_dim]; k: [num_kv_heads][kv_len][head_dim]; v: as k, with
     value_dim; expected: [num_heads][q_len]. The mask is that of every head.
     """
 
@@ -124,7 +124,8 @@ class GroupedQueryVector(LaidOutVector):
 class VarlenVector(LaidOutVector):
     """Sequences of different lengths, packed one after another.
 
-    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1 and the keys likewise.
+    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1, and its keys by
+    cu_seqlens_k in the same way.
     q: [total_q][head_dim]; k: [total_k][head_dim]; v: [total_k][value_dim]; masks: one for each
     sequence, on its own positions, which are aligned top-left or bottom-right; expected: [total_q].
     """
@@ -155,7 +156,7 @@ class PagedVector(LaidOutVector):
     """One query for each sequence, over a cache in pages: token t of sequence b lies in slot
     t % page_size of page tables[b][t // page_size].
 
-    k: [num_pages][page_size][head_dim]; v: likewise with value_dim; q: [batch][head_dim]; tables:
+    k: [num_pages][page_size][head_dim]; v: as k, with value_dim; q: [batch][head_dim]; tables:
     [batch][…]; lengths: [batch], the number of tokens; expected: [batch].
     """
 
@@ -185,7 +186,7 @@ class CascadeVector(LaidOutVector):
     """One query for each request: the keys of a prefix that all share, then the request's own.
 
     q: [batch][head_dim]; prefix_k: [prefix_len][head_dim]; suffix_k: [batch][…][head_dim];
-    prefix_v, suffix_v: likewise with value_dim; expected: [batch].
+    prefix_v, suffix_v: as these, with value_dim; expected: [batch].
     """
 
     operation: ClassVar[str] = "cascade"

@@ -72,7 +72,8 @@ def draw_dropout(p: Exact, seed: int, h: int, rows: Sequence[int], kv_len: int) 
 class Packed:
     """Sequences that lie one after another in each head, none of which sees the keys of another.
 
-    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1 and the keys likewise.
+    Sequence b has the queries cu_seqlens_q[b] to cu_seqlens_q[b + 1] − 1, and its keys by
+    cu_seqlens_k in the same way.
     masks: one for each sequence, on its own positions, which are aligned top-left or
     bottom-right."""
 
@@ -127,7 +128,7 @@ def _exact(x: float) -> Exact:
 class SampledVector(Scaled, ComesToAttention):
     """Several heads of several entries of a batch in one call.
 
-    q: [batch, num_heads, q_len, head_dim]; k: [batch, num_kv_heads, kv_len, head_dim]; v: likewise
+    q: [batch, num_heads, q_len, head_dim]; k: [batch, num_kv_heads, kv_len, head_dim]; v: as k,
     with value_dim; query head h uses head h // group, group = num_heads / num_kv_heads. masks: one
     for all heads of all entries, or one for each: head h of entry b has the number
     b·num_heads + h. rows: the queries of each head that are judged. A scale of None is 1/√head_dim,

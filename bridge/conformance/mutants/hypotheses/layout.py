@@ -125,8 +125,8 @@ class Packed(OfRows):
 @dataclass(frozen=True)
 class Paged(OfRows):
     """A query for each sequence, over a cache in pages. key `[num_pages, page_size, head_dim]`,
-    value likewise; table, of_values: the pages of keys and of values of each sequence, all as many,
-    0 where the sequence has no more; lengths: tokens of each."""
+    value the same with value columns; table, of_values: the pages of keys and of values of each
+    sequence, all as many, 0 where the sequence has no more; lengths: tokens of each."""
 
     table: tuple[tuple[int, ...], ...]
     of_values: tuple[tuple[int, ...], ...]
@@ -189,8 +189,8 @@ class Token:
 @dataclass(frozen=True)
 class Decoded(OfRows):
     """Sequences that are decoded: of each a row for each head and token. key `[keys, head_dim]`,
-    value likewise, of all sequences and heads one after another; seen: of each row the keys that it
-    attends to."""
+    value with as many rows, of all sequences and heads one after another; seen: of each row the
+    keys that it attends to."""
 
     tokens: tuple[Token, ...]
     seen: tuple[tuple[int, ...], ...]

@@ -46,7 +46,7 @@ def _kernel_frame() -> FrameType | None:
 
 
 def line() -> str:
-    """Where the running kernel is: "line 12"."""
+    """The line of the running kernel, as "line 12"."""
     frame = _kernel_frame()
     return "line ?" if frame is None else f"line {frame.f_lineno}"
 

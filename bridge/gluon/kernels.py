@@ -158,7 +158,7 @@ class GluonKernels(Kernels):
     def _row_numbers(
         self, out: Tensor, lse: Tensor, grad_out: Tensor, grad_lse: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `gradient.row_numbers` says, in tensors such as `row_buffers` makes."""
+        """The numbers that `gradient.row_numbers` describes, in tensors as of `row_buffers`."""
         domain, read = self.memory.domain, self.memory.read
         delta = domain.sum(domain.multiply(read(out), read(grad_out)), 3)
         if grad_lse is not None:
@@ -184,7 +184,7 @@ class GluonKernels(Kernels):
         return next((size for size in choice.HEAD_DIMS if size >= largest), largest)
 
     def _pad(self, size: int, *tensors: Tensor) -> list[Tensor]:
-        """The same vectors with zeros behind."""
+        """The same vectors with zeros added behind."""
         domain = self.memory.domain
 
         def pad(numbers: Array, zero: Array) -> Array:

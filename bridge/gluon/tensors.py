@@ -35,7 +35,7 @@ class Pointer:
 
     @property
     def dtype(self) -> Any:
-        """As Triton has it: the type of a pointer, with an `element_ty`."""
+        """The type of a pointer in Triton's form, with an `element_ty`."""
         return SimpleNamespace(element_ty=self.element)
 
     def __add__(self, offset: Value) -> Pointer:
@@ -112,14 +112,14 @@ class Descriptor:
 
     @property
     def block_type(self) -> Any:
-        """As Triton has it: `nbytes`, `shape` and `element_ty`."""
+        """The type of a block in Triton's form: `nbytes`, `shape` and `element_ty`."""
         return SimpleNamespace(
             nbytes=self.nbytes, shape=list(self.block_shape), element_ty=self.dtype
         )
 
     def places(self, begin: Sequence[int]) -> tuple[Array, Array]:
-        """Where the elements of the tile that begins there lie in the storage, and which of them
-        are in the tensor."""
+        """The places in the storage of the elements of the tile that begins there, and the elements
+        that are in the tensor."""
         offsets, inside = descriptors.places(self.sizes, self.strides, begin, self.block_shape)
         return self.region.first + np.where(inside, offsets, 0), inside
 

@@ -44,7 +44,7 @@ class TraceError(RuntimeError):
 
 
 def folder_of(root: Path) -> Path:
-    """Where the trace of a project is kept."""
+    """The folder in which the trace of a project is kept."""
     return root / "build" / "index" / lakefile.read(root / "lakefile.lean").package
 
 
@@ -102,7 +102,7 @@ def read(root: Path, repo: Any | None = None) -> Any:
 
 
 def disagreements(traced: Any, index: Index) -> list[str]:
-    """Where lean-dojo's answers differ from the index: theorems, their places and premises."""
+    """The differences of lean-dojo's answers from the index: theorems, places and premises."""
     found = []
     answers = {}
     for theorem in traced.get_traced_theorems():

@@ -14,7 +14,7 @@ OURS = "pyimpl"
 
 
 class Shown(msgspec.Struct):
-    """Of a case in words: its heads, and its mask."""
+    """A case in words: its heads, and its mask."""
 
     heads: str
     mask: str

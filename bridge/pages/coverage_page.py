@@ -74,8 +74,8 @@ def rows(maps: Maps) -> list[Row]:
     rowed = {one.name for one in shown}
 
     def theorems_of(name: str) -> tuple[str, ...]:
-        """Those that speak of it; or, if no row speaks for it, of the nearest that use it, such as
-        a test, which has no row of its own."""
+        """The theorems that speak of it; or, if no row speaks for it, those of the nearest that use
+        it, such as a test, which has no row of its own."""
         if name in spoken_of or _nearest(name, users, spoken_of & rowed):
             return tuple(theorems[name])
         near = _nearest(name, users, spoken_of)

@@ -123,7 +123,7 @@ OTHERS = Topic("Other theorems", ())
 
 
 def topic_of(module: str) -> Topic:
-    """Where the theorems of a Lean module stand."""
+    """The topic in which the theorems of a Lean module stand."""
     file = module.removeprefix("Attention.")
     if not file.startswith("Claims."):
         file = file.partition(".")[2]

@@ -47,7 +47,7 @@ class Integers:
         return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
     def numbers(self, tensor: Tensor) -> list[int] | None:
-        """Those of a whole storage."""
+        """The numbers of a tensor's whole storage, None if they are not known."""
         flat = self._flat.get(key_of(tensor))
         return None if flat is None else [int(x) for x in flat.tolist()]
 

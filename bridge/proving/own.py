@@ -91,8 +91,8 @@ def _combine(shape: Shape, level: Level, seed: int, found: Compared) -> Compared
 
 
 def _varlen(shape: Shape, level: Level, seed: int, found: Compared) -> Compared:
-    """As many packed sequences as the shape's batch says and one more, each 3 queries and 7 keys
-    shorter than the one before."""
+    """Compare packed sequences, one more than the shape's batch, each 3 queries and 7 keys shorter
+    than the one before."""
     count = shape.batch + 1
     lengths = [(max(0, shape.q_len - 3 * b), max(0, shape.kv_len - 7 * b)) for b in range(count)]
     packed = replace(shape, batch=count, lengths=tuple(lengths))

@@ -34,7 +34,7 @@ class Subject(Protocol):
     def name(self) -> str: ...
 
     def shapes(self, level: Level) -> tuple[Shape, ...]:
-        """Those that are run, the cheap ones first."""
+        """The shapes that are run, the cheap ones first."""
 
     def compare(
         self, shape: Shape, level: Level, seed: int = 0, only: Place | None = None

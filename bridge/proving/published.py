@@ -35,7 +35,7 @@ class Published:
 
     @property
     def version(self) -> str | None:
-        """Of the package, None if one of those that it needs is not installed."""
+        """The version of the package, None if one of those that it needs is not installed."""
         try:
             first, *_ = [metadata.version(package) for package in self.packages]
         except metadata.PackageNotFoundError:

@@ -66,7 +66,7 @@ class View(Struct, frozen=True):
 
     @property
     def last(self) -> int:
-        """Where its last element lies; −1: it has none."""
+        """The place of its last element; −1: it has none."""
         if 0 in self.sizes:
             return -1
         at = zip(self.sizes, self.strides, strict=True)
@@ -163,7 +163,7 @@ class Recorded(Struct, frozen=True):
 
 
 def encode(part: Struct) -> dict[str, Any]:
-    """As JSON has it; a dtype that no kernel here has as that of bytes."""
+    """A part as values of JSON; a dtype that no kernel here has as that of bytes."""
 
     def name(dtype: torch.dtype) -> str:
         found = str(dtype).removeprefix("torch.")

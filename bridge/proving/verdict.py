@@ -68,7 +68,7 @@ class LevelResult:
 
     @property
     def word(self) -> Word | None:
-        """None if no shape was run."""
+        """The level's result in a word; None if no shape was run."""
         if self.finding is not None:
             return "WRONG" if self.wrong else "CANNOT TELL"
         return "EQUAL" if self.equal else None

@@ -239,7 +239,7 @@ class Program:
             self._without.pop(name, None)
 
     def put_numbers(self, operand: Operand, values: Array, kind: str) -> None:
-        """As `put`, of numbers, rounded to this kind."""
+        """Put numbers, rounded to this kind, as `put` does bits."""
         self.put(operand, kinds.bits_of(values, kind), signed=kind[0] == "s")
 
     # Memory.

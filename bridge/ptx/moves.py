@@ -47,7 +47,7 @@ def convert_address(program: Program, instruction: Instruction) -> None:
 
 
 def _shape(instruction: Instruction) -> tuple[str, int, int]:
-    """Of a load or a store: where, how many numbers, of how many bytes."""
+    """The memory of a load or a store, how many numbers it moves, and their size in bytes."""
     space, *rest = [x for x in instruction.modifiers if x not in _HINTS]
     count = 1
     if len(rest) == 2 and rest[0] in ("v2", "v4"):

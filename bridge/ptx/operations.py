@@ -81,7 +81,7 @@ def arithmetic(program: Program, instruction: Instruction) -> None:
 
 
 def _packed_arithmetic(program: Program, instruction: Instruction) -> None:
-    """Of two numbers of 16 bits at once."""
+    """Compute with two numbers of 16 bits at once."""
     kind = PACKED[instruction.kind]
     result, *given = instruction.operands
     pairs = [kinds.halves(program.bits(one, "b32")) for one in given]
@@ -261,7 +261,7 @@ def compare(program: Program, instruction: Instruction) -> None:
 
 
 def _relate(instruction: Instruction, relation: str, kind: str, x: Array, y: Array) -> Array:
-    """Of floats `lt` and its like do not hold of NaN, `ltu` and its like do."""
+    """Compare numbers. For floats `lt` and its like do not hold of NaN, `ltu` and its like do."""
     if relation in _UNSIGNED_ORDER:
         return _ORDERED[_UNSIGNED_ORDER[relation]](x, y)
     if not (kind in PACKED or kinds.is_float(kind)):

@@ -103,7 +103,7 @@ def _own(one: Theorem | Definition) -> str:
 
 
 def _families(theorem: Theorem, entries: Iterable[dict[str, Any]]) -> list[str]:
-    """Those whose vectors name the theorem, or run a definition that it speaks of."""
+    """The families whose vectors name the theorem, or run a definition that it speaks of."""
     return [
         entry["family"]
         for entry in entries

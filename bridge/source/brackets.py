@@ -20,6 +20,6 @@ def outside(text: str, pattern: str) -> Iterator[re.Match[str]]:
 
 
 def closing_bracket(text: str) -> int:
-    """Where the bracket that a text begins with is closed; its length where it is not."""
+    """The place where a text's first bracket is closed; the text's length where it is not."""
     inside = next(outside(text[1:], f"[{re.escape(CLOSING)}]"), None)
     return len(text) if inside is None else 1 + inside.start()

@@ -158,7 +158,8 @@ def _end_of_block(text: str, at: int) -> int:
 
 
 def _commands(blanked: str) -> Iterator[tuple[int, int]]:
-    """Where each command begins and ends; attributes on a line of their own belong to the next."""
+    """The beginning and the end of each command; attributes on a line of their own belong to the
+    next."""
     start = None
     at = 0
     for line in blanked.splitlines(keepends=True):

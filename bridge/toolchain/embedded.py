@@ -78,7 +78,7 @@ class EmbeddedLean:
 
     @property
     def stores(self) -> Stores:
-        """Those of the package and of all that it requires, as the lakefiles were read last."""
+        """The stores of the package and of those it requires, as the lakefiles were read last."""
         return self._stores or self._read_lakefiles()
 
     @property
@@ -343,7 +343,7 @@ class EmbeddedLean:
             )
 
     def _lean_path(self) -> list[Path]:
-        """Where a Lean that builds and runs finds modules."""
+        """The folders in which a Lean that builds and runs finds modules."""
         built = [folder / "runnable" for folder in self.stores.folders()]
         return [self.prepared.runnable, self.prepared.drivers, *built]
 

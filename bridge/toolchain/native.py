@@ -72,7 +72,7 @@ def module_results(output: str) -> Iterator[ModuleResult]:
 
 
 def _stored_by_lake(root: Path, module: str) -> Path:
-    """Where Lake keeps a built module of the package in a folder."""
+    """The file in which Lake keeps a built module of the package in a folder."""
     return modules.file_of(root / ".lake" / "build" / "lib" / "lean", module).with_suffix(".olean")
 
 

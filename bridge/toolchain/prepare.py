@@ -61,7 +61,7 @@ class Embedded:
 
 
 def cache_folder() -> Path:
-    """Where prepared toolchains are kept."""
+    """The folder in which prepared toolchains are kept."""
     return Path(platformdirs.user_cache_dir("attention-spec"))
 
 

@@ -40,7 +40,7 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where a declaration stands: its Lean file, and its docstring."""
+    """The place of a declaration: its Lean file and line, with its docstring."""
 
     file: str
     line: int

@@ -27,7 +27,7 @@ from bridge.translation.terms import (
 
 @dataclass
 class Scope:
-    """Of `definition`. taken: names that are in use where it is written; hint: the type hint for a
+    """The variables of `definition`. taken: names that are in use there; hint: the type hint for a
     type. pieces, terms: by the variable's id, the Python expression that it stands for, or a term
     that it is bound to."""
 

@@ -275,7 +275,7 @@ def parts(t: Term) -> Iterator[Term]:
 
 
 def computed_arguments(given: Sequence[Argument]) -> list[Term]:
-    """Those of the arguments that a program computes."""
+    """The arguments that a program computes."""
     return [a.term for a in given if a.kind in ("term", "proposition") and a.term is not None]
 
 

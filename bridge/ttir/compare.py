@@ -373,7 +373,7 @@ class Case:
     def compare_log_sum_exp(
         self, found: Compared, b: int, h: int, part: Tensor, rows: definition.Rows
     ) -> None:
-        """As `compare`, of log-sum-exps."""
+        """Compare log-sum-exps, as `compare` does outputs."""
         asked, at = found.only or (_LSE, (b, h))
         if (asked, at[:2]) != (_LSE, (b, h)):
             return

@@ -64,8 +64,9 @@ def _places(
 def places(
     sizes: Sequence[int], strides: Sequence[int], begin: Sequence[Any], shape: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Where the elements of a tile of this shape lie, which begins at these coordinates of a tensor
-    of these sizes and strides, counted from its first element; and which of them are in it."""
+    """The places of the elements of a tile of this shape, which begins at these coordinates of a
+    tensor of these sizes and strides, counted from the tensor's first element; and the elements
+    that are in it."""
     offsets, inside = np.array(0, np.int64), np.array(True)
     for i, (start, length) in enumerate(zip(begin, shape, strict=True)):
         at = int(start) + np.arange(length, dtype=np.int64)

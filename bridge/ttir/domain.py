@@ -119,8 +119,8 @@ class Domain(ABC):
         return self.log(of)
 
     def settle(self, a: Numbers) -> Numbers:
-        """The same numbers, where logarithms and quotients by sums that `log_sum_exp` was told of
-        are written by its names."""
+        """The same numbers, with the names of `log_sum_exp` for logarithms, and quotients, of sums
+        that it was given."""
         return a
 
     @abstractmethod

@@ -139,7 +139,7 @@ class _Launched:
         yield from self.differ("kvLen", "kv_len", self.kv_len)
 
     def sequences(self) -> Iterator[Unmet]:
-        """Of packed sequences `queries`, `keys` and `longest`: where they begin. The launcher does
+        """Check where packed sequences begin, of `queries`, `keys` and `longest`. The launcher does
         not look at these numbers, which may lie on a device."""
         for name, letters, rows in (("queries", "qx", self.q_len), ("keys", "ky", self.kv_len)):
             begins = self.arguments[f"cu_{letters[0]}_ptr"]
@@ -182,7 +182,7 @@ class _Launched:
                 yield Unmet("mask", f"{side} is {passed}, and should be {bound}", False)
 
     def strides(self, name: str) -> tuple[int, ...]:
-        """Those among the arguments, of an axis that is not there 0, along vectors 1."""
+        """The strides in the arguments: 0 for an axis that is not there, 1 along vectors."""
         *axes, along = (self.arguments[f"stride_{name[0]}{axis}"] for axis in _AXES[name])
         last = 1 if along is None else along
         return tuple(n if isinstance(n, int) else 0 for n in (*axes, last))

@@ -20,8 +20,8 @@ from bridge.ttir.syntax import Operation, Scalar, Type, element_of
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Where an integer overflowed, or was loaded from nowhere, that was not used as a number so
-    far."""
+    """The place where an integer overflowed, or was loaded from nowhere, if it was not used as a
+    number so far."""
 
     operation: Operation
     program: Program

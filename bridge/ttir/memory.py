@@ -157,7 +157,7 @@ class Memory:
 
 
 def _places(tensor: Tensor) -> Array:
-    """Where in its storage each element of a tensor lies."""
+    """The place in its storage of each element of a tensor."""
     places = np.full((), tensor.storage_offset(), np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         places = places[..., None] + np.arange(size) * stride

@@ -162,7 +162,7 @@ def _special(x: Any) -> float:
 
 
 def _sign(x: Any) -> float:
-    """As `_special`, with the number's sign."""
+    """−∞, ∞ or NaN as it is, and the sign of any other number."""
     return x if type(x) is float else float(_order(x, 0))
 
 

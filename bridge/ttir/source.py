@@ -48,7 +48,7 @@ def of_launch(launch: Launch, arch: int = 90) -> Source:
 def of_kernel(
     kernel: Any, arguments: Mapping[str, Any], options: Mapping[str, Any], arch: int = 90
 ) -> Source:
-    """As `of_launch`, for any function under `triton.jit`.
+    """The source of any function under `triton.jit`, as `of_launch` gives that of a launch.
 
     arguments: those of the function by name, compile-time ones among them; options: Triton's own,
     such as `num_warps`. Below capability 90 tensor descriptors are lowered to pointers.

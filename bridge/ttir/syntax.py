@@ -85,12 +85,12 @@ Type = Scalar | Pointer | Tensor | Descriptor
 
 
 def shape_of(type: Type) -> tuple[int, ...]:
-    """Of a tile its shape, of anything else ()."""
+    """The shape of a tile; () for any other type."""
     return type.shape if isinstance(type, Tensor) else ()
 
 
 def element_of(type: Type) -> Type:
-    """Of a tile the type of its elements, of anything else itself."""
+    """The type of a tile's elements; any other type as it is."""
     return type.element if isinstance(type, Tensor) else type
 
 
@@ -114,7 +114,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Location:
-    """Where a value comes from: its place, then that of the call around it, and so on outwards."""
+    """The origin of a value: its place, then that of the call around it, and so on outwards."""
 
     frames: tuple[Frame, ...] = ()
 
@@ -240,7 +240,7 @@ class Block:
 
 @dataclass(eq=False)
 class Successor:
-    """Where a branch goes, and the values of that block's arguments."""
+    """The block to which a branch goes, and the values of that block's arguments."""
 
     block: Block
     operands: list[Value]

@@ -193,8 +193,8 @@ def _gradient(runner: Runner, vector: GradientVector) -> Iterator[str]:
 
 
 def _cascade(runner: Runner, vector: CascadeVector) -> Iterator[str]:
-    """As `pyimpl.attention_cascade`: the prefix by the forward kernel, all queries as those of one
-    request; the suffixes by the decoding kernel; both combined."""
+    """Run the steps of `pyimpl.attention_cascade`: the prefix by the forward kernel, all queries as
+    those of one request; the suffixes by the decoding kernel; both combined."""
     batch, longest = len(vector.q), max(map(len, vector.suffix_k))
     prefix, dim, value_dim = len(vector.prefix_k), vector.head_dim, vector.value_dim
     options = ScoreOptions(runner.scale(vector.scale))

@@ -20,7 +20,7 @@ from bridge.vectors.model.attention import Family
 
 
 def default_directory() -> Path:
-    """Where the vectors are: package data in an installed wheel, `tests/vectors` in a checkout."""
+    """The vectors' folder: package data in an installed wheel, `tests/vectors` in a checkout."""
     packaged = Path(str(resources.files("bridge.vectors"))) / "data"
     if any(packaged.glob("*.json")):
         return packaged

@@ -154,7 +154,7 @@ def keys(mask: Mask, length: int) -> Tensor | None:
 
 
 def _own_keys(mask: Mask, length: int) -> Tensor | None:
-    """Those that a decoder may attend to beside causality."""
+    """The keys that a decoder may attend to beside causality, None: all."""
     kept = given.keys_of_decoder(mask, length)
     return None if kept is None or all(kept) else torch.tensor(kept)
 
@@ -398,7 +398,7 @@ def _too_far(part: Part) -> Iterator[str]:
 
 
 def _wrong_tokens(vector: TransformerVector, part: Part, package: ModuleType) -> Iterator[str]:
-    """Where the errors of two logits could not exchange them."""
+    """A sentence for each wrong token that errors of the logits do not explain."""
     generation = importlib.import_module(f"{package.__name__}.internal.generation")
     found = generation.next_token(part.result, None, None, None).tolist()
     for i, (token, wanted) in enumerate(zip(found, vector.expected_tokens, strict=True)):

@@ -61,7 +61,7 @@ class _Differentiable(OwnBackward):
 
 
 def own_tangents(vector: TangentVector, dtype: str, device: str, backend: Backend) -> Tangents:
-    """Those of `pyimpl.attention`, by `torch.func.jvp`."""
+    """The tangents of `pyimpl.attention`, by `torch.func.jvp`."""
 
     def function(batch: Batch, others: Mapping[str, Tensor]) -> Outputs:
         options = keywords(score_options(batch)) | dict(others)

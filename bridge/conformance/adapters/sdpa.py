@@ -145,7 +145,7 @@ class SdpaMath(Sdpa):
 
 
 class SdpaMathReduced(SdpaMath):
-    """The same with reduced-precision products allowed."""
+    """SDPA's math backend with reduced-precision products allowed."""
 
     name = "sdpa-math-reduced"
     dtypes = ("float16", "bfloat16")

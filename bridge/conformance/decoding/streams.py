@@ -168,7 +168,7 @@ class Buffers(Stream):
             self.keep()
 
     def place(self, sequence: int, row: int) -> int:
-        """Where a row of a sequence lies, of all rows."""
+        """The place of a row of a sequence among all rows."""
         return self.table[sequence][row // self.size] * self.size + row % self.size
 
     def write(self, sequence: int, start: int, stop: int, *, other: bool = False) -> list[int]:
@@ -182,7 +182,7 @@ class Buffers(Stream):
         return places
 
     def buffers(self) -> dict[str, Tensor]:
-        """Both as the function is given them."""
+        """Both buffers as the function is given them."""
         return {
             f"{self.name}.{what}": self.arrange(
                 rows.view(-1, self.size, *rows.shape[1:]).transpose(1, 2)

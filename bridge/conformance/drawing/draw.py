@@ -402,7 +402,7 @@ class Draw:
         return self.random.choice((None, *[self.random.randrange(n)] * 3))
 
     def mask(self, q_len: int, kv_len: int, kinds: int) -> Mask:
-        """Of the first so many of `KINDS`."""
+        """A mask of one of the first `kinds` of `KINDS`."""
         kind = KINDS[self.random.randrange(kinds)]
         shift = self.random.choice((0, kv_len - q_len))
         match kind:

@@ -20,7 +20,8 @@ _MOST_NUMBERS, _MOST_SCORES = 1 << 18, 1 << 14
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a workload: how many sequences, queries in all, and keys in all (in pages: full ones)."""
+    """The sizes of a workload: how many sequences, queries in all, and keys in all (in pages: full
+    ones)."""
 
     batch: int
     queries: int

@@ -41,14 +41,14 @@ def models() -> Any:
 
 
 def definition(path: Path) -> Definition:
-    """Of a JSON file. Raises BenchError."""
+    """The definition in a JSON file. Raises BenchError."""
     read: Definition = _validate(models().Definition, _json(path, path.read_text), path)
     _check_printable(path, read.name)
     return read
 
 
 def solution(path: Path, of: Definition) -> Solution:
-    """Of a JSON file, one that runs here and solves this definition. Raises BenchError."""
+    """The solution in a JSON file: it runs here and solves this definition. Raises BenchError."""
     read: Solution = _validate(models().Solution, _json(path, path.read_text), path)
     for name in (read.name, read.spec.entry_point):
         _check_printable(path, name)
@@ -61,7 +61,7 @@ def solution(path: Path, of: Definition) -> Solution:
 
 
 def workloads(path: Path, of: Definition) -> list[Workload]:
-    """Of a file of traces, one a line, those of this definition. Raises BenchError."""
+    """The workloads of this definition in a file of traces, one a line. Raises BenchError."""
     found: list[Workload] = []
     for number, line in enumerate(_text(path).splitlines(), 1):
         if line.strip():

@@ -67,7 +67,7 @@ class BenchOperation:
         )
 
     def values_of_axes(self, lengths: Sequence[tuple[int, int]]) -> dict[str, int]:
-        """Of the axes that vary, for sequences of so many queries and keys."""
+        """The values of the axes that vary, for sequences of so many queries and keys."""
         queries, keys = (sum(x) for x in zip(*lengths, strict=True))
         pages = sum(-(-kv_len // self.page_size) for _, kv_len in lengths) if self.page_size else 0
         known = {

@@ -80,12 +80,12 @@ class Features:
     presumed: str | None = None
 
     def without(self, names: Iterable[str]) -> Features:
-        """The same less these, which the user declares, and less gradients of features that it
-        lacks."""
+        """These features less those that the user declares (`names`), and less gradients of the
+        missing ones."""
         return self.less(names).consistent()
 
     def less(self, names: Iterable[str]) -> Features:
-        """The same less these, which the user declares."""
+        """These features less those that the user declares (`names`)."""
         given = frozenset(names)
         unsupported = {**self.unsupported, **dict.fromkeys(given, "declared by --without")}
         lse_by = None if "lse" in given else self.lse_by
@@ -94,7 +94,7 @@ class Features:
         )
 
     def consistent(self) -> Features:
-        """The same without gradients of features that it lacks."""
+        """These features without gradients of the missing ones."""
         has = self.supported
         needed = {
             "bias-gradients": ("gradients" in has and has & {"bias", "floating-mask"}, "bias"),

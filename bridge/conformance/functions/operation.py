@@ -36,7 +36,7 @@ class Operation:
     any_size: bool = True
 
     def mask(self, q_len: int, kv_len: int) -> Mask:
-        """Of so many queries and keys."""
+        """The operation's mask for so many queries and keys."""
         match self.causal:
             case None:
                 return Mask("none")

@@ -60,7 +60,7 @@ class Detail:
 
     @classmethod
     def join(cls, parts: Sequence[Detail]) -> Detail:
-        """Those of the parts of a vector, row after row."""
+        """The details of a vector from those of its parts, row after row."""
         return cls(
             *(
                 tuple(row for part in parts for row in getattr(part, field.name))

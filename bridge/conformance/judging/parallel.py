@@ -54,7 +54,7 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def pids(self) -> set[int]:
-        """Of the processes that run."""
+        """The process ids of the workers that run."""
         mine = set(multiprocessing.active_children()) - self._others
         return {process.pid for process in mine if process.pid is not None}
 
@@ -90,7 +90,7 @@ class Workers:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -210,7 +210,7 @@ def can_be_among(job: Job) -> bool:
 
 
 def _answers(adapter: Adapter, job: Job, dtype: str, device: str, way: Way) -> list[Answer]:
-    """Those of a call, of which those in larger buffers that are refused are none."""
+    """The answers of a call, without those in larger buffers that the function refuses."""
     if way == "plain" or not isinstance(adapter, CallableAdapter):
         return answers(adapter, job, dtype, device)
     adapter.padded, adapter.among = way == "buffers", way == "documents"

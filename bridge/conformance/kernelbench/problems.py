@@ -50,7 +50,7 @@ def learn(problem: Path, conditions: Conditions) -> Operation:
 
 
 def _learn(problem: Path, conditions: Conditions) -> Operation:
-    """As `learn`. Raises Lost, too."""
+    """Learn the operation, as `learn` does. Raises Lost, too."""
     with conditions.session(f"{problem}:Model", problem) as session:
         session.open()
         shapes, dtype, numbers = _inputs(session)

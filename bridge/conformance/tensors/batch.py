@@ -81,7 +81,7 @@ class Batch:
         return self._wide(self.head_slopes or (float(self.alibi.slope),) * self.query.shape[1])
 
     def of_heads(self) -> dict[str, Any]:
-        """Likewise the numbers of `PER_HEAD` that there are, by name."""
+        """The given numbers of `PER_HEAD`, by name, as tensors such as `slopes`."""
         one = {} if self.sink is None else {"sinks": (self.sink,) * self.query.shape[1]}
         return {name: self._wide(each) for name, each in {**one, **self.per_head}.items()}
 

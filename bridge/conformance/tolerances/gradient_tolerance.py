@@ -423,8 +423,8 @@ def gradient_bounds(
 
 
 def _with_stored_queries(rounding: RoundingModel, queries: Tensor) -> RoundingModel:
-    """The same for queries that were computed before and stored in the input's format: one more
-    rounding of an operand, unless it changes none of these."""
+    """The rounding model for queries that were computed before and stored in the input's format:
+    one more rounding of an operand, unless it changes none of these."""
     fractions = torch.frexp(queries)[0] / rounding.input.unit
     if torch.equal(fractions, fractions.round()):
         return rounding

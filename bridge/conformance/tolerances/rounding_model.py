@@ -84,7 +84,7 @@ class RoundingModel:
     gradient_rows: int | None = None
 
     def with_name(self, name: str) -> RoundingModel:
-        """The same rounding model under another name."""
+        """This rounding model under another name."""
         return replace(self, name=name)
 
     @classmethod

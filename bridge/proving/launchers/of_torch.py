@@ -192,7 +192,7 @@ def _lower(graph: Callable[..., Any], described: _Described) -> str:
 
 
 def _permute(out: Tensor, strides: tuple[int, ...]) -> Tensor:
-    """As `_permute_strides`, without the copy."""
+    """PyTorch's `_permute_strides`, without the copy."""
     from torch._higher_order_ops.flex_attention import _construct_strides
     from torch._inductor.ir import get_fill_order
 

@@ -70,7 +70,7 @@ def multi_head(
     keys: Rows,
     values: Rows,
 ) -> Rows:
-    """Where a query sees no key it gets the bias of the output."""
+    """Multi-head attention. A query that sees no key gets the bias of the output."""
     width = len(part.query.bias) // num_heads
     factor = 1 / Decimal(width).sqrt() if scale is None else decimal_of(scale)
     q, k, v = linear(part.query, x), linear(part.key, keys), linear(part.value, values)

@@ -63,7 +63,7 @@ class Field:
 
     @property
     def place(self) -> str:
-        """Where this is in the entry; made when it is asked for, which is seldom."""
+        """The path of this in the entry; made only when it is asked for, which is seldom."""
         outer = "" if self.within is None else self.within.place
         if isinstance(self.key, int):
             return f"{outer}[{self.key}]"
@@ -120,7 +120,7 @@ class Field:
             return self._numbers_one_by_one(sizes, read or bf16)
 
     def _numbers_one_by_one(self, sizes: Sequence[Size | None], read: Callable[[str], Any]) -> Any:
-        """As `numbers`, with the place of the fault."""
+        """Read as `numbers` does, one by one, to name the place of the fault."""
         size, *rest = sizes
         if size is not None:
             self.check_count(size, _ENTRIES[len(rest)])
@@ -157,7 +157,7 @@ class Field:
         return Mask(kind)
 
     def shift(self, bottom_right: int) -> int:
-        """Where query 0 stands on the axis of the keys under the alignment."""
+        """The place of query 0 on the axis of the keys under the alignment."""
         return bottom_right if self.data["alignment"] == "bottom-right" else 0
 
     def window(self, bottom_right: int) -> Mask:
@@ -201,7 +201,7 @@ class Entry(Field):
 
 
 def _read_nested(data: list[Any], counts: Sequence[int | None], read: Callable[[str], Any]) -> Any:
-    """As `Field.numbers`. Raises ValueError where something is wrong."""
+    """Read as `Field.numbers` does. Raises ValueError where something is wrong."""
     if counts[0] is not None and len(data) != counts[0]:
         raise ValueError
     if len(counts) == 1:

@@ -67,8 +67,8 @@ def sampled_attention(entry: Entry) -> SampledVector:
 
 
 def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
-    """Of the inputs by rule. Raises VectorError for heads that do not fit, and for more numbers
-    than are drawn in a second."""
+    """The shapes of the inputs by rule. Raises VectorError for heads that do not fit, and for more
+    numbers than are drawn in a second."""
     data = entry.data
     batch, heads, kv_heads = data["batch"], data["num_heads"], data["num_kv_heads"]
     if heads % kv_heads:
@@ -114,7 +114,7 @@ def _dropout(entry: Entry) -> tuple[Exact | None, int]:
 
 
 def _per_head(entry: Entry) -> dict[str, Any]:
-    """Those of `PER_HEAD` that are given; in the exact model integers."""
+    """The given numbers of `PER_HEAD`; in the exact model integers."""
     found = per_head(entry)
     for name, numbers in found.items():
         if entry.model == "exact" and any(x.denominator != 1 for x in numbers):
@@ -123,7 +123,7 @@ def _per_head(entry: Entry) -> dict[str, Any]:
 
 
 def _masks(entry: Entry, heads: int, packed: Packed | None) -> tuple[Mask, ...]:
-    """Those of so many heads of all sequences."""
+    """The masks of so many heads of all sequences."""
     if packed is not None:
         return (packed.whole(),)
     masks = entry["masks"]
@@ -163,7 +163,7 @@ def _check_integers(entry: Entry, vector: SampledVector) -> None:
 
 
 def _check_plausible(vector: SampledVector, expected: Field) -> None:
-    """As `read_results.check_plausible`."""
+    """Refuse implausible results, as `read_results.check_plausible` does."""
     group = vector.heads // vector.k.shape[1]
     results = vector.given or ()
     # A weight that dropout keeps may be above 1.

@@ -190,7 +190,7 @@ def _tokens(part: Field, vocabulary: Size) -> tuple[int, ...]:
 
 
 def _quarter_turns(part: Field, positions: Matrix) -> tuple[tuple[int, ...], ...]:
-    """Those that the positions are made of."""
+    """The quarter turns that the positions are made of."""
     part.check_count((len(positions), "the number of positions"), "rows")
     for p, (turns, row) in enumerate(zip(part.data, positions, strict=True)):
         # cos(a·π/2) is the sine of one turn more.

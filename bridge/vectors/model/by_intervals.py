@@ -62,7 +62,8 @@ class Number:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """As integers over 2^128, rounded outward. Raises NoBoundsError where there are none."""
+        """The bounds as integers over 2^128, rounded outward. Raises NoBoundsError where there are
+        none."""
         if not isinstance(self.interval, IntervalBetween):
             raise NoBoundsError("the precision does not suffice for a bound")
         lo, hi = self.interval.lo, self.interval.hi
@@ -247,7 +248,7 @@ class _Scores:
         return _bounds_of_weight(self._exponentials[key], self._of(added))
 
     def weight_alone(self, score: Exact, above: int, added: Fraction) -> tuple[int, int]:
-        """The same of exp (score − changed above + added)."""
+        """The bounds of exp (score − changed above + added)."""
         return _bounds_of_weight(_exp(_number(score) - self.change(above)), self._of(added))
 
     def _of(self, added: Fraction) -> Number | None:
@@ -336,7 +337,7 @@ def _limbs(numbers: Sequence[int]) -> Integers:
 
 
 def _weighted_sums(limbs: Integers, sums: Integers) -> list[int]:
-    """Of each column of the sums, [n, columns], the sum weighted by integers in limbs."""
+    """The sum of each column of the sums, [n, columns], weighted by integers in limbs."""
     columns = (limbs @ sums).T.tolist()
     return [sum(x << n * _LIMB for n, x in enumerate(column)) for column in columns]
 

@@ -106,7 +106,7 @@ def _result(largest: int | None, denominator: Exact, output: Iterable[Fraction])
 def integer_rows(
     q: Integers, k: Integers, v: Integers, scale: int, seen: NDArray[np.bool_]
 ) -> tuple[Row, ...]:
-    """The same rows from integers. q: [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len,
+    """The rows computed with integers. q: [rows, head_dim]; k: [kv_len, head_dim]; v: [kv_len,
     value_dim]; seen: [rows, kv_len], which keys each query may attend to.
 
     The values of keys with one score are added up before they are weighted, so that only as many

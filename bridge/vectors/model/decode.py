@@ -72,12 +72,12 @@ class SequencesVector(ComesToAttention):
 
     @property
     def heads(self) -> int:
-        """Of the queries."""
+        """How many heads the queries have."""
         return len(self.sequences[0].q)
 
     @property
     def kv_heads(self) -> int:
-        """Of keys and values."""
+        """How many heads the keys and values have."""
         return len(self.sequences[0].k)
 
     def attentions(self) -> tuple[AttentionVector, ...]:
@@ -190,7 +190,7 @@ def decoded_families(families: Iterable[Family]) -> list[Family]:
 
 
 def as_one_call(vector: DecodeVector, *, last_alone: bool) -> SequencesVector:
-    """The same sequences in one call; last_alone: with the last token of each alone."""
+    """The vector's sequences in one call; last_alone: with the last token of each alone."""
     sequences = vector.sequences
     if last_alone:
         sequences = tuple(

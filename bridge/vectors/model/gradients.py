@@ -201,7 +201,7 @@ class GradientVector(Scaled, Vector):
         return whole
 
     def judged_gradients(self, whole: Gradients) -> Gradients:
-        """Of all gradients those that are judged: all."""
+        """The judged ones of all gradients: all."""
         return whole
 
     @property

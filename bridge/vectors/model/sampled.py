@@ -262,8 +262,8 @@ class SampledVector(Scaled, ComesToAttention):
         return self._attentions
 
     def problems(self) -> tuple[AttentionVector, ...]:
-        """The same with the mask, the slopes and the number of queries that the function is given.
-        Masks that differ are given as booleans."""
+        """The plain problems with the mask, the slopes and the number of queries that the function
+        is given. Masks that differ are given as booleans."""
         q_len, kv_len = int(self.q.shape[2]), int(self.k.shape[2])
         found = []
         for n, each in enumerate(self._attentions):

@@ -67,7 +67,7 @@ class EncoderLayer:
 
 @dataclass(frozen=True)
 class DecoderLayer:
-    """Those of an encoder layer, and attention to the output of the encoder."""
+    """The parameters of an encoder layer, and of attention to the output of the encoder."""
 
     attention: MultiHead
     attention_norm: LayerNorm
@@ -79,8 +79,8 @@ class DecoderLayer:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Those of a transformer. source, target: the embedding of each token, [tokens][d_model];
-    output: the linear map to the logits."""
+    """The parameters of a transformer. source, target: the embedding of each token,
+    [tokens][d_model]; output: the linear map to the logits."""
 
     source: Matrix
     target: Matrix
@@ -166,7 +166,7 @@ class LayerVector(Vector):
 
     @property
     def layers(self) -> Sequence[EncoderLayer | DecoderLayer]:
-        """Those of "encoder" and "decoder"; otherwise none."""
+        """The layers of "encoder" and "decoder"; otherwise none."""
         return self.parameters if isinstance(self.parameters, tuple) else ()
 
     @property

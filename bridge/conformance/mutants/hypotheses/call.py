@@ -91,7 +91,7 @@ class Hypothesis:
 
 
 def option(name: str, edit: Callable[[Call], dict[str, Any]]) -> Callable[[Call], Call | None]:
-    """Of a call with this option."""
+    """A change of calls with this option."""
 
     def change(call: Call) -> Call | None:
         if getattr(call.options, name) is None:

@@ -40,7 +40,7 @@ def _of_another(token: Token) -> list[int]:
 
 
 def _as_long_as_first(token: Token) -> list[int]:
-    """Where its own sequence is not longer it sees rows that are not filled, which is left out."""
+    """The keys up to the first sequence's length, without rows that its own has not filled yet."""
     return _rows_at(token, range(min(token.places[0], token.place) + 1))
 
 

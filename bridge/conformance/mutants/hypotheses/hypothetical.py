@@ -173,8 +173,8 @@ class Planted:
         return found
 
     def _tolerances(self, call: Call, rounding: RoundingModel) -> Parts:
-        """Of the changed arguments; of a planted loop those of the right one, as many times larger
-        as the values' absolute values come out larger in it."""
+        """The tolerances of the changed arguments; for a planted loop those of the right one, as
+        many times larger as the values' absolute values come out larger in it."""
         q, k, v = (x.detach().numpy() for x in (call.query, call.key, call.value))
         if call.group != 1:
             k, v = (np.repeat(x, call.group, axis=1) for x in (k, v))

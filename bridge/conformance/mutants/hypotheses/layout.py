@@ -65,7 +65,7 @@ class Layout(ABC):
         options: ScoreOptions | None = None,
         by: frozenset[str] = frozenset(),
     ) -> Call:
-        """Of these rows, over keys `[kv_len, head_dim]` and values `[kv_len, value_dim]`."""
+        """A call of these rows, over keys `[kv_len, head_dim]` and values `[kv_len, value_dim]`."""
         q, k, v = (x[None, None] for x in (self.query[rows], key, value))
         return Call(q, k, v, options or ScoreOptions(self.scale), by, self.wide)
 
@@ -210,7 +210,8 @@ def _numbers(matrix: Matrix, columns: int | None = None) -> Tensor:
 
 
 def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
-    """Of a vector of packed sequences, pages, a prefix, splits or decoding; None for any other."""
+    """The layout of a vector of packed sequences, pages, a prefix, splits or decoding; None for any
+    other."""
     match vector:
         case VarlenVector():
             return _packed_call(vector, wide)

@@ -21,7 +21,7 @@ from pyimpl.internal.scores import alignment_shift
 
 
 def _window(argument: str, edit: Callable[[Call], dict[str, Any]]) -> Callable[[Call], Call | None]:
-    """Of a call that was told of its mask by this argument."""
+    """A change of calls that were told of their mask by this argument."""
 
     def change(call: Call) -> Call | None:
         if argument not in call.by:

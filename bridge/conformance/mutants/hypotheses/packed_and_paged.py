@@ -186,7 +186,7 @@ def _tables(edit: Callable[[Paged], _Table]) -> Callable[[Paged], Paged | None]:
 
 
 def _one_after_another(x: Paged) -> _Table:
-    """As if the pages of all sequences lay one after another."""
+    """The table as if the pages of all sequences lay one after another."""
     width = len(x.table[0])
     return tuple(tuple(range(b * width, (b + 1) * width)) for b in range(len(x.table)))
 

@@ -20,7 +20,7 @@ _LOOP_MUTANTS = ("tiled-l-not-rescaled", "tiled-o-not-rescaled")
 
 
 def _backwards(edit: Backward) -> Callable[[Call], Call | None]:
-    """Of a call whose gradients are asked for."""
+    """A change of calls whose gradients are asked for."""
 
     def change(call: Call) -> Call | None:
         asked = any(x.requires_grad for x in (call.query, call.key, call.value))

@@ -65,7 +65,7 @@ class Barrier:
             self._left = self._count
 
     def progress(self) -> str:
-        """To be read: how far its phase is."""
+        """The state of its phase, in words."""
         return (
             f"in phase {self.done}, {self._left} of {self._count} arrivals and {self._bytes} bytes "
             "missing"
@@ -115,7 +115,7 @@ def expect(mbarrier: Barriers, bytes: int = 0, pred: Any = True, *, bytes_per_ct
 
 
 def arrive(mbarrier: Barriers, *, count: int = 1, pred: Any = True) -> None:
-    """So many arrivals."""
+    """Count so many arrivals at a barrier."""
     if pred:
         mbarrier.one.arrive(int(count))
         here().scheduler.point(partition())

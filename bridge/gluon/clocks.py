@@ -31,7 +31,7 @@ class Clock:
             self.counts[actor] = max(count, self.counts.get(actor, 0))
 
     def advance(self, actor: object) -> None:
-        """One more event of `actor`."""
+        """Count one more event of `actor`."""
         self.counts[actor] = self.counts.get(actor, 0) + 1
 
     def now(self, actor: object) -> Stamp:

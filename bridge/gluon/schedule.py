@@ -28,7 +28,7 @@ class Asynchronous(Protocol):
     """A copy or a product that is under way."""
 
     def step(self) -> bool:
-        """Its next part happens; whether it was the last."""
+        """Run its next part. Returns whether it was the last."""
 
 
 class Ended(BaseException):

@@ -117,7 +117,7 @@ class Shared:
         here().scheduler.point(partition())
 
     def read(self) -> Numbers:
-        """Its numbers now."""
+        """The numbers that it holds now."""
         return here().domain.each(lambda values: values[self.places], self.allocation.values)
 
     def write(self, numbers: Numbers) -> None:

@@ -58,8 +58,8 @@ class Card:
 
 
 def arrows(index: Index) -> dict[str, set[str]]:
-    """For each Spec definition and listed theorem the Spec definitions that it uses: of a theorem
-    those that its statement mentions."""
+    """The Spec definitions that each Spec definition and listed theorem uses: for a theorem those
+    that its statement mentions."""
     nodes = {
         e.name: e
         for e in index.entries.values()
@@ -81,7 +81,7 @@ def behind(name: str, index: Index) -> str:
 
 
 def reduce(above: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Without the arrows that follow from others."""
+    """The arrows without those that follow from others."""
     below = {name: {*reach_all(direct, above.__getitem__)} for name, direct in above.items()}
     return {
         name: {one for one in direct if not any(one in below[o] for o in direct if o != one)}

@@ -49,7 +49,7 @@ class Reach:
     both: int = 0
 
     def over(self, q_len: int, kv_len: int) -> Reach:
-        """With a vector of so many queries and keys."""
+        """The reach together with a vector of so many queries and keys."""
         both = max(self.both, min(q_len, kv_len))
         return Reach(max(self.queries, q_len), max(self.keys, kv_len), both)
 

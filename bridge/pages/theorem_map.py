@@ -82,7 +82,7 @@ def texts(maps: Maps) -> dict[str, str]:
 
 
 def definition_href(maps: Maps, one: Definition) -> str:
-    """Its row in the table of coverage; where it has none its lines."""
+    """The address of its row in the table of coverage; if it has none, of its lines."""
     return f"coverage.md#op-{one.label}" if maps.has_row(one.name) else one.lean.link
 
 

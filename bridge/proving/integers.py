@@ -30,7 +30,7 @@ def key_of(tensor: Tensor) -> int:
 
 
 class Integers:
-    """By storage, its numbers as a tensor of one dimension on the CPU."""
+    """The integers that are known: by storage, as a tensor of one dimension on the CPU."""
 
     def __init__(self) -> None:
         self._flat: dict[int, Tensor] = {}

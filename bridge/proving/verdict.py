@@ -100,7 +100,7 @@ class Verdict:
 
     @property
     def finding(self) -> Finding | None:
-        """That of the first level which has the verdict's word."""
+        """The finding of the first level which has the verdict's word."""
         found = (level.finding for level in self.levels if level.word == self.word)
         return next(found, None)
 

@@ -184,7 +184,7 @@ class Program:
         return found
 
     def without(self, operand: Operand) -> Array | None:
-        """In which threads the operand is a register without a number; None: in none."""
+        """The threads in which the operand is a register without a number; None: there are none."""
         if not isinstance(operand, Register):
             return None
         if operand.name not in self._registers:

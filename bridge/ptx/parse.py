@@ -115,7 +115,7 @@ def _instruction(text: str, line: int) -> Instruction:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas that are in no braces."""
+    """Split a text at the commas that are in no braces."""
     parts = re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,{\[])+", text)
     return [part.strip() for part in parts if part.strip()]
 

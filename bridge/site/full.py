@@ -112,7 +112,7 @@ def _families(theorem: Theorem, entries: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _first_needed(theorems: Iterable[Theorem]) -> dict[str, set[str]]:
-    """By theorem, which of the definitions that it needs no theorem before it does."""
+    """The definitions that each theorem needs and that no theorem before it does."""
     found: dict[str, set[str]] = {}
     seen: set[str] = set()
     for one in theorems:

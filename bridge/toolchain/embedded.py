@@ -435,7 +435,7 @@ class EmbeddedLean:
 
     @contextmanager
     def _alone(self, stale: Sequence[Module]) -> Iterator[None]:
-        """One build at a time of each package that one of these modules belongs to."""
+        """Allow one build at a time of each package that one of these modules belongs to."""
         self.folder.mkdir(parents=True, exist_ok=True)
         folders = {self.folder, *(self.stores.of(module.name).folder for module in stale)}
         with ExitStack() as locks:

@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command line; its exit status. 2 for one that this `lake` does not have."""
+    """Run one command line. Returns its exit status, 2 if this `lake` does not have it."""
     match list(arguments):
         case [] | ["help" | "--help" | "-h"]:
             print(USAGE)

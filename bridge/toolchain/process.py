@@ -117,7 +117,7 @@ class LeanProcess:
         self.process.stdin.close()
 
     def lines(self) -> Iterator[str]:
-        """Its output, line by line, until it ends."""
+        """The process's output, line by line, until it ends."""
         wait = SHORT
         while True:
             while self._unread:
@@ -138,8 +138,8 @@ class LeanProcess:
                 return
 
     def answers(self) -> Iterator[dict[str, Any]]:
-        """Its answers, one after the other. Raises ToolchainError if it ends before the reader
-        stops asking."""
+        """The process's answers, one after the other. Raises ToolchainError if it ends before the
+        reader stops asking."""
         for line in self.lines():
             if line.startswith("@@ {"):
                 yield json.loads(line[3:])
@@ -148,7 +148,7 @@ class LeanProcess:
         raise self._error_of_end()
 
     def answers_until(self, key: str) -> list[dict[str, Any]]:
-        """Its answers up to the first with this key. Raises as `answers` does."""
+        """The process's answers up to the first with this key. Raises as `answers` does."""
         found = []
         for answer in self.answers():
             found.append(answer)

@@ -48,7 +48,7 @@ def comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> ast.Compare:
 
 
 def negation(condition: ast.expr) -> ast.expr:
-    """That it is not so; of `x is None` that it is not."""
+    """The negation of a condition; of `x is None` it is `x is not None`."""
     match condition:
         case ast.Compare(left, [ast.Is()], [right]):
             return comparison(left, ast.IsNot(), right)

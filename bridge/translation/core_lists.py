@@ -235,7 +235,7 @@ def _empty(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _set_in_vector(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    """Without the length, which is the first argument where it is a number."""
+    """The vector with one entry set. Lean's first argument may be its length, which is left out."""
     return build.call("set_index", *(writer.expression(v, before) for v in t.values()[-3:]))
 
 

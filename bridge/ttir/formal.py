@@ -425,7 +425,7 @@ class FormalDomain(ObjectDomain):
         return Polynomial.atom(number)
 
     def _elements_of(self, x: Polynomial) -> Elements | None:
-        """If x is a maximum, the set that it is the largest of."""
+        """The set of which x is the largest element, if x is a maximum; else None."""
         if len(x.terms) != 1:
             return None
         (monomial, coefficient), *_ = x.terms.items()

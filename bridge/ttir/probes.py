@@ -91,8 +91,8 @@ def bounds_kernel(
 def visits(
     kernels: Kernels, q_len: int, kv_len: int, block_m: int, block_n: int, window: Window | None
 ) -> list[str]:
-    """For each tile of queries a letter for each tile of keys, as in `TileBoundsVector`. The block
-    sizes need be no powers of two."""
+    """A letter for each pair of a tile of queries and a tile of keys, as in `TileBoundsVector`. The
+    block sizes need be no powers of two."""
     left, right, shift = window or Window(None, None, 0)
     query_tiles, key_tiles = triton.cdiv(q_len, block_m), triton.cdiv(kv_len, block_n)
     bounds = torch.zeros((query_tiles, 4), dtype=torch.int32)

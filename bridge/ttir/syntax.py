@@ -28,7 +28,7 @@ class Scalar:
 
     @property
     def bits(self) -> int:
-        """Its width in bits."""
+        """The type's width in bits."""
         return 64 if self.name == "index" else int("".join(_digits(self.name)))
 
     @property

@@ -153,7 +153,8 @@ def _states(states: Sequence[State], value_dim: int) -> Array:
 
 
 def _gradients(vector: GradientVector) -> dict[str, Any]:
-    """By queries and keys for a kernel with weights e^score: times ln 2 in the exact model."""
+    """The gradients for a kernel with weights e^score: in the exact model those by queries and keys
+    are multiplied by ln 2."""
     found = {}
     with localcontext(prec=_DIGITS):
         for name, part in vector.expected.by_name().items():

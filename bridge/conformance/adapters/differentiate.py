@@ -119,7 +119,7 @@ class ByAutograd:
         return None
 
     def gradients(self: Any, vector: GradientVector, dtype: str, device: str) -> list[Found]:
-        """Without a bias and, if there are gradients by one, with a bias of 0."""
+        """The gradients without a bias and, if there are gradients by one, with a bias of 0."""
         ways = (False, True) if self.by_bias and vector.bias is None else (False,)
         return [
             by_autograd(vector, dtype, device, self.run, biased=way, by_bias=self.by_bias)

@@ -45,7 +45,7 @@ def _nothing(query: Tensor, value_dim: int) -> tuple[Tensor, Tensor]:
 
 
 class OnDevice(Processes):
-    """One of the devices, that no message is sent to."""
+    """One of the devices, to which no message is sent."""
 
     def __init__(self, rank: int, count: int) -> None:
         self.group = None
@@ -59,7 +59,7 @@ def attend(
     device: torch.device,
     module: ModuleType = pyimpl.distributed.internal.ring,
 ) -> list[Outputs]:
-    """For each device of the vector the partial results, in order of arrival, and the merged one.
+    """The partial results of each device, in order of arrival, and the merged one.
 
     Partial results are merged before they are rounded. module: `pyimpl.distributed.internal.ring`,
     or a copy of it.

@@ -18,7 +18,7 @@ _PREFIXES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 
 
 def draw(chance: random.Random, id: str) -> DecodeVector:
-    """One to three streams of one to three sequences, decoded in a drawn order."""
+    """Draw one to three streams of one to three sequences, decoded in a drawn order."""
     kv_heads = chance.randint(1, 2)
     heads = kv_heads * chance.choice((1, 1, 2, 3))
     head_dim = value_dim = chance.choice((chance.randint(1, 12), 8, 16, 64))
@@ -63,7 +63,7 @@ def sequence(
     value_dim: int,
     scale: int | None,
 ) -> Sequence:
-    """One sequence of so many keys, with its rows; none where it has no key."""
+    """Draw one sequence of so many keys, with its rows; none where it has no key."""
     q = _integers(chance, 2, heads, tokens, head_dim)
     k = _integers(chance, 2, kv_heads, kv_len, head_dim)
     v = _integers(chance, 64, kv_heads, kv_len, value_dim)

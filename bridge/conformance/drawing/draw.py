@@ -267,7 +267,8 @@ class Draw:
     def past_tiles(
         self, batch: int, kv_heads: int, q_len: int, kv_len: int, head_dim: int
     ) -> SampledVector:
-        """In turns any mask and grouped heads, exactly; and an option or two, by bounds."""
+        """A draw past tiles: in turns any mask and grouped heads, exactly; and an option or two, by
+        bounds."""
         kv_len = self.rounded_up(kv_len)
         group, value_dim = self.upto(3), min(head_dim, 64)
         numbers: dict[str, Any] = {}
@@ -312,8 +313,8 @@ class Draw:
     def gradient_past_tiles(
         self, batch: int, kv_heads: int, q_len: int, kv_len: int, head_dim: int
     ) -> SampledGradientVector:
-        """In turns with neither a mask nor shared heads, with any, and with sinks of 0 besides;
-        exact, at some queries and keys."""
+        """A draw of gradients past tiles: in turns with neither a mask nor shared heads, with any,
+        and with sinks of 0 besides; exact, at some queries and keys."""
         kv_len = self.rounded_up(kv_len)
         turn = self.number // len(TURN) % 3
         plain = turn == 0

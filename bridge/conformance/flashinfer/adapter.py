@@ -76,7 +76,7 @@ class BenchAdapter:
         raise TypeError("a definition's inputs are a batch of sequences")
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        """By one call. Raises the function's errors, and Misbehaviour."""
+        """The outputs of one call. Raises the function's errors, and Misbehaviour."""
         assert isinstance(vector, SequencesVector)
         chance = random.Random(f"{self.seed} {vector.id}")
         inputs = self.inputs(vector, dtype, device, chance)
@@ -131,7 +131,7 @@ class BenchAdapter:
     def inputs(
         self, vector: SequencesVector, dtype: str, device: str, chance: random.Random
     ) -> dict[str, Any]:
-        """By name, whether the definition has them or not."""
+        """The inputs by name, whether the definition has them or not."""
         own = self.own
         heads = {"q": own.heads, "k": own.kv_heads, "v": own.kv_heads}
         sizes = {"q": vector.head_dim, "k": vector.head_dim, "v": vector.value_dim}

@@ -29,7 +29,7 @@ class Sizes:
 
     @classmethod
     def of(cls, own: BenchOperation, axes: Mapping[str, int]) -> Sizes:
-        """From the axes of a workload. Raises KeyError for one that it lacks."""
+        """The sizes from the axes of a workload. Raises KeyError for one that it lacks."""
         if own.kind == "paged decode":
             batch = axes["batch_size"]
             return cls(batch, batch, axes["num_kv_indices"] * own.page_size)

@@ -380,7 +380,7 @@ class _Probe:
         return isinstance(out, Tensor) and out.ndim == 4 and out.shape[1] == 4
 
     def find_lse(self, asked_for: bool) -> tuple[Literal["return_lse", "tuple"] | None, str]:
-        """How the log-sum-exp is got, or why it is not."""
+        """The way to get the log-sum-exp, or the reason why there is none."""
         if asked_for:
             return "return_lse", ""
         try:

@@ -66,7 +66,7 @@ class Answer:
 def why_unsupported(
     adapter: Adapter, vectors: Iterable[Vector], dtype: str, device: str
 ) -> dict[str, str]:
-    """By id, why the vectors are unsupported that are."""
+    """The reasons of the unsupported vectors, by id."""
     reasons = ((vector.id, _why_unsupported(adapter, vector, dtype, device)) for vector in vectors)
     return {id: reason for id, reason in reasons if reason is not None}
 

@@ -97,7 +97,8 @@ class VectorResult:
 
 
 def by_size(size: int | None) -> tuple[bool, int]:
-    """To sort failed vectors by their sizes: the smallest input first, one without a size last."""
+    """A key that sorts failed vectors by their sizes: the smallest input first, one without a size
+    last."""
     return size is None, size or 0
 
 

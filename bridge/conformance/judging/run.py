@@ -55,7 +55,7 @@ class FamilySummary:
 
 @dataclass(frozen=True)
 class Result:
-    """One adapter, dtype and device over all vectors."""
+    """The results of one adapter, dtype and device over all vectors."""
 
     adapter: str
     dtype: str
@@ -69,7 +69,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """At least one vector was judged and none failed."""
+        """Whether at least one vector was judged and none failed."""
         return not self.failures and any(v.status == "passed" for v in self.vectors)
 
     @property

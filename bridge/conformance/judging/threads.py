@@ -11,7 +11,7 @@ import torch
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread of PyTorch in this process, unless OMP_NUM_THREADS says how many.
+    """Use one thread of PyTorch in this process, unless OMP_NUM_THREADS says how many.
 
     Vectors are small: further threads would wait for work, and use processor time.
     """

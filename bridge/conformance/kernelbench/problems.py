@@ -95,8 +95,8 @@ def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
 
 
 def find_borrowed(function: Remote, operation: Operation, *, own: bool) -> tuple[str, ...]:
-    """Whose attention a call uses (`Remote.find_borrowed`), a small one or one of the problem's own
-    lengths. Raises Lost."""
+    """The packages whose attention a call uses (`Remote.find_borrowed`): a small call or one of the
+    problem's own lengths. Raises Lost."""
     try:
         return function.find_borrowed(*_small(function, operation, own=own))
     except Lost:

@@ -92,8 +92,9 @@ class Rounded:
         return self.round(x @ weight.mT + bias, error)
 
     def layer_norm(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
-        """In float32 or wider, c = x − μ by sums of n numbers; s, also if one pass over the numbers
-        finds it, with an error of n u rms(x) (Chan, Golub and LeVeque 1983, table 1)."""
+        """Layer normalisation. Errors: in float32 or wider, c = x − μ by sums of n numbers; s, also
+        if one pass over the numbers finds it, with an error of n u rms(x) (Chan, Golub and LeVeque
+        1983, table 1)."""
         n = x.shape[-1]
         share = (n + 8) * self.unit
         c = x - x.mean(-1, keepdim=True)

@@ -171,6 +171,6 @@ def _through(x: Bounded, row: Softmax, changed: float) -> Bounded:
 
 @implements("Attention.Spec.BoundedScoreRate.plus")
 def _plus(x: Bounded, rate: Tensor, changed: float) -> Bounded:
-    """With the rate of a number that is added."""
+    """The rate of a score with the rate of a number that is added to it."""
     size = x.size + rate.abs()
     return Bounded(x.exact + rate, changed * (size + x.error) + x.error, size)

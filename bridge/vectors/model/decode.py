@@ -45,17 +45,17 @@ class Sequence:
 
     @property
     def tokens(self) -> int:
-        """How many come step by step."""
+        """How many tokens come step by step."""
         return len(self.q[0])
 
     @property
     def kv_len(self) -> int:
-        """How many there are after the last step."""
+        """How many keys there are after the last step."""
         return len(self.k[0])
 
     @property
     def prefix(self) -> int:
-        """How many there are before the first step."""
+        """How many keys there are before the first step."""
         return self.kv_len - self.tokens
 
 
@@ -81,7 +81,7 @@ class SequencesVector(ComesToAttention):
         return len(self.sequences[0].k)
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each sequence and query head, with the rows of its tokens."""
+        """The plain problems: one for each sequence and query head, with the rows of its tokens."""
         group = self.heads // self.kv_heads
         return tuple(
             problem(

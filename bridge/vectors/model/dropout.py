@@ -51,7 +51,7 @@ class DropoutVector(LaidOutVector):
         return self.dropout[0].p
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each query head of each sequence."""
+        """The plain problems: one for each query head of each sequence."""
         group = self.num_heads // self.num_kv_heads
         return tuple(
             self._attention(

@@ -62,7 +62,7 @@ class Gradients:
     temperature: tuple[Exact, ...] | None = None
 
     def by_name(self) -> dict[str, Any]:
-        """By the name of an input, its gradient: nested tuples; of those that there are."""
+        """The gradients that there are, by the name of the input, as nested tuples."""
         return {name: part for name, part in vars(self).items() if part is not None}
 
     def numbers(self) -> Iterator[tuple[str, Exact]]:
@@ -145,7 +145,7 @@ class GradientVector(Scaled, Vector):
 
     @property
     def mask(self) -> Mask:
-        """That of every head. Raises ValueError where they differ."""
+        """The mask of every head. Raises ValueError where they differ."""
         (mask,) = self.masks
         return mask
 

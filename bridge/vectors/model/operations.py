@@ -112,7 +112,7 @@ class GroupedQueryVector(LaidOutVector):
     expected: tuple[tuple[Row, ...], ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each query head."""
+        """The plain problems: one for each query head."""
         group = self.num_heads // self.num_kv_heads
         return tuple(
             self._attention(h, q, self.k[h // group], self.v[h // group], self.mask, rows)
@@ -141,7 +141,7 @@ class VarlenVector(LaidOutVector):
     expected: tuple[Row, ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each sequence."""
+        """The plain problems: one for each sequence."""
         out = []
         for b, mask in enumerate(self.masks):
             rows = slice(self.cu_seqlens_q[b], self.cu_seqlens_q[b + 1])
@@ -171,7 +171,7 @@ class PagedVector(LaidOutVector):
     expected: tuple[Row, ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each sequence."""
+        """The plain problems: one for each sequence."""
         out = []
         for b, (table, length) in enumerate(zip(self.tables, self.lengths, strict=True)):
             places = [(table[t // self.page_size], t % self.page_size) for t in range(length)]
@@ -198,7 +198,7 @@ class CascadeVector(LaidOutVector):
     expected: tuple[Row, ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each request."""
+        """The plain problems: one for each request."""
         suffixes = zip(self.suffix_k, self.suffix_v, strict=True)
         return tuple(
             self._attention(
@@ -263,7 +263,7 @@ class MergeVector(ComesToAttention):
         return below(self.tree)
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One query over the keys of all leaves."""
+        """The plain problem: one query over the keys of all leaves."""
         m, l, o = self.expected.m, self.expected.l, self.expected.o
         outputs = [Fraction(0) if m is None else Fraction(x) / Fraction(l) for x in o]
         bottom = math.lcm(*(x.denominator for x in outputs))

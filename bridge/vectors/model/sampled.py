@@ -258,7 +258,7 @@ class SampledVector(Scaled, ComesToAttention):
         return tuple(found)
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """One for each entry of the batch and head, of the rows that are judged."""
+        """The plain problems: one for each entry of the batch and head, of the judged rows."""
         return self._attentions
 
     def problems(self) -> tuple[AttentionVector, ...]:

@@ -56,7 +56,8 @@ class ShardsVector(LaidOutVector):
     expected: tuple[DeviceRows, ...]
 
     def attentions(self) -> tuple[AttentionVector, ...]:
-        """For each device one for each arrival, and one over all keys of the sequence."""
+        """The plain problems: for each device one for each arrival, and one over all keys of the
+        sequence."""
         every = range(self.kv_len)
         found: list[AttentionVector] = []
         for device, rows in zip(self.devices, self.expected, strict=True):

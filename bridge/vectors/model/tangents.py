@@ -53,5 +53,5 @@ class TangentVector(OneHead):
         )  # fmt: skip
 
     def rate_of_bias(self, i: int, j: int) -> Exact:
-        """That of the entry of query i and key j; 0 without a bias."""
+        """The rate of the bias of query i and key j; 0 without a bias."""
         return 0 if self.tangent_bias is None else self.tangent_bias[i][j]

@@ -118,7 +118,7 @@ def rounding_of(dtype: str, device: torch.device, *, is_peer: bool) -> RoundingM
 
 
 def _by_head(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, list[int]]]:
-    """Those of a head together: its keys are read once."""
+    """The rows of each head together, so that its keys are read once."""
     found: dict[tuple[int, int], list[int]] = {}
     for b, h, i in rows:
         found.setdefault((b, h), []).append(i)

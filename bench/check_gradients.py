@@ -40,7 +40,7 @@ class CheckGradients:
         self._inputs = inputs
         case = inputs.case
         group = case.heads // case.kv_heads
-        # Of each result the part that is looked at.
+        # The part of each result that is looked at.
         self._parts = (slice(case.heads - group, None), slice(-1, None), slice(-1, None))
         self._exact: tuple[Tensor, ...] = ()
         self._tolerances: dict[str, tuple[Tensor, ...]] = {}

@@ -50,8 +50,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one process and call, forward: seconds, bytes sent, seconds waited for messages, and those
-    that the messages take alone; each time the median of the repeats."""
+    """The times of one process and call, forward: seconds, bytes sent, seconds waited for messages,
+    and those that the messages take alone; each time the median of the repeats."""
 
     function: str
     seconds: float

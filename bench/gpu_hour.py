@@ -308,7 +308,7 @@ def _triton(options: argparse.Namespace) -> Path:
 
 
 def _environment(options: argparse.Namespace, compiles: bool) -> dict[str, str]:
-    """Of a process that compiles, or of one that computes."""
+    """The environment of a process that compiles, or of one that computes."""
     found = {
         name: value
         for name, value in os.environ.items()

@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _last(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Those of the last machine."""
+    """The findings of the last machine."""
     identities = _identities(findings)
     return Known.of(findings, identities[-1]).findings if identities else ()
 

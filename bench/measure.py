@@ -220,7 +220,7 @@ def error_line(error: Exception, warned: Sequence[str] = ()) -> str:
     lines = []
     for text in (str(error), *warned):
         line = (text.strip().splitlines() or [""])[0]
-        # Where in PyTorch's sources a warning was given.
+        # PyTorch's source file and line of a warning are left out.
         line = line.partition(" (Triggered internally at ")[0][:300]
         if line and line not in lines:
             lines.append(line)

@@ -136,7 +136,7 @@ def _columns(operation: Operation, on_gpu: bool) -> list[_Column]:
     return [_MS, *issue, *own, _RATIO, _ROUNDS, _ERROR]
 
 
-# Of the time of a call, from which on it is bound by the host.
+# The share of the time of a call from which on it is bound by the host.
 ISSUE_SHARE = 0.8
 HOST_BOUND = "bound by the host"
 
@@ -225,7 +225,7 @@ def as_json(
 
 
 def finite(value: object) -> object:
-    """The same with None for a number that is infinite or none, which JSON cannot say."""
+    """The value with None for a number that is infinite or none, which JSON cannot say."""
     if isinstance(value, dict):
         return {name: finite(x) for name, x in value.items()}
     if isinstance(value, (list, tuple)):

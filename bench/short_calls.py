@@ -45,8 +45,8 @@ def in_turns(calls: Sequence[Call], rounds: int) -> list[tuple[float, ...]]:
 
 
 def summary(rounds: Sequence[tuple[float, ...]]) -> dict[str, float]:
-    """Of rounds of (ours, SDPA's): the least microseconds of each, the difference and the ratio of
-    these, and the median of the ratios in a round."""
+    """The figures of rounds of (ours, SDPA's): the least microseconds of each, the difference and
+    the ratio of these, and the median of the ratios in a round."""
     ours, sdpa = (1e6 * min(column) for column in zip(*rounds, strict=True))
     return {
         "us": round(ours, 1),

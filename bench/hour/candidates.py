@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """As JSON; `candidate_of` reads it."""
+        """The candidate as JSON; `candidate_of` reads it."""
         return asdict(self) | {"options": dict(self.options)}
 
 
@@ -162,7 +162,7 @@ def best_of(findings: Iterable[Finding]) -> dict[tuple[str, Case], Options]:
 
 
 def _of(capability: int, kernels: Iterable[str]) -> list[str]:
-    """Those that devices of this compute capability have."""
+    """The kernels that devices of this compute capability have."""
     return [name for name in kernels if KERNELS[name].is_for(capability)]
 
 

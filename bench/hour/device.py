@@ -27,7 +27,7 @@ class Device(Protocol):
         """A clock that empties a cache of so many bytes before."""
 
     def capture(self, runner: Runner) -> Runner:
-        """The same without the time to issue it."""
+        """The same call without the time to issue it."""
 
     def synchronize(self) -> None:
         """Wait; raises RuntimeError where the device has come to harm."""
@@ -46,7 +46,7 @@ class Cuda:
         return EventClock(self.where, flushed_bytes)
 
     def capture(self, runner: Runner) -> Runner:
-        """As a CUDA graph."""
+        """The same call as a CUDA graph."""
         return capture_graph(runner)
 
     def synchronize(self) -> None:

@@ -284,7 +284,7 @@ def _capture(device: Device) -> Callable[[Peer], Peer]:
 
 
 def _median(found: list[tuple[Sample, ...]]) -> dict[str, float]:
-    """Of the samples the median, and how far apart the quarters are, as a share of it."""
+    """The median of the samples, and how far apart the quarters are, as a share of it."""
     times = sorted(sample.seconds for (sample,) in found)
     middle = statistics.median(times)
     spread = times[math.ceil(0.75 * len(times)) - 1] - times[len(times) // 4]

@@ -30,7 +30,7 @@ from pyimpl.backends.kernels.parts.tuning import candidates
 from pyimpl.internal.scores import ScoreOptions
 
 Options = dict[str, int]
-# By the queries, the log-sum-exps and deltas of theirs, as long as the queries are there.
+# The log-sum-exps and deltas of queries, kept as long as the queries are there.
 _ROWS: Any = WeakTensorKeyDictionary()
 
 
@@ -99,7 +99,7 @@ def settle_hashes() -> None:
     for module in modules:
         for name, kernel in vars(module).items():
             if name.endswith("_kernel"):
-                # Of Triton's interpreter they have none.
+                # Functions of Triton's interpreter have none.
                 getattr(kernel, "cache_key", None)
 
 
@@ -298,7 +298,7 @@ def _least_shared_hopper_queries(case: Case, chosen: Options) -> int:
 
 
 def _sums(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    """As `pyimpl.backends.kernels.backward.backward` with atomics."""
+    """The kernels of `pyimpl.backends.kernels.backward.backward` with atomics."""
     given = _inputs_of(inputs)
     grad_k, grad_v = torch.empty_like(given.key), torch.empty_like(given.value)
     sums = torch.empty_like(given.query, dtype=torch.float32)
@@ -336,8 +336,8 @@ def _queries_default(case: Case, capability: int) -> Options:
 
 
 def _decode(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
-    """As `backends.kernels.decode.decode`; among the options `percent_splits`, of the splits that
-    `split_count` says."""
+    """The kernels of `backends.kernels.decode.decode`; among the options `percent_splits`, in
+    percent of the splits that `split_count` says."""
     case, query, pages = inputs.case, inputs.query, inputs.pages
     key, value, table, lens = inputs.key, inputs.value, None, None
     if pages is not None:
@@ -412,9 +412,10 @@ def _around_sums(centre: Options) -> list[Options]:
 
 
 def _least_shared(held: int, *, of_queries: bool, early: int = 0) -> Callable[[Case, Options], int]:
-    """Of a kernel that holds a tile of `held` tensors and streams tiles of two others, as many as
-    it has stages, `early` of them less; of_queries: the held tensors are of the queries. A tile of
-    fewer than 64 rows may be held in registers instead. Of 608 that were compiled none needs less.
+    """The least shared memory of a kernel that holds a tile of `held` tensors and streams tiles of
+    two others, as many as it has stages, `early` of them less; of_queries: the held tensors are of
+    the queries. A tile of fewer than 64 rows may be held in registers instead. Of 608 that were
+    compiled none needs less.
     """
 
     def least(case: Case, chosen: Options) -> int:

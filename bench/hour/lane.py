@@ -107,7 +107,7 @@ class Child:
 
     def end(self) -> None:
         """End it, whatever it does."""
-        # Of one that was waited for the number may be another's by now.
+        # The process id of one that was waited for may be another's by now.
         self._was_ended = True
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):

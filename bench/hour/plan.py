@@ -28,7 +28,7 @@ from bench.hour.kernels import KERNELS
 from bench.hour.lane import Job
 from bench.hour.what_if import WHAT_IFS
 
-# Without a compilation of their own, and with one.
+# Peers without a compilation of their own, and peers with one.
 FAST_PEERS = ("sdpa-cudnn", "sdpa-flash", "flash-attn", "flash-attn-3")
 SLOW_PEERS = ("flex",)
 
@@ -54,7 +54,7 @@ STAGES = (
     Stage("vectors", 0.93, "this project's vectors, in several processes"),
     Stage("flex", 0.985, "decode as a CUDA graph, and FlexAttention"),
 )
-# Of the stages only "tune" waits for compiling as long.
+# Only the stage "tune" waits for compiling as long.
 COMPILING_UNTIL = 0.48
 # How long all implementations of one case are timed.
 PEER_SECONDS = 5.0
@@ -65,7 +65,7 @@ COMPILE_SECONDS = {
     "forward": 2.8, "hopper": 2.1, "keys": 2.8, "hopper-keys": 5.9, "hopper-sums": 4.8,
     "hopper-queries": 2.5, "queries": 2.1, "sums": 3.9, "decode": 0.6, "paged": 0.8,
 }  # fmt: skip
-# Of one job, measured there; "flex" is not: it was cut.
+# The seconds of one job, measured there; "flex" is not: it was cut.
 SECONDS = {
     "ceilings": 1.0, "correct": 0.7, "races": 0.3, "tune": 0.1, "peers": 1.3, "why": 0.1,
     "vectors": 5.0, "flex": 15.0,

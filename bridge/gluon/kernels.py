@@ -122,7 +122,7 @@ class GluonKernels(Kernels):
             chosen={**chosen, **self.chosen},
         )  # fmt: skip
         if sums is None:
-            # That of the sums has the memory of other numbers; nothing reads or writes it.
+            # The descriptor of the sums has the memory of other numbers; nobody uses it.
             unused = {"sums_desc": launch.arguments["k_desc"]}
             launch = replace(launch, arguments={**launch.arguments, **unused})
         self.ran(launch)

@@ -28,7 +28,7 @@ SPEC = "Attention.Spec."
 VECTORS = "Attention.Vectors."
 PROGRAM = f"{VECTORS}Main"
 DUAL = "Attention.Dual"
-# By module, why its definitions have no vectors. Python and theorems they have as all others.
+# The reasons why definitions of a module have no vectors. They have Python and theorems.
 WITHOUT_VECTORS = {
     "Attention.Spec.Flash1": "stepBlockFlash1 is stepBlockDivided, of every state "
     "(stepBlockFlash1_eq_stepBlockDivided)",
@@ -66,7 +66,7 @@ WITHOUT_VECTORS = {
     "cases of them (Attention.Proof.Transformer.Norms); the gradients of all cases are compared in "
     "tests/pyimpl/modules/test_backward_by_spec.py",
 }
-# By module, whose code computes its definitions.
+# The code that computes a module's definitions in place of `pyimpl`'s.
 WITHOUT_PYTHON = {
     "Attention.Spec.Format": "torch's casts between dtypes",
     "Attention.Spec.BackwardLayers": "PyTorch's autograd, of the modules' forward passes",

@@ -14,7 +14,7 @@ FOLDER = "docs/maps"
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 # Pixels: of a row, of the part beside the axis, of the axis.
 _ROW, _LEFT, _WIDTH = 30, 150, 480
-# Of each peer the mark, the same in every figure: its outline about (0, 0).
+# The mark of each peer, the same in every figure: its outline about (0, 0).
 MARKS = {
     "sdpa-flash": "M-5 -5h10v10h-10z",
     "sdpa-efficient": "M-6 5L0 -6L6 5z",

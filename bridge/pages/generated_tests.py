@@ -94,7 +94,7 @@ BY_OPERATION: Mapping[str, Call] = {
     "tangent": TANGENT,
     "sampled": SAMPLED,
 }
-# By Spec definition, without Attention.Spec.
+# The call for each Spec definition, by its name without Attention.Spec.
 CALLS: Mapping[str, Call] = {
     "attention": PLAIN,
     "attentionPadded": PLAIN,

@@ -78,7 +78,7 @@ def _online() -> dict[str, Any]:
         kept = "" if before.m is None else show(before.l)
         if kept and alpha != 1:
             kept = f"{show(alpha)}·{kept}"
-        # Of the first block its two terms, of later ones their sum beside the kept denominator.
+        # The first block shows its two terms, later ones their sum beside the kept denominator.
         terms = [kept, show(sum(added, Fraction(0)))] if kept else [show(w) for w in added]
         blocks.append(
             {

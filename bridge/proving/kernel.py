@@ -26,7 +26,7 @@ _NO_BOUND = (
     "The probability is that of an output; how likely a wrong gradient is missed has no bound here"
 )
 _FORMAL = ((1, 1), (3, 3), (1, 17), (5, 20), (16, 16), (32, 32), (64, 64), (128, 128))
-# Of several tiles, whichever these are.
+# Lengths of several tiles, whatever the tiles' sizes.
 _WHOLE = ((1, 1), (5, 20), (17, 100), (64, 64), (20, 300), (200, 200))
 _WHOLE_BACKWARD = ((1, 1), (5, 8), (20, 20), (48, 48))
 

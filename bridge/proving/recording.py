@@ -387,7 +387,7 @@ class _Driver:
         raise RuntimeError("there is no GPU to measure on")
 
 
-# Those of an H100.
+# The properties of an H100.
 _PROPERTIES = {
     "max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count": 132, "warpSize": 32,
     "sm_clock_rate": 1980000, "mem_clock_rate": 2619000, "mem_bus_width": 5120,

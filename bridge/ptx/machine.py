@@ -65,7 +65,7 @@ class Program:
         self.active = np.ones(threads, bool)
         self.now = kernel.instructions[0]
         self._registers: dict[str, Array] = {}
-        # Of registers without a number in some thread: which threads have none.
+        # The threads in which a register has no number, by the register.
         self._without: dict[str, Array] = {}
         # In which threads the instruction under way has read such a register; None: in none.
         self._unknown: Array | None = None

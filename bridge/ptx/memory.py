@@ -51,7 +51,7 @@ class Buffers:
         if buffer is None:
             size = storage.nbytes()
             content = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(key))
-            # As far from a multiple of 256 as it is in this process's memory.
+            # It lies as far from a multiple of 256 as in this process's memory.
             base = self._next + key % 256
             buffer = _Buffer(base, content, np.zeros(size, bool), storage)
             self._buffers[key] = buffer

@@ -12,7 +12,7 @@ from bridge.ptx.operations import Run
 from bridge.ptx.syntax import Address, Constant, Instruction, Pair, Symbol, Vector
 
 _LANE_MASK = 31
-# Of which there are additions in memory.
+# The kinds that can be added in memory.
 _ADDED = frozenset(("u32", "s32", "u64", "f16", "f32", "f64"))
 # A load's modifiers for caches and order, which change nothing of one program's numbers.
 _HINTS = frozenset(("nc", "relaxed", "gpu", "cta", "sys", "L1", "L2", "evict_first", "evict_last"))

@@ -50,7 +50,7 @@ _ORDERED: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
     "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
-# Of unsigned numbers: lower, lower or same, higher, higher or same.
+# Relations of unsigned numbers: lower, lower or same, higher, higher or same.
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _ROUNDED: dict[str, Callable[[Array], Array]] = {
     "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil,

@@ -50,7 +50,7 @@ class Shared:
         self._writer = np.full(size, _NOBODY, np.int16)
         self._reader = np.full(size, _NOBODY, np.int16)
         self._copies: list[_Copy] = []
-        # Of each thread: how many groups of copies it has committed.
+        # How many groups of copies each thread has committed.
         self._groups = np.zeros(threads, np.int64)
 
     def barrier(self) -> None:
@@ -144,7 +144,7 @@ class Shared:
     @staticmethod
     def _mark(marks: Array, places: Array, warps: Array, alone: Array) -> None:
         marks[places] = np.where(alone, warps, np.int16(_SEVERAL))
-        # Where several warps of this access meet the last one is there now.
+        # Where several warps of this access meet, the last one is there now.
         meet = alone & (marks[places] != warps)
         marks[places[meet]] = _SEVERAL
 

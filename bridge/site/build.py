@@ -171,7 +171,7 @@ def _link(site: _Site, page: str, written_in: str, given: str) -> str:
     else:
         site.linked.add(target)
         there = _shown_at(target)
-        # Of several lines the first.
+        # An address of several lines leads to the first.
         anchor = anchor.partition("-")[0].replace("L", "L-", 1)
     there = re.sub(r"\.md$", ".html", there)
     here = posixpath.dirname(contents.tree(page))

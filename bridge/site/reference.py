@@ -54,6 +54,6 @@ def write(out: Path) -> None:
         )
         pdoc.render.env.globals["site"] = "../" * len(Path(folder).parts)
         with warnings.catch_warnings():
-            # Of types that are imported for annotations alone.
+            # It warns of types that are imported for annotations alone.
             warnings.simplefilter("ignore")
             pdoc.pdoc(*modules, output_directory=out / folder)

@@ -27,7 +27,7 @@ _DECLARATION = re.compile(
     rf"(?P<name>{NAME.pattern})?"
 )
 _CONTINUES = re.compile(r"\s|\||\)|\]|\}|⟩|:=|(?:where|deriving|termination_by|decreasing_by)\b")
-# With the modifiers that may stand before it; `@[expose] section` is one, too.
+# The beginning of a section, with its modifiers; `@[expose] section` is one, too.
 _SECTION = re.compile(r"(?:@\[[^\]]*\]\s*|(?:public|meta|noncomputable)\s+)*section\b")
 # Commands that are put before another one, which then begins after them.
 _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", re.DOTALL)
@@ -35,7 +35,7 @@ _PREFIX = re.compile(r"(?:omit|include|open|set_option|variable)\b.*\sin\s*\Z", 
 _LISTED = re.compile(rf"\[[^\]]*\]|{NAME.pattern}")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _CHARACTER = re.compile(r"'(?:\\[^\n']+|[^\\'\n])'")
-# Where a comment or a literal may begin, with the word to which a quote behind it belongs.
+# The beginnings of comments and literals; a quote behind `_OF_A_NAME` belongs to a name.
 _BLANKED = re.compile(r"/-|--|[\"']")
 _OF_A_NAME = re.compile(r"[\w'!?]")
 _SEEN = re.compile(r"\S")

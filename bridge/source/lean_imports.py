@@ -12,7 +12,7 @@ from bridge.files import write_texts
 LIBRARY, WRONG = "Attention.lean", "Attention/WrongVariants.lean"
 FAMILIES = "Attention/Vectors/All.lean"
 _IMPORT = "public import "
-# Where listed theorems and claims name a theorem about a wrong variant: its file is of the library.
+# If one of these names a theorem about a wrong variant, the theorem's file is of the library.
 _LISTS = ("docs/theorems.toml", "docs/claims.toml")
 _NAMED = re.compile(r'"Attention\.WrongVariants\.(\w+)"')
 _FAMILY = re.compile(r"^def (\w+) : Family (\w+) where$", re.MULTILINE)

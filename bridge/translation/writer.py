@@ -37,7 +37,7 @@ from bridge.translation.terms import (
 _SHORT = 76
 
 
-# Where a value goes: into a variable, or, for None, out of the function.
+# The place of a value: a variable, or, for None, the function's result.
 Target = str | None
 # Statements that run before an expression; None where there can be none.
 Before = list[ast.stmt] | None

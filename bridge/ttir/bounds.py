@@ -31,7 +31,7 @@ def beyond(launch: Launch) -> list[str]:
         number(name) for name in ("q_len", "kv_len", "shift", "BLOCK_N")
     )
     left, right = launch.arguments["left"], launch.arguments["right"]
-    # Of packed sequences q_len and kv_len are those of all together.
+    # For packed sequences q_len and kv_len are the sums over all of them.
     lowest, highest = shift, shift
     if launch.constants["BOTTOM_RIGHT"]:
         lowest, highest = shift - q_len, shift + kv_len

@@ -19,7 +19,7 @@ _OPTIONS = {
     **{change.argument: change.title for change in KERNEL_CHANGES},
     "seed_ptr": "dropout",
 }
-# By whether there is a left and a right one.
+# The names of a window's edges, by whether it has a left and a right one.
 EDGES = {
     (False, False): "full", (False, True): "right edge", (True, False): "left edge",
     (True, True): "window",

@@ -117,7 +117,7 @@ class Wrong(NamedTuple):
 Place = tuple[str, tuple[int, ...]]
 # So many wrong elements are written out.
 _SHOWN = 8
-# As an output is called.
+# The name of this output in findings.
 _LSE = "log-sum-exp"
 
 
@@ -262,7 +262,7 @@ class Case:
         scores = self.inputs.draw_scores
         self.bias = scores("bias", (*sizes, shape.q_len, shape.kv_len)) if shape.bias else None
         self.slopes = scores("slope", sizes) if shape.alibi else None
-        # Where each sequence begins among the packed ones.
+        # The places where sequences begin among the packed ones.
         lengths = [shape.lengths_of(b) for b in range(shape.batch)]
         self.begins = tuple([0, *accumulate(pair[i] for pair in lengths)] for i in (0, 1))
 

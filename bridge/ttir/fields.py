@@ -225,7 +225,7 @@ class FieldDomain(Domain):
         ratio = choose(ratios[0], ratios[1], 1) if of_logs else None
         if (np.maximum(a.kind, b.kind) == _INFINITY).any():
             raise Undecided("a maximum with ∞")
-        # Of a number and −∞ the number, of a number and NaN too; of −∞ and NaN −∞.
+        # A number and −∞ give the number, a number and NaN too; −∞ and NaN give −∞.
         unit = self._units([a, b]) if of_logs else 1
         return Residues(value, exponent, np.minimum(a.kind, b.kind), ratio, unit)
 

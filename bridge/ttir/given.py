@@ -23,7 +23,7 @@ from pyimpl.backends.kernels.parts.launch import Arguments, Launch
 from pyimpl.backends.kernels.parts.numerics import LOG2E
 from pyimpl.internal.scores import ScoreOptions
 
-# Of results of more elements it is not decided whether two share a place, unless strides tell.
+# Beyond so many elements it is not decided whether two share a place, unless strides tell.
 _MOST = 10**7
 _AXES = {"query": "bhmd", "key": "bhnd", "value": "bhnd", "out": "bhmd", "lse": "bhm"}
 

@@ -9,9 +9,9 @@ import textwrap
 
 from bridge.ttir.syntax import Operation, Pointer, Scalar, Tensor, TtirError, Value
 
-# How a definition begins. Nothing runs it, and so Lean need not compile it.
+# The beginning of a definition. Nothing runs it, and so Lean need not compile it.
 DEF = "@[expose] noncomputable def"
-# Of an element, from those of the operands.
+# The Lean text of an element, from those of the operands.
 ELEMENTWISE = {
     "arith.addi": "{} + {}",
     "arith.subi": "{} - {}",
@@ -57,7 +57,7 @@ def _as_float32(x: float) -> float:
 
 # Literals that stand for a number which no float is, and the field of `Args` that is this number.
 LITERALS = {_as_float32(math.log(2.0)): "a.ln2", _as_float32(1.0 / math.log(2.0)): "a.log2e"}
-# Without rounding they do nothing.
+# Conversions, which do nothing without rounding.
 CONVERSIONS = frozenset({"arith.extsi", "arith.extf", "arith.truncf"})
 # They only say where elements come from.
 ARRANGED = frozenset(

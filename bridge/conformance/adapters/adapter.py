@@ -130,7 +130,7 @@ class Builtin(WholeBatches):
     """
 
     declared = True
-    # Of another package's attention: the function of `inside.known` that is called, and the caller
+    # For another package's attention: the function of `inside.known` that is called, and the caller
     # in a process of its own, if there is one.
     foreign: str | None = None
     function: Function | None = None

@@ -34,7 +34,7 @@ def adapters_of(*modules: ModuleType) -> dict[str, Maker]:
 
 
 BUILTIN = adapters_of(own, sdpa, emulated)
-# Those that run only where they are named: they need a process in which Triton compiles.
+# The adapters that run only where they are named: they need a process in which Triton compiles.
 NAMED = adapters_of(compiled)
 
 

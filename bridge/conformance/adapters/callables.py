@@ -66,7 +66,7 @@ class CallableAdapter(ByAutograd, WholeBatches):
     ) -> None:
         self.name, self.function, self.features = name, function, features
         self.alignment = alignment
-        # As for the built-in adapters.
+        # Declared, as the built-in adapters.
         self.declared = True
         self.dtypes = features.dtypes
         self._rounding = rounding

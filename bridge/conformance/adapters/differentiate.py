@@ -24,7 +24,7 @@ from bridge.vectors.model.operations import GroupedQueryVector
 from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
 
-# By the names of `expected_gradients`, as `gradient_inputs.array` takes them.
+# Gradients by the names of `expected_gradients`, as `gradient_inputs.array` takes them.
 Found = Mapping[str, Tensor]
 # A backward pass of `pyimpl`: called as `pyimpl.backends.reference_backward.attention_backward` is.
 Backward = Callable[..., Gradients]
@@ -82,7 +82,7 @@ def by_autograd(
         if found.lse is None:
             raise Misbehaviour("returned no log-sum-exp to differentiate")
         outputs, grads = [*outputs, found.lse], [*grads, by.grad_lse.to(found.lse.dtype)]
-    # As the gradients of sums: PyTorch imports its symbolic shapes where it is given others.
+    # Gradients of sums: PyTorch imports its symbolic shapes where it is given others.
     sums = [(x * grad).sum() for x, grad in zip(outputs, grads, strict=True)]
     gradients = torch.autograd.grad(sums, list(leaves.values()), allow_unused=True)
     named = dict(zip(leaves, gradients, strict=True))

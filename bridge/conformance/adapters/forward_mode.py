@@ -15,7 +15,7 @@ from bridge.conformance.tolerances.tangents import LSE, OUTPUT
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.tangents import TangentVector
 
-# By the names of `expected_tangents`: `[1, 1, q_len, value_dim]` and `[1, 1, q_len]`.
+# Tangents by the names of `expected_tangents`: `[1, 1, q_len, value_dim]` and `[1, 1, q_len]`.
 Tangents = Mapping[str, Tensor]
 # The function to differentiate. It takes a batch whose query, key, value and bias carry tangents,
 # and by name the slopes and the sinks, `[1]`, where there are any, which do so too.
@@ -62,7 +62,7 @@ def by_jvp(vector: TangentVector, dtype: str, device: str, function: Function) -
         found = function(replace(batch, **given), others)
         return (found.out,) if found.lse is None else (found.out, found.lse)
 
-    # With has_aux there are three.
+    # With has_aux it returns three values.
     tangents = jvp(call, tuple(inputs.values()), tuple(rates[name] for name in inputs))[1]
     named = dict(zip((OUTPUT, LSE), tangents, strict=False))
     shape = (1, 1, vector.q_len, vector.value_dim)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Those in which tests compare the bits of results with and without the exchange.
+# The versions in which tests compare the bits of results with and without the exchange.
 VERSIONS = ("3.6.0", "3.7.1")
 
 
@@ -38,7 +38,7 @@ class _Exchange(NamedTuple):
     value: Any
 
 
-# How to undo each of the exchanges made in this process, in their order.
+# Functions that undo the exchanges made in this process, in their order.
 _undo: list[Callable[[], None]] = []
 
 
@@ -132,11 +132,11 @@ def _types(interpreter: Any, core: Any) -> list[_Exchange]:
     dtype_equal = core.dtype.__eq__
     make_block, make_tensor = core.block_type.__init__, core.tensor.__init__
     np_dtypes: dict[str, Any] = {}
-    # By the sizes along the axes: Triton's tuple of them.
+    # Triton's tuple of the sizes along the axes.
     shapes: dict[tuple[int, ...], Any] = {}
-    # By element type and sizes: the other attributes of a block type.
+    # The other attributes of a block type, by element type and sizes.
     blocks: dict[tuple[str, tuple[int, ...]], dict[str, Any]] = {}
-    # By the id of a type's shape: that shape, kept alive, and a tensor's `numel` and `shape`.
+    # The shape of a type, kept alive, and a tensor's `numel` and `shape`, by the shape's id.
     tensors: dict[int, tuple[Any, Any, Any]] = {}
 
     def get_np_dtype(tt_dtype):

@@ -68,7 +68,7 @@ def sequence(
     k = _integers(chance, 2, kv_heads, kv_len, head_dim)
     v = _integers(chance, 64, kv_heads, kv_len, value_dim)
     if scale is not None:
-        # Of scores that are too far apart one key has all of the weight.
+        # If scores are too far apart, one key has all of the weight.
         q = q * (np.arange(head_dim) < 4)
     seen = np.arange(kv_len)[None] <= np.arange(kv_len - tokens, kv_len)[:, None]
     expected: list[Any] = []

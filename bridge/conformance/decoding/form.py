@@ -34,7 +34,7 @@ class Form:
     page_size: int = 0
 
 
-# Of the buffers, the names of flash-attn, and those of `pyimpl.attention_decode`.
+# The names of the buffers: flash-attn's, and those of `pyimpl.attention_decode`.
 _KINDS: tuple[tuple[Layout, tuple[str, str], str, tuple[str, str]], ...] = (
     ("batch, length, heads, dim", ("k_cache", "v_cache"), "cache_seqlens", ("k", "v")),
     ("batch, heads, length, dim", ("key_cache", "value_cache"), "kv_lens", ("key", "value")),

@@ -26,7 +26,7 @@ _PAGE_SIZES = (4, 16, 64, 128, 256)
 _NEEDED = {
     "scale": "scale", "append": "new", "pages": "pages", "lse": "lse", "unwritten-nan": "caches"
 }  # fmt: skip
-# Those that no parameter of their own shows: a RuntimeError refuses them, too.
+# Features without a parameter of their own: a RuntimeError refuses them, too.
 _UNNAMED = ("gqa", "several-tokens")
 
 
@@ -110,7 +110,7 @@ class _Probe:
                 return self.refusal("scale", scale=1)
             case "gqa":
                 unnamed &= self.form.gqa is None
-                # Of one head of keys, PyTorch makes several by itself.
+                # Two heads of keys, since PyTorch makes several of one by itself.
                 return self.refusal("gqa", heads=4, kv_heads=2, unnamed=unnamed)
             case "several-tokens":
                 return self.refusal("several-tokens", chunk=2, unnamed=unnamed)

@@ -47,7 +47,7 @@ LARGE_TILES = (
 )  # fmt: skip
 # And of gradients, for which all pairs count: 2^18 at most.
 LARGE_GRADIENTS = ((1, 1, 512, 512, 64), (1, 2, 64, 1024, 64), (2, 1, 256, 256, 128))
-# By the options of a vector, the theorem that it rests on; of several: `enclosure-sound`.
+# The theorem that a vector rests on, by its option; with several options: `enclosure-sound`.
 _ENCLOSED = {
     "softcap": "softcap-enclosed", "alibi": "alibi-enclosed", "bias": "bias-enclosed",
     "sink": "sink-enclosed",
@@ -68,7 +68,7 @@ class Draw:
     """One vector. Its draw depends on nothing but the seed and its number."""
 
     def __init__(self, seed: int, number: int, family: str, id: str, multiple: int = 1) -> None:
-        # Of a text Python draws the same in every version; of numbers a sign would be lost.
+        # From a text Python draws the same in every version; from numbers a sign would be lost.
         self.random = random.Random(f"attention {seed} {number}")
         self.number, self.family, self.id, self.multiple = number, family, id, multiple
 
@@ -334,7 +334,7 @@ class Draw:
             return tuple(map(matrix, self.integers(bound, *shape)))
 
         q = self.integers(1, heads, q_len, head_dim)
-        # As few terms of a score as leave several keys a share.
+        # A score has so few terms that several keys get a share.
         q = q * (self.integers(127, *q.shape) < 255 * min(1, _TERMS / head_dim) - 127)
         vector = SampledGradientVector(
             **self.head(lean, theorem, mask, q_len, kv_len, more),

@@ -19,7 +19,7 @@ _INSTALL = (
     "pip install --no-deps flashinfer-bench==0.1.2 docstring-parser (its models alone are used, "
     "which need pydantic and PyTorch)"
 )
-# Those that a process here can run.
+# The languages that a process here can run.
 _LANGUAGES = ("python", "triton")
 
 

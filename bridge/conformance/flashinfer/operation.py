@@ -22,7 +22,7 @@ _INPUTS: dict[Kind, frozenset[str]] = {
 }
 # Pages that are nobody's.
 SPARE = 2
-# Of one row of queries, and of one page of keys: the judge computes with pages of drawn numbers.
+# The most numbers in a row of queries, and in a page of keys: the judge draws pages of numbers.
 _MOST_NUMBERS = 1 << 20
 _OUTPUTS = ("output", "lse")
 _KNOWN = (

@@ -44,11 +44,11 @@ ARGUMENTS = {
 # a bias or floating mask; whether from the log-sum-exp as well.
 GRADIENTS = ("gradients", "bias-gradients", "lse-gradients")
 NAMES = (*ARGUMENTS, *GRADIENTS)
-# Those that SDPA has too: tried where the signature does not tell. The others are `pyimpl`'s.
+# Features that SDPA has too: tried where the signature does not tell. Others are `pyimpl`'s.
 _SDPA = ("scale", "is-causal", "boolean-mask", "floating-mask", "gqa")
 # Head sizes that are tried, with columns of zeros, where a small one is refused.
 _WIDTHS = (8, 16, 32, 64, 128)
-# Of a small call, in multiples of the number that has to divide each length.
+# The sizes of a small call, in multiples of the number that has to divide each length.
 _Q_LEN, _KV_LEN, _DIM = 2, 3, 4
 
 

@@ -192,7 +192,7 @@ def _gradients_of(adapter: Adapter, vector: GradientVector, dtype: str, device: 
 def _tangents_of(adapter: Adapter, vector: TangentVector, dtype: str, device: str) -> Answer:
     try:
         with np.errstate(all="ignore"):
-            # As for gradients.
+            # Only adapters that take such vectors support them, as for gradients.
             found = cast(TangentsAdapter, adapter).tangents(vector, dtype, device)
     except (Exception, SystemExit) as error:
         return Answer((vector,), _error_answer(error))

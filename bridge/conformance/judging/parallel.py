@@ -38,7 +38,7 @@ class Workers:
         context = multiprocessing.get_context("spawn")
         # To take the families over is ten times as fast as to load and check them again.
         given = (pickle.dumps(tuple(families)), max(1, _processors() // self.number))
-        # Its locks have multiprocessing start a process that keeps account of them.
+        # multiprocessing starts a process that keeps account of the queue's locks.
         with working_folder.unknown_to_children():
             pool = concurrent.futures.ProcessPoolExecutor(self.number, context, _receive, given)
         self._pool = pool
@@ -111,7 +111,7 @@ _families: tuple[Family, ...] = ()
 def _receive(families: bytes, threads: int) -> None:
     global _families
     interpreting.settle()
-    # As many in all processes as there are processors: more wait for each other.
+    # All processes together have a thread for each processor: more would wait for each other.
     torch.set_num_threads(threads)
     with garbage.no_search():
         _families = pickle.loads(families)

@@ -36,7 +36,7 @@ _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square"
 # Vectors that decide which operation it is, of other sizes and of the problem's.
 _OTHERS, _OWN, _DRAWN = 3, 1, 6
 _MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
-# Of queries, keys or values: the answers for more take hours.
+# The most numbers of queries, keys or values: the answers for more take hours.
 _MOST_OF_A_HEAD = 1 << 24
 
 

@@ -33,7 +33,7 @@ _BLOCK = 16
 # A page table that leaves splits empty: lengths here are 1 to 33.
 _SPLITS = 3
 
-# By the name of a mutant of `OPTION_MUTANTS`: the family that catches it.
+# The family that catches each mutant of `OPTION_MUTANTS`, by the mutant's name.
 CATCHES: Mapping[str, str] = {
     "gqa-modulo": "grouped-query",
     "alignment-of-packed-sequences-swapped": "varlen",

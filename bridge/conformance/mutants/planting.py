@@ -57,7 +57,7 @@ class _InShards(PyimplTiled):
         return shards.attend(vector, self.backend, DTYPES[dtype], place, self.ring)
 
 
-# By file of `pyimpl`, the adapter of its functions; of attention in shards, and of all else.
+# The adapter of the functions in each file of `pyimpl`; of attention in shards, and of all else.
 SHARDED: dict[str, Callable[[ModuleType], Adapter]] = {"distributed/internal/ring.py": _InShards}
 ADAPTERS: dict[str, Callable[[ModuleType], Adapter]] = {
     f"{make.source.removeprefix('pyimpl.').replace('.', '/')}.py": make

@@ -27,7 +27,7 @@ class WorkedGradients:
     def __post_init__(self) -> None:
         v, lean = self.vector, self.vector.expected
         plain, sizes = self._plain(), self._sizes
-        # Of a score that nothing but a mask changes the slope is 1.
+        # The slope of a score that nothing but a mask changes is 1.
         loss = (self._grad_output, self._grad_lse)
         found = vjp(*(*plain[:2], _slope, *plain[2:], Fraction, *loss), **sizes)
         for name, mine, theirs in (

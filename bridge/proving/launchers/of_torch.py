@@ -36,9 +36,9 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-# Of each tensor its dtype, sizes and strides.
+# The dtype, sizes and strides of each tensor.
 _Described = tuple[tuple[torch.dtype, tuple[int, ...], tuple[int, ...]], ...]
-# Of a block mask, a scale and tensors: an operator's results.
+# It takes a block mask, a scale and tensors, and returns an operator's results.
 _Graph = Callable[..., Any]
 
 

@@ -18,7 +18,7 @@ from bridge.vectors.model.attention import Family
 
 INDEX = "index.json"
 INDEX_FORMAT = "attention-vectors-index-1"
-# Of the vector files. The number rises when a reader of this format could misread a new file.
+# The format of the vector files. The number rises when a reader of it could misread a new file.
 VECTORS_FORMAT = "attention-vectors-2"
 
 Entry = dict[str, Any]

@@ -11,7 +11,7 @@ from bridge.vectors.model.sampled import matrix
 
 # The generator gives 31 bits.
 _LARGEST_DRAW = 1 << 31
-# Of all inputs together, and pairs of a query and a key of all heads.
+# The most numbers of all inputs together, and the most pairs of a query and a key of all heads.
 MOST_NUMBERS = 1 << 22
 # Up to which bfloat16 holds every integer.
 _LARGEST_BF16 = 1 << 8

@@ -20,7 +20,7 @@ from bridge.vectors.format.index import INDEX_FORMAT, VECTORS_FORMAT
 from bridge.vectors.format.read_gradients import DROPPED
 from bridge.vectors.format.shape_index import Index
 
-# By operation and model, a vector.
+# The structs of vectors, by operation and model.
 VECTORS: dict[str, dict[str, Any]] = {
     "attention": {"exact": shapes.ExactAttention, "natural": shapes.NaturalAttention},
     "gradient": dict.fromkeys(("exact", "natural"), shapes.Gradient),

@@ -26,7 +26,7 @@ from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, Enclose
 from bridge.vectors.model.by_spec import Integers, largest_of, spec_mask
 from bridge.vectors.model.gradients import Gradients, GradientVector
 
-# Those of Attention/Vectors/Natural.lean: `working`, and how much of it is written down.
+# The precisions of Attention/Vectors/Natural.lean: `working`, and that of the written bounds.
 _PRECISION = 384
 _UNIT = (1 << _PRECISION) // BOUNDS_UNIT
 # Weights of `integer_enclosed_rows` are integers over 2^144, in limbs of 24 bits, of which sums of

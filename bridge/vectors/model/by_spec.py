@@ -177,7 +177,7 @@ def integer_gradients(
     found: dict[str, list[Any]] = {"q": [], "k": [], "v": [], "bias": []}
     by_sinks: list[Fraction] = []
     for c in range(vector.num_kv_heads):
-        # Of all queries of all heads that share the keys: sum, terms by scores and by weights.
+        # The sums of all queries of all heads that share the keys: terms by scores and by weights.
         totals: list[int] = []
         of_keys: list[tuple[Any, Any, Any, Any]] = []
         for h in range(c * group, (c + 1) * group):
@@ -202,7 +202,7 @@ def integer_gradients(
             by_queries = scale * (terms[rows] @ k[c])
             below = [int(z) ** 2 for z in total]
             if vector.sinks is not None:
-                # As of a key with the value 0.
+                # The sink is as a key with the value 0.
                 by_sink = of_sink * (by_lse[h] * total - sums)
                 by_sinks.append(sum(map(Fraction, by_sink.tolist(), below), Fraction(0)))
             found["q"].append(_quotients(by_queries, [below[i] for i in rows]))

@@ -38,7 +38,7 @@ def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]
     """Which keys these queries may attend to: [rows, kv_len]."""
     window = mask.window
     if window is None:
-        # The same keys for every query, without a question for each pair.
+        # Every query sees the same keys: no question for each pair.
         shape = (len(rows), kv_len)
         match mask.kind:
             case "none":

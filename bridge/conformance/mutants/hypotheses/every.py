@@ -15,7 +15,7 @@ from bridge.conformance.mutants.hypotheses.results import (
 from bridge.conformance.mutants.hypotheses.scores import CHANGES, SCALES
 from bridge.conformance.mutants.hypotheses.sizes import SIZES
 
-# Those of one operation are tried where vectors of it fail.
+# Hypotheses about one operation are tried where vectors of it fail.
 HYPOTHESES: tuple[Hypothesis, ...] = (
     *PACKED, *PAGED, *MERGED, *DECODING, *SCALES, *MASKS, *CHANGES, *LOGARITHMS, *GRADIENTS,
     *SIZES, *DENOMINATORS, *LOOPS,

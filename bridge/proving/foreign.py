@@ -14,10 +14,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from bridge.conformance.sandbox import wire
-from bridge.conformance.sandbox.wire import Frame, WireError
+from bridge.conformance.sandbox.wire import Frame, Text, WireError
 from bridge.interrupt import unseen_by_children
 from bridge.limits import Limit, Watch
 from bridge.proving.recorded import MOST_STEPS, Recorded, decode
@@ -30,6 +30,11 @@ class ForeignError(Exception):
 
 class Refused(Exception):
     """The launcher does not take this request. The message is the one that it raised."""
+
+
+class _Takes(TypedDict):
+    causal: bool
+    scale: bool
 
 
 class Foreign:
@@ -57,10 +62,10 @@ class Foreign:
         if frame.kind != "ready":
             self.__exit__()
             raise ForeignError(_sentence(frame))
-        given = frame.field("takes")
-        if not isinstance(given, dict):
-            raise ForeignError("sent an invalid answer: takes is no object")
-        self.takes = {name: wire.flag(given.get(name), name) for name in ("causal", "scale")}
+        try:
+            self.takes = frame.field("takes", _Takes)
+        except WireError as error:
+            raise ForeignError(f"sent an invalid answer: {error}") from error
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -86,7 +91,7 @@ class Foreign:
                 steps.append(frame.fields)
             if frame.kind == "refused":
                 raise Refused(_sentence(frame))
-            wire.one_of(frame.kind, "an answer", ("recorded",))
+            wire.read(frame.kind, Literal["recorded"], "an answer")
             return decode({**frame.fields, "steps": steps})
         except WireError as error:
             raise ForeignError(f"sent an invalid answer: {error}") from error
@@ -111,4 +116,5 @@ class Foreign:
 
 
 def _sentence(frame: Frame) -> str:
-    return wire.text(frame.fields.get("sentence"), "a sentence")
+    found: str = frame.field("sentence", Text)
+    return found

@@ -24,6 +24,9 @@ open Lean Meta
 
 def textOf (name : Name) : Json := toJson name.toString
 
+/-- A term: what it is, and its parts. -/
+def node (what : String) (parts : List Json) : Json := Json.arr (toJson what :: parts).toArray
+
 /-- What an expression is to a program. -/
 def sortOf (e type : Expr) : MetaM String := do
   if ← isProp type then return "proof"
@@ -66,7 +69,7 @@ partial def argument (e : Expr) : MetaM Json := do
   let kind ← kindOf e
   let shown ← if kind == "proof" then pure Json.null
     else if kind == "instance" && !e.getAppFn.isFVar then
-      pure (Json.mkObj [("constant", textOf e.getAppFn.constName), ("arguments", Json.arr #[])])
+      pure (node "constant" [textOf e.getAppFn.constName, Json.arr #[]])
     else term e
   return Json.mkObj [("kind", toJson kind), ("term", shown)]
 
@@ -91,8 +94,8 @@ partial def matching (app : MatcherApp) : MetaM Json := do
             ("variables", Json.arr (← vars.mapM binding)),
             ("patterns", Json.arr (← result.getAppArgs.mapM term)),
             ("body", ← term (given.beta vars))]
-  return Json.mkObj [("match", Json.arr (← app.discrs.mapM term)),
-    ("alternatives", Json.arr alternatives), ("arguments", ← arguments app.remaining)]
+  return node "match" [Json.arr (← app.discrs.mapM term), Json.arr alternatives,
+    ← arguments app.remaining]
 
 partial def application (e : Expr) : MetaM Json := do
   if let some app ← matchMatcherApp? e then return ← matching app
@@ -100,33 +103,30 @@ partial def application (e : Expr) : MetaM Json := do
   match e.getAppFn with
   | .const name _ =>
     if let some (struct, value, rest) ← projected? name args then
-      let field := Json.mkObj [("field", toJson name.getString!), ("structure", textOf struct),
-        ("of", ← term value)]
+      let field := node "field" [toJson name.getString!, textOf struct, ← term value]
       if rest.isEmpty then return field
-      return Json.mkObj [("apply", field), ("arguments", ← arguments rest)]
-    return Json.mkObj [("constant", textOf name), ("arguments", ← arguments args)]
-  | head => return Json.mkObj [("apply", ← term head), ("arguments", ← arguments args)]
+      return node "apply" [field, ← arguments rest]
+    return node "constant" [textOf name, ← arguments args]
+  | head => return node "apply" [← term head, ← arguments args]
 
 partial def term (e : Expr) : MetaM Json := do
   match e with
   | .mdata _ e => term e
-  | .fvar id => return Json.mkObj [("variable", textOf id.name)]
-  | .lit (.natVal n) => return Json.mkObj [("number", toJson n)]
-  | .lit (.strVal s) => return Json.mkObj [("string", toJson s)]
-  | .sort _ => return Json.mkObj [("sort", Json.null)]
+  | .fvar id => return node "bound" [textOf id.name]
+  | .lit (.natVal n) => return node "number" [toJson n]
+  | .lit (.strVal s) => return node "other" [toJson s]
+  | .sort _ => return node "other" [toJson "sort"]
   | .lam .. => lambdaBoundedTelescope e 1 fun xs body => do
-    return Json.mkObj [("function", ← binding xs[0]!), ("body", ← term body)]
+    return node "function" [← binding xs[0]!, ← term body]
   | .forallE .. => forallBoundedTelescope e (some 1) fun xs body => do
-    return Json.mkObj [("product", ← binding xs[0]!), ("body", ← term body)]
+    return node "product" [← binding xs[0]!, ← term body]
   | .letE name type value body _ => do
     let shown ← term value
     withLetDecl name type value fun x => do
-      return Json.mkObj [("let", ← binding x), ("value", shown),
-        ("body", ← term (body.instantiate1 x))]
+      return node "let" [← binding x, shown, ← term (body.instantiate1 x)]
   | .proj struct i value =>
     let fields := getStructureFields (← getEnv) struct
-    return Json.mkObj [("field", textOf fields[i]!), ("structure", textOf struct),
-      ("of", ← term value)]
+    return node "field" [textOf fields[i]!, textOf struct, ← term value]
   | .const .. | .app .. => application e
   | _ => throwError "a term of this shape is not expected: {e}"
 

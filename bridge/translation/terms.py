@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Binding:
+
+class Node(Struct, frozen=True, array_like=True, tag=str.lower):
+    """A term: as JSON a list of what it is and of its parts."""
+
+
+class Binding(Struct, frozen=True):
     """A variable where it is bound.
 
     named: its name was written in the source. binder: explicit, implicit or instance. kind: of the
@@ -24,59 +29,65 @@ class Binding:
     type: Term
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An argument and its kind; no term is kept of a proof."""
 
     kind: str
     term: Term | None
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Node, frozen=True):
     """A variable where it is used."""
 
     id: str
 
 
-@dataclass(frozen=True)
-class Constant:
+# Constants of which an argument is the length of a vector, or the bound of an index: a number to
+# Lean, and to a program part of a type.
+_LENGTHS = {"Vector.mk": 1, "Vector.toList": 1, "Vector.toArray": 1, "Fin.mk": 0}
+
+
+class Constant(Node, frozen=True):
     """A declared name with its arguments."""
 
     name: str
     arguments: tuple[Argument, ...] = ()
+
+    def __post_init__(self) -> None:
+        place = _LENGTHS.get(self.name)
+        if place is not None:
+            given = [
+                Argument("type", a.term) if n == place else a for n, a in enumerate(self.arguments)
+            ]
+            msgspec.structs.force_setattr(self, "arguments", tuple(given))
 
     def values(self) -> list[Term]:
         """The arguments that a program sees."""
         return [a.term for a in self.arguments if a.kind == "term" and a.term is not None]
 
 
-@dataclass(frozen=True)
-class Apply:
+class Apply(Node, frozen=True):
     """A function that is no constant, with its arguments."""
 
     function: Term
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Node, frozen=True):
     """fun variable => body."""
 
     variable: Binding
     body: Term
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Node, frozen=True):
     """The type (variable : …) → body."""
 
     variable: Binding
     body: Term
 
 
-@dataclass(frozen=True)
-class Let:
+class Let(Node, frozen=True):
     """let variable := value; body."""
 
     variable: Binding
@@ -84,8 +95,7 @@ class Let:
     body: Term
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Node, frozen=True):
     """A field of a structure."""
 
     name: str
@@ -93,8 +103,7 @@ class Field:
     of: Term
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """One alternative of a match: the first whose patterns fit is taken."""
 
     variables: tuple[Binding, ...]
@@ -102,8 +111,7 @@ class Alternative:
     body: Term
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Node, frozen=True):
     """match … with …; arguments: those that the result is applied to."""
 
     discriminants: tuple[Term, ...]
@@ -111,22 +119,19 @@ class Match:
     arguments: tuple[Argument, ...] = ()
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Node, frozen=True):
     """A natural number, as it is written."""
 
     value: int
 
 
-@dataclass(frozen=True)
-class Other:
+class Other(Node, frozen=True):
     """A sort or a string: nothing that a program computes with."""
 
     what: str
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(Node, frozen=True):
     """A piece of Python where a term is expected."""
 
     piece: ast.expr
@@ -135,8 +140,7 @@ class Made:
 Term = Bound | Constant | Apply | Function | Product | Let | Field | Match | Number | Other | Made
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(Struct, frozen=True, tag_field="kind", tag=str.lower):
     """A definition: its parameters, the type and the kind of its result, and its body."""
 
     name: str
@@ -146,8 +150,7 @@ class Definition:
     body: Term
 
 
-@dataclass(frozen=True)
-class Constructor:
+class Constructor(Struct, frozen=True):
     """A constructor of a type: the parameters of the type, and its fields."""
 
     name: str
@@ -155,8 +158,7 @@ class Constructor:
     fields: tuple[Binding, ...]
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(Struct, frozen=True, tag_field="kind", tag=str.lower):
     """An inductive type; structure: it has one constructor, and its fields have projections."""
 
     name: str
@@ -170,81 +172,11 @@ class Type:
 
 
 def read(answer: Mapping[str, Any]) -> Definition | Type:
-    """The definition or type in Lean's answer about a name."""
-    name = answer["name"]
-    if answer["kind"] == "type":
-        constructors = tuple(
-            Constructor(
-                c["name"], tuple(map(binding, c["parameters"])), tuple(map(binding, c["fields"]))
-            )
-            for c in answer["constructors"]
-        )
-        return Type(name, constructors, answer["structure"])
-    return Definition(
-        name,
-        tuple(map(binding, answer["parameters"])),
-        term(answer["result"]),
-        answer["result_kind"],
-        term(answer["body"]),
-    )
-
-
-# Constants of which an argument is the length of a vector, or the bound of an index: a number to
-# Lean, and to a program part of a type.
-_LENGTHS = {"Vector.mk": 1, "Vector.toList": 1, "Vector.toArray": 1, "Fin.mk": 0}
-
-
-def _without_lengths(name: str, given: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    place = _LENGTHS.get(name)
-    return tuple(Argument("type", a.term) if n == place else a for n, a in enumerate(given))
-
-
-def binding(data: Mapping[str, Any]) -> Binding:
-    return Binding(
-        data["id"], data["name"], data["named"], data["binder"], data["kind"], term(data["type"])
-    )
-
-
-def arguments(data: list[Mapping[str, Any]]) -> tuple[Argument, ...]:
-    return tuple(Argument(a["kind"], a["term"] and term(a["term"])) for a in data)
-
-
-def term(data: Mapping[str, Any]) -> Term:
-    match data:
-        case {"variable": id}:
-            return Bound(id)
-        case {"constant": name, "arguments": given}:
-            return Constant(name, _without_lengths(name, arguments(given)))
-        case {"apply": function, "arguments": given}:
-            return Apply(term(function), arguments(given))
-        case {"function": variable, "body": body}:
-            return Function(binding(variable), term(body))
-        case {"product": variable, "body": body}:
-            return Product(binding(variable), term(body))
-        case {"let": variable, "value": value, "body": body}:
-            return Let(binding(variable), term(value), term(body))
-        case {"field": name, "structure": structure, "of": of}:
-            return Field(name, structure, term(of))
-        case {"match": discriminants, "alternatives": alternatives, "arguments": given}:
-            return Match(
-                tuple(map(term, discriminants)),
-                tuple(
-                    Alternative(
-                        tuple(map(binding, a["variables"])),
-                        tuple(map(term, a["patterns"])),
-                        term(a["body"]),
-                    )
-                    for a in alternatives
-                ),
-                arguments(given),
-            )
-        case {"number": value}:
-            return Number(value)
-        case {"sort": _}:
-            return Other("sort")
-        case {"string": text}:
-            return Other(text)
-    raise ValueError(f"no term is written like this: {sorted(data)}")
+    """The definition or type in Lean's answer about a name. Raises ValueError for terms that are written otherwise."""
+    try:
+        return msgspec.convert(answer, Definition | Type)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"no term is written like this: {error}") from error
 
 
 def parts(t: Term) -> Iterator[Term]:

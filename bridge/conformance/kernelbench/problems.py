@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from bridge.conformance.adapters.adapter import ALL_DTYPES
@@ -25,7 +26,7 @@ from bridge.conformance.kernelbench.adapter import ModelAdapter
 from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
-from bridge.conformance.sandbox.wire import WireError
+from bridge.conformance.sandbox.wire import Text, WireError
 from bridge.conformance.tensors.batch import DTYPES, error_text
 from bridge.conformance.tolerances.rounding_model import generous
 
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square")
 # Vectors that decide which operation it is, of other sizes and of the problem's.
 _OTHERS, _OWN, _DRAWN = 3, 1, 6
-_MOST_INPUTS, _MOST_RANK, _LARGEST = 64, 8, 1 << 40
+# The answer of a problem's process: dtype and shape of each input, and its numbers.
+_Size = Annotated[int, Meta(ge=0, le=1 << 40)]
+_Shape = Annotated[tuple[_Size, ...], Meta(max_length=8)]
+_FEW = Meta(max_length=64)
 # The most numbers of queries, keys or values: the answers for more take hours.
 _MOST_OF_A_HEAD = 1 << 24
 
@@ -124,17 +128,13 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
     frame = session.ask("inputs", {}, {})
     try:
         if frame.kind == "raised":
-            what = wire.text(frame.field("text"), "a message")
-            name = wire.show(wire.text(frame.field("type"), "a type"))
+            what, name = frame.field("text", Text), wire.show(frame.field("type", Text))
             raise CallableError(f"its get_inputs raised {name}: {what[:200]}".rstrip(": "))
-        wire.one_of(frame.kind, "an answer", ("inputs",))
-        found, given = frame.field("inputs"), frame.field("numbers")
-        if not isinstance(found, list) or len(found) > _MOST_INPUTS:
-            raise WireError("inputs that are no list of a few")
-        if not isinstance(given, list) or len(given) > _MOST_INPUTS:
-            raise WireError("numbers that are no list of a few")
-        numbers = [wire.whole(x, "a number", 0, _LARGEST) for x in given]
-        each = [None if one is None else _read(one) for one in found]
+        wire.read(frame.kind, Literal["inputs"], "an answer")
+        each = frame.field(
+            "inputs", Annotated[list[tuple[Literal[*ALL_DTYPES], _Shape] | None], _FEW]
+        )
+        numbers = frame.field("numbers", Annotated[list[_Size], _FEW])
     except WireError as error:
         raise CallableError(f"its process sent an invalid answer: {error}") from error
     known = [one for one in each if one is not None]
@@ -145,15 +145,6 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
             "inputs; three of one dtype are accepted: query, key and value"
         )
     return [shape for _, shape in known], known[0][0], numbers
-
-
-def _read(one: object) -> tuple[str, tuple[int, ...]]:
-    if not isinstance(one, list) or len(one) != 2 or not isinstance(one[1], list):
-        raise WireError("an input that is not described by dtype and shape")
-    dtype = wire.one_of(one[0], "a dtype", ALL_DTYPES)
-    if len(one[1]) > _MOST_RANK:
-        raise WireError("a shape of many sizes")
-    return dtype, tuple(wire.whole(size, "a size", 0, _LARGEST) for size in one[1])
 
 
 def _show_shapes(shapes: list[tuple[int, ...]]) -> str:

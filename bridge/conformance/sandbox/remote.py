@@ -7,15 +7,16 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from bridge.conformance.inside.frames import GIVEN
 from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.session import Session
-from bridge.conformance.sandbox.wire import Frame, WireError
+from bridge.conformance.sandbox.wire import Frame, Text, WireError
 from bridge.conformance.tensors.batch import Misbehaviour, Unread
 
 # What a function can raise that means something to who called it; the first that it is.
@@ -28,7 +29,9 @@ _KINDS: Mapping[str, type[Exception]] = {
 _OTHER_DTYPES = {
     name: dtype for name in dir(torch) if isinstance(dtype := getattr(torch, name), torch.dtype)
 }
-_MOST_NAMES = 20
+_NAMES = Annotated[list[Text], Meta(max_length=20)]
+_Size = Annotated[int, Meta(ge=0, le=1 << 62)]
+_SHAPE = Annotated[tuple[_Size, ...], Meta(max_length=16)]
 # One call in so many is made twice in the same memory, with other numbers first.
 _SHARE = 8
 
@@ -153,7 +156,7 @@ class _Call:
         try:
             self._look_at_memory(frame, not_new=True)
             places: list[tuple[str, bool]] = []
-            self._described = _read(frame.field("result"), places)
+            self._described = _read(frame.field("result", Any), places)
             self.graphs = dict(places)
             caches = {f"cache {name}" for name in self.show}
             if {*self.graphs, *caches} != set(frame.tensors) or caches & set(self.graphs):
@@ -164,7 +167,7 @@ class _Call:
             raise self.session.spoil(str(error)) from error
 
     def _look_at_caches(self, frame: Frame) -> None:
-        if self.cache is not None and not wire.flag(frame.field("cached"), "cached"):
+        if self.cache is not None and not frame.field("cached", bool):
             raise Misbehaviour("returned no pair of an output and a cache")
         for name, given in self.show.items():
             found = frame.tensors[f"cache {name}"]
@@ -176,10 +179,7 @@ class _Call:
         frame = self._ask(tensors, record=True)
         self._raise_if_raised(frame)
         try:
-            names = frame.field("borrowed")
-            if not isinstance(names, list) or len(names) > _MOST_NAMES:
-                raise WireError("names that are no list of a few")
-            return tuple(wire.show(wire.text(name, "a name")) for name in names)
+            return tuple(map(wire.show, frame.field("borrowed", _NAMES)))
         except WireError as error:
             raise self.session.spoil(str(error)) from error
 
@@ -219,17 +219,15 @@ class _Call:
     def _raise_if_raised(self, frame: Frame) -> None:
         try:
             if frame.kind in ("lost", "wrong") and self.session.shards is not None:
-                sentence = wire.text(frame.field("sentence"), "a sentence")
+                sentence = frame.field("sentence", Text)
                 if frame.kind == "lost":
                     raise self.session.lose(sentence)
                 raise Misbehaviour(sentence)
             if frame.kind != "raised":
-                wire.one_of(frame.kind, "an answer", ("returned", "differentiated"))
+                wire.read(frame.kind, Literal["returned", "differentiated"], "an answer")
                 return
-            name = wire.text(frame.field("type"), "a type")
-            kind = wire.text(frame.field("kind"), "a kind")
-            text = wire.text(frame.field("text"), "a message")
-            spoiled = wire.flag(frame.field("spoiled"), "spoiled")
+            name, kind, text = (frame.field(part, Text) for part in ("type", "kind", "text"))
+            spoiled = frame.field("spoiled", bool)
         except WireError as error:
             raise self.session.spoil(str(error)) from error
         if spoiled:
@@ -239,13 +237,14 @@ class _Call:
         raise _error_type(wire.show(name), _KINDS[kind])(text)
 
     def _look_at_memory(self, frame: Frame, *, not_new: bool = False) -> None:
-        changed = frame.field("changed")
-        names = wire.texts(changed, "changed inputs", self._inputs)
+        names = frame.field("changed", list[Text])
+        if len({*names} & {*self._inputs}) < len(names):
+            raise WireError("changed inputs that were not given, or twice")
         if names:
             raise Misbehaviour(f"changed its input {self.known.get(names[0], names[0])}")
         if not not_new:
             return
-        where = wire.optional_text(frame.field("not_new"), "whose memory it is")
+        where = frame.field("not_new", Text | None)
         if where is not None:
             for place, name in self.known.items():
                 where = where.replace(f"input {place}", f"input {name}")
@@ -321,28 +320,25 @@ def _read(data: Any, places: list[tuple[str, bool]]) -> Any:
             raise WireError("a tuple that is no list of a few")
         return tuple(_read(one, places) for one in each)
     if "type" in data:
-        name = wire.optional_text(data["type"], "a type")
+        name = wire.read(data["type"], Text | None, "a type")
         return None if name is None else _error_type(wire.show(name), object)()
     if data.keys() != {"tensor", "dtype", "shape", "device", "layout", "graph"}:
         raise WireError("a result that is neither a tensor, a tuple nor a type")
-    place = wire.optional_text(data["tensor"], "a place")
+    place = wire.read(data["tensor"], Text | None, "a place")
     if place is not None:
-        places.append((place, wire.flag(data["graph"], "graph")))
+        places.append((place, wire.read(data["graph"], bool, "a graph")))
         return _Place(place)
-    shape = data["shape"]
-    if not isinstance(shape, list) or len(shape) > 16:
-        raise WireError("a shape that is no list of a few sizes")
     return Unread(
-        tuple(wire.whole(size, "a size", 0, 1 << 62) for size in shape),
-        _OTHER_DTYPES[wire.one_of(data["dtype"], "a dtype", tuple(_OTHER_DTYPES))],
+        wire.read(data["shape"], _SHAPE, "a shape"),
+        _OTHER_DTYPES[wire.read(data["dtype"], Literal[*_OTHER_DTYPES], "a dtype")],
         _device(data["device"]),
-        wire.show(wire.text(data["layout"], "a layout")),
+        wire.show(wire.read(data["layout"], Text, "a layout")),
     )
 
 
 def _device(name: Any) -> torch.device:
     try:
-        return torch.device(wire.text(name, "a device"))
+        return torch.device(wire.read(name, Text, "a device"))
     except RuntimeError:
         raise WireError(f"a device {wire.show(name)}") from None
 

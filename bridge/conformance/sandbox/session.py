@@ -19,9 +19,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import psutil
+from msgspec import Meta
 from torch import Tensor
 
 from bridge import limits
@@ -30,7 +31,7 @@ from bridge.conformance.inside.frames import pack
 from bridge.conformance.inside.shards import Shards
 from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.view import Sight, sight_of
-from bridge.conformance.sandbox.wire import Frame, WireError
+from bridge.conformance.sandbox.wire import Frame, Text, WireError
 from bridge.conformance.sandbox.zygote import zygote
 from bridge.conformance.tensors.batch import Misbehaviour
 from bridge.limits import Limit, LimitPassed, Watch
@@ -174,15 +175,15 @@ class Session:
             what = {"name": self.sight.name, "problem": self.problem, "device": self.device}
             frame = self._ask("open", what, {}, Limit(first, first))
             if frame.kind == "refused":
-                raise CallableError(wire.text(frame.field("sentence"), "a sentence"))
+                raise CallableError(frame.field("sentence", Text))
             if frame.kind == "lost":
-                raise Lost(wire.text(frame.field("sentence"), "a sentence"), "ended the process")
+                raise Lost(frame.field("sentence", Text), "ended the process")
             if frame.kind != "opened":
                 raise WireError(f"{wire.show(frame.kind)} where the function was to come")
-            self.parameters = _parameters(frame.field("parameters"))
+            self.parameters = _parameters(frame)
             if self.shards is not None:
-                accepted = 1, self.shards.multiple
-                self.multiple = wire.whole(frame.field("multiple"), "a multiple", *accepted)
+                accepted = Meta(ge=1, le=self.shards.multiple)
+                self.multiple = frame.field("multiple", Annotated[int, accepted])
         except Lost as lost:
             self.end()
             raise CallableError(f"importing it {lost}") from lost
@@ -234,7 +235,7 @@ class Session:
         for walls in self.ways:
             self._running = self._fork(walls)
             frame = self._hear(Limit(_IMPORT_SECONDS, _IMPORT_SECONDS))
-            why = wire.optional_text(frame.field("without_walls"), "why there are no walls")
+            why = frame.field("without_walls", Text | None)
             self.without_walls = first = first or why
             if why is None or (not walls and not self.required):
                 return
@@ -263,7 +264,8 @@ class Session:
         number = next(self._numbers)
         request = pack(kind, {**fields, "number": number}, tensors)
         frame = self._hear(limit, request)
-        wire.whole(frame.field("number"), "a number of a request", number, number)
+        if frame.field("number", int) != number:
+            raise WireError("an answer to another request")
         return frame
 
     def _hear(self, limit: Limit, request: bytes = b"") -> Frame:
@@ -357,27 +359,19 @@ def _how(running: _Running) -> str:
         return f"ended the process{within}: signal {-code}"
 
 
-_KINDS = (
+_KIND = Literal[
     "POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD"
-)  # fmt: skip
+]  # fmt: skip
+# Of a signature: name, kind, and whether there is a default; None: there is no signature.
+_PARAMETERS = Annotated[list[tuple[Text, _KIND, bool]], Meta(max_length=1000)] | None
 
 
-def _parameters(data: Any) -> list[tuple[str, str, bool]] | None:
+def _parameters(frame: Frame) -> list[tuple[str, str, bool]] | None:
     """Those of a signature. Raises WireError for what is none."""
-    if data is None:
-        return None
-    if not isinstance(data, list) or len(data) > 1000:
-        raise WireError("parameters that are no list")
-    found = []
-    for one in data:
-        if not isinstance(one, list) or len(one) != 3:
-            raise WireError("a parameter that is not described by name, kind and default")
-        name = wire.text(one[0], "a parameter's name")
+    found: list[tuple[str, str, bool]] | None = frame.field("parameters", _PARAMETERS)
+    for name, kind, default in found or ():
         if not name.isidentifier() or keyword.iskeyword(name):
             raise WireError(f"a parameter named {wire.show(name)}")
-        kind = wire.one_of(one[1], "a parameter's kind", _KINDS)
-        default = wire.flag(one[2], "a default")
         if default and kind.startswith("VAR"):
             raise WireError("a default of a parameter that takes any number")
-        found.append((name, kind, default))
     return found

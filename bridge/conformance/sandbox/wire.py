@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import torch
+from msgspec import Meta, Struct
 from torch import Tensor
 
 from bridge.conformance.inside.frames import LONGEST_TEXT, SIZE, cut, write
@@ -38,6 +41,21 @@ class WireError(ValueError):
     …"."""
 
 
+class Text(str):
+    """What a process says in words, what controls a terminal replaced."""
+
+
+_Size = Annotated[int, Meta(ge=0, le=MOST_NUMBERS)]
+_Shape = Annotated[tuple[_Size, ...], Meta(max_length=_MOST_DIMS)]
+_Described = tuple[Text, torch.dtype, _Shape]
+
+
+class _Header(Struct, forbid_unknown_fields=True):
+    kind: Text
+    fields: dict[str, Any]
+    tensors: Annotated[list[_Described], Meta(max_length=_MOST_TENSORS)]
+
+
 @dataclass(frozen=True)
 class Frame:
     """kind: what the process says; fields: values that JSON has; tensors: on the CPU, by name."""
@@ -46,11 +64,11 @@ class Frame:
     fields: Mapping[str, Any]
     tensors: Mapping[str, Tensor]
 
-    def field(self, name: str) -> Any:
-        """A field. Raises WireError where there is none."""
+    def field(self, name: str, shape: Any) -> Any:
+        """A field of this type, as `read` takes it. Raises WireError where there is none."""
         if name not in self.fields:
             raise WireError(f"a {show(self.kind)} without {name}")
-        return self.fields[name]
+        return read(self.fields[name], shape, f"a field {name}")
 
 
 class Parser:
@@ -84,7 +102,7 @@ class Parser:
         if len(self._bytes) < end:
             return None
         self._begun = None
-        tensors = {}
+        tensors: dict[str, Tensor] = {}
         for name, dtype, shape in described:
             stop = start + _bytes_of(dtype, shape)
             numbers = torch.empty(0, dtype=dtype)
@@ -108,48 +126,23 @@ class Parser:
         return start, *_header(bytes(self._bytes[SIZE.size : start]))
 
 
-_Described = tuple[str, torch.dtype, tuple[int, ...]]
-
-
 def _header(data: bytes) -> tuple[str, dict[str, Any], list[_Described]]:
     try:
         found = json.loads(data.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise WireError("a header that is not JSON") from None
-    if not isinstance(found, dict) or set(found) != {"kind", "fields", "tensors"}:
-        raise WireError("a header that has not kind, fields and tensors alone")
-    tensors = found["tensors"]
-    if not isinstance(found["fields"], dict) or not isinstance(tensors, list):
-        raise WireError("a header whose fields or tensors are of another type")
-    if len(tensors) > _MOST_TENSORS:
-        raise WireError(f"{len(tensors)} tensors; {_MOST_TENSORS} are accepted")
-    described = [_describe(one) for one in tensors]
-    names = [name for name, _, _ in described]
-    if len(set(names)) < len(names):
+    header: _Header = read(found, _Header, "a header")
+    if len({name for name, _, _ in header.tensors}) < len(header.tensors):
         raise WireError("two tensors of one name")
-    return text(found["kind"], "a kind"), found["fields"], described
+    for _, _, shape in header.tensors:
+        # Of a tensor without numbers PyTorch multiplies the others all the same.
+        if 0 in shape and math.prod(size for size in shape if size) > MOST_NUMBERS:
+            raise WireError(f"a tensor of shape {show(shape)}, whose sizes are too large together")
+    return header.kind, header.fields, header.tensors
 
 
 def _no_number(name: str) -> None:
     raise ValueError(name)
-
-
-def _describe(one: Any) -> _Described:
-    if not isinstance(one, list) or len(one) != 3:
-        raise WireError("a tensor that is not described by name, dtype and shape")
-    name, dtype, shape = one
-    name = text(name, "the name of a tensor")
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise WireError(f"a tensor of dtype {show(dtype)}; {', '.join(DTYPES)} are accepted")
-    if not isinstance(shape, list) or len(shape) > _MOST_DIMS:
-        raise WireError(f"a tensor of shape {show(shape)}; at most {_MOST_DIMS} sizes are accepted")
-    for size in shape:
-        if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MOST_NUMBERS:
-            raise WireError(f"a tensor of shape {show(shape)}; sizes of 0 and more are accepted")
-    # Of a tensor without numbers PyTorch multiplies the others all the same.
-    if 0 in shape and math.prod(size for size in shape if size) > MOST_NUMBERS:
-        raise WireError(f"a tensor of shape {show(shape)}, whose sizes are too large together")
-    return name, DTYPES[dtype], tuple(shape)
 
 
 def _bytes_of(dtype: torch.dtype, shape: Sequence[int]) -> int:
@@ -163,61 +156,26 @@ def printable(text: str) -> str:
 
 def show(value: Any) -> str:
     """A value in a sentence: its beginning."""
-    whole = repr(value) if not isinstance(value, str) else value
+    whole = value if isinstance(value, str) else reprlib.repr(value)
     return printable(whole if len(whole) <= 60 else f"{whole[:59]}…")
 
 
-def text(value: Any, what: str) -> str:
-    """A text, what controls a terminal replaced. Raises WireError for what is none."""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise WireError(f"{what} that is no text of at most {LONGEST_TEXT} characters")
-    return printable(value)
+def read(value: Any, shape: Any, what: str) -> Any:
+    """A value of JSON as this type, which msgspec knows, `Text` or `torch.dtype`. Raises WireError
+    for another; what: the value, with its article."""
+    try:
+        return msgspec.convert(value, shape, dec_hook=_read_other)
+    except RecursionError:
+        raise WireError(f"{what} that is nested too deep") from None
+    except msgspec.ValidationError as error:
+        raise WireError(f"{what} that is {show(value)}: {printable(str(error))[:200]}") from None
 
 
-def optional_text(value: Any, what: str) -> str | None:
-    """A text or None. Raises WireError for what is neither."""
-    return None if value is None else text(value, what)
-
-
-def flag(value: Any, what: str) -> bool:
-    """True or false. Raises WireError for what is neither."""
-    if not isinstance(value, bool):
-        raise WireError(f"{what} that is neither true nor false: {show(value)}")
-    return value
-
-
-def whole(value: Any, what: str, least: int, most: int) -> int:
-    """A whole number within bounds, both included. Raises WireError for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise WireError(f"{what} that is no number from {least} to {most}: {show(value)}")
-    return value
-
-
-def number(value: Any, what: str) -> float:
-    """A finite number of 0 or more. Raises WireError for what is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise WireError(f"{what} that is no number of 0 or more: {show(value)}")
-    return float(value)
-
-
-def one_of(value: Any, what: str, accepted: Sequence[str]) -> str:
-    """One of these texts. Raises WireError for another."""
-    if not isinstance(value, str) or value not in accepted:
-        raise WireError(f"{what} that is {show(value)}, none of {', '.join(accepted)}")
-    return value
-
-
-def texts(value: Any, what: str, accepted: Sequence[str]) -> tuple[str, ...]:
-    """A list of some of these texts. Raises WireError for another."""
-    if not isinstance(value, list) or len(value) > len(accepted):
-        raise WireError(f"{what} that are no list of some of {', '.join(accepted)}")
-    if len({one_of(one, what, accepted) for one in value}) < len(value):
-        raise WireError(f"{what} of which one comes twice")
-    return tuple(value)
-
-
-def sentences(value: Any, what: str, accepted: Sequence[str] | frozenset[str]) -> dict[str, str]:
-    """Texts by some of these names. Raises WireError for another."""
-    if not isinstance(value, dict) or not value.keys() <= set(accepted):
-        raise WireError(f"{what} that are not by names that were asked for")
-    return {name: text(one, what) for name, one in value.items()}
+def _read_other(kind: type, value: Any) -> Any:
+    if kind is Text:
+        if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+            raise ValueError(f"no text of at most {LONGEST_TEXT} characters")
+        return Text(printable(value))
+    if not isinstance(value, str) or value not in DTYPES:
+        raise ValueError(f"dtype {show(value)}, none of {', '.join(DTYPES)}")
+    return DTYPES[value]

@@ -29,7 +29,7 @@ from bridge.conformance.sandbox import zygote
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, NoSandboxError, Session
 from bridge.conformance.sandbox.view import sight_of
-from bridge.conformance.sandbox.wire import WireError
+from bridge.conformance.sandbox.wire import Frame, WireError
 from bridge.vectors.load import default_directory
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
@@ -112,17 +112,17 @@ def test_what_it_raises_is_raised_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (3, "parameters that are no list"),
-        ([["x"]], "a parameter that is not described"),
+        (3, "a field parameters that is 3: Expected `array | null`, got `int`"),
+        ([["x"]], "`array` of length 3, got 1"),
         ([["class", "KEYWORD_ONLY", False]], "a parameter named class"),
         ([["a b", "KEYWORD_ONLY", False]], "a parameter named a b"),
-        ([["x", "ANY", False]], "a parameter's kind that is ANY"),
+        ([["x", "ANY", False]], r"value 'ANY' - at `\$\[0\]\[1\]`"),
         ([["x", "VAR_KEYWORD", True]], "a default of a parameter that takes any number"),
     ],
 )
 def test_a_signature_is_looked_at(data: Any, sentence: str) -> None:
     with pytest.raises(WireError, match=sentence):
-        sessions._parameters(data)
+        sessions._parameters(Frame("opened", {"parameters": data}, {}))
 
 
 def test_a_view_holds_neither_this_package_nor_the_vectors() -> None:

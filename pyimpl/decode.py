@@ -144,7 +144,9 @@ def _attention_decode(
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     by_kernels = choose_backend(backend, query, value_cache) == "triton"
     if by_kernels and not options.check:
-        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
+        return _triton(
+            query, key_cache, value_cache, options, kv_lens, page_table, num_splits, capacity
+        )
     lens = [capacity] * batch
     if kv_lens is not None:
         lens = kv_lens.tolist()
@@ -155,7 +157,9 @@ def _attention_decode(
     if num_splits is not None:
         num_splits = min(num_splits, max(lens, default=1) or 1)
     if by_kernels:
-        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
+        return _triton(
+            query, key_cache, value_cache, options, kv_lens, page_table, num_splits, capacity
+        )
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
     # Sequences of one length in one cache are taken together.
@@ -194,12 +198,13 @@ def _triton(
     kv_lens: Tensor | None,
     page_table: Tensor | None,
     num_splits: int | None,
+    capacity: int,
 ) -> tuple[Tensor, Tensor]:
     """By the kernels, which take all sequences at once, and read nothing outside of the cache
     whatever the lengths and the pages are."""
     decode, paged = _kernels()
     if kv_lens is not None:
-        kv_lens = _as_indices(kv_lens, _capacity(key_cache, page_table), query.device)
+        kv_lens = _as_indices(kv_lens, capacity, query.device)
     if page_table is None or kv_lens is None:
         return decode(
             query, key_cache, value_cache, options,

@@ -6,7 +6,6 @@ Source: the variable-length interface of flash-attention (`flash_attn_varlen_fun
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Unpack
 
 import torch
@@ -86,8 +85,7 @@ def attention_varlen(
     named = arguments.under_autocast({"query": query, "key": key, "value": value})
     query, key, value = named.values()
     arguments.check_floating(named, ("tokens", "heads", "head_dim"))
-    by_head = {name: tensor.transpose(0, 1).unsqueeze(0) for name, tensor in named.items()}
-    arguments.check_attended(by_head, enable_gqa)
+    arguments.check_attended(named, enable_gqa, packed=True)
     for name, given in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
         arguments.check_integers(name, given)
         if given.dim() != 1 or given.shape[0] == 0:
@@ -111,10 +109,10 @@ def attention_varlen(
         if most is not None and most < 0:
             raise ValueError(f"{name} must be at least 0, not {arguments.describe(most)}")
     options = checked_options(
-        query, sequences, query.shape[1], is_causal=is_causal, window=window, check=check, **changes
-    )
+        query, sequences, query.shape[1], is_causal=is_causal, window=window, check=check,
+        dropout=checked_dropout(dropout_p, dropout_seed, query), **changes,
+    )  # fmt: skip
     arguments.check_reverse_mode({**named, **options.tensors()})
-    options = replace(options, dropout=checked_dropout(dropout_p, dropout_seed, query))
     out, lse = _attention_varlen.call(
         query, key, value, cu_seqlens_q, cu_seqlens_k, max_q_len, max_kv_len, causal_alignment,
         backend, *options.flat(),

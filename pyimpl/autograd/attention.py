@@ -98,34 +98,32 @@ def no_second_derivative(ctx: Any, *grads: Any) -> NoReturn:
 _attention_backward.register_autograd(no_second_derivative)
 
 
-def save(ctx: Any, options: ScoreOptions, *tensors: Tensor | None) -> None:
-    """Keep `tensors` and the options for the backward pass of an operator; gradients of outputs
-    that nothing was computed from are to come as None."""
-    flat = options.flat()
+def save(ctx: Any, flat: tuple[Any, ...], *tensors: Tensor | None) -> None:
+    """Keep `tensors` and the options, as `ScoreOptions.flat` gives them, for the backward pass of
+    an operator; gradients of outputs that nothing was computed from are to come as None."""
     ctx.save_for_backward(*tensors, *(x if isinstance(x, Tensor) else None for x in flat))
     ctx.numbers = tuple(None if isinstance(x, Tensor) else x for x in flat)
     ctx.set_materialize_grads(False)
 
 
-def restore(ctx: Any) -> tuple[tuple[Tensor, ...], ScoreOptions]:
-    """What `save` kept."""
+def restore(ctx: Any) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+    """What `save` kept: the tensors, and the options."""
     tensors = ctx.saved_tensors
     given, kept = tensors[: -len(NAMES)], tensors[-len(NAMES) :]
-    flat = (n if x is None else x for x, n in zip(kept, ctx.numbers, strict=True))
-    return given, ScoreOptions.of_flat(*flat)
+    return given, tuple([n if x is None else x for x, n in zip(kept, ctx.numbers, strict=True)])
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     """What `pyimpl::attention` keeps for its backward pass."""
     query, key, value, ctx.backend, *flat = inputs
-    save(ctx, ScoreOptions.of_flat(*flat), query, key, value, *output)
+    save(ctx, tuple(flat), query, key, value, *output)
 
 
 def attention_gradients(
     ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     """The gradients of all arguments of `pyimpl::attention`."""
-    (query, key, value, out, lse), options = restore(ctx)
+    (query, key, value, out, lse), flat = restore(ctx)
     if grad_out is None:
         grad_out = torch.zeros_like(out)
     given = ctx.needs_input_grad[4:]
@@ -133,18 +131,19 @@ def attention_gradients(
         # A gradient of these gradients may be asked for.
         definition.warn_of_kernels(ctx.backend, query, value)
         needed = (*ctx.needs_input_grad[:3], *given)
-        inputs = (query, key, value, *options.flat())
+        inputs = (query, key, value, *flat)
         found = definition.differentiable_gradients((grad_out, grad_lse), inputs, needed)
         return (*found[:3], None, *found[3:])
     q, k, v, *others = _attention_backward.call(
-        grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend,
-        *options.flat(),
+        grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend, *flat
     )  # fmt: skip
     return (q, k, v, None, *by_option(given, *others))
 
 
 def wanted_of(needs: tuple[bool, ...]) -> Wanted:
     """Which gradients are computed, from whether each of the options needs one."""
+    if True not in needs:
+        return Wanted()
     by_name = dict(zip(NAMES, needs, strict=True))
     # A floating mask is a bias.
     by_name["bias"] |= by_name["mask"]
@@ -154,6 +153,8 @@ def wanted_of(needs: tuple[bool, ...]) -> Wanted:
 def by_option(needs: tuple[bool, ...], *gradients: Tensor) -> tuple[Tensor | None, ...]:
     """The gradients by the changes of the scores (`DIFFERENTIABLE`) in the order of `NAMES`, None
     where none is needed. A floating mask has that of the bias which it is."""
+    if True not in needs:
+        return (None,) * len(needs)
     changes = (change.name for change in DIFFERENTIABLE.values())
     found = dict(zip(changes, gradients, strict=True))
     found["mask"] = found["bias"]

@@ -214,21 +214,19 @@ def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
     """What `pyimpl::attention_varlen` keeps for its backward pass."""
     (query, key, value, cu_seqlens_q, cu_seqlens_k), rest = inputs[:5], inputs[5:]
     ctx.numbers_of_call, flat = rest[:4], rest[4:]
-    options = ScoreOptions.of_flat(*flat)
-    save(ctx, options, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
+    save(ctx, flat, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
 
 
 def varlen_gradients(
     ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     """The gradients of all arguments of `pyimpl::attention_varlen`."""
-    tensors, options = restore(ctx)
+    tensors, flat = restore(ctx)
     *given, out, lse = tensors
     if grad_out is None:
         grad_out = torch.zeros_like(out)
     needs = ctx.needs_input_grad[9:]
     q, k, v, *others = _attention_varlen_backward.call(
-        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), *ctx.numbers_of_call,
-        *options.flat(),
+        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), *ctx.numbers_of_call, *flat
     )  # fmt: skip
     return (q, k, v, *[None] * 6, *by_option(needs, *others))

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+_INTEGERS = (torch.int32, torch.int64)
 Alignment = Literal["top-left", "bottom-right"]
 Layout = Literal["bhnd", "bnhd"]
 Window = tuple[int | None, int | None]
@@ -60,7 +61,8 @@ def empty_output(query: Tensor, value_dim: int, *, wide: bool = False) -> Tensor
 
 def is_laid_out(tensor: Tensor, query: Tensor) -> bool:
     """Whether it lies as `empty_output` has it."""
-    _, heads, q_len, dim = (max(1, size) for size in tensor.shape)
+    _, heads, q_len, dim = tensor.shape
+    heads, q_len, dim = heads or 1, q_len or 1, dim or 1
     each = (dim, heads * dim) if query.stride(2) > query.stride(1) else (q_len * dim, dim)
     return tensor.stride() == (heads * q_len * dim, *each, 1)
 
@@ -106,6 +108,9 @@ def check_dense(name: str, tensor: Tensor) -> None:
 def under_autocast(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as `torch.autocast` wants them for a product: in its dtype, unless float64."""
     found = dict(named)
+    # PyTorch has no public function that tells it of all types of devices at once.
+    if not torch._C._is_any_autocast_enabled():
+        return found
     for name, tensor in named.items():
         if isinstance(tensor, Tensor):
             kind = "cpu" if tensor.is_cpu else tensor.device.type
@@ -158,17 +163,21 @@ def check_floating(named: Mapping[str, Tensor], dims: tuple[str, ...]) -> None:
 
 
 def check_attended(
-    named: Mapping[str, Tensor], enable_gqa: bool, *, paged: bool = False
+    named: Mapping[str, Tensor], enable_gqa: bool, *, paged: bool = False, packed: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """query, key and value in the layout "bhnd", by the names that they have for the caller, fit
-    together; `paged`: the first dimension of key and value is pages.
+    together; `paged`: the first dimension of key and value is pages; `packed`: the layout is
+    `[tokens, heads, head_dim]`.
 
     Returns the three.
     """
     (q_name, query), (k_name, key), (v_name, value) = named.items()
     check_bool("enable_gqa", enable_gqa)
-    batch, heads, _, head_dim = query.shape
-    sizes, others = key.shape, value.shape
+    # As plain tuples: to cut a `torch.Size` takes three times as long.
+    all_sizes = [tuple(x.shape) for x in (query, key, value)]
+    if packed:
+        all_sizes = [(1, heads, tokens, dim) for tokens, heads, dim in all_sizes]
+    (batch, heads, _, head_dim), sizes, others = all_sizes
     if not paged and sizes[0] != batch:
         raise ValueError(f"{k_name} must have the batch of {q_name}, {batch}, not {sizes[0]}")
     if sizes[:3] != others[:3]:
@@ -250,7 +259,7 @@ def check_no_gradients(
 
 def check_integers(name: str, given: object) -> None:
     """Raises TypeError or ValueError unless `given` is a tensor of int32 or int64 to be read."""
-    if not isinstance(given, Tensor) or given.dtype not in (torch.int32, torch.int64):
+    if not isinstance(given, Tensor) or given.dtype not in _INTEGERS:
         kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
         raise TypeError(f"{name} must be a torch.Tensor of int32 or int64, not {kind}")
     check_dense(name, given)

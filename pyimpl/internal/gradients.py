@@ -61,14 +61,11 @@ class Gradients(NamedTuple):
                 return gradient
             return empty_output(like, like.shape[-1]).copy_(gradient)
 
-        def other(gradient: Tensor | None, like: Tensor | None) -> Tensor | None:
-            if gradient is None or like is None:
-                return None
-            return gradient.to(like.dtype).contiguous()
-
         others = {
-            name: other(getattr(self, name), getattr(options, change.name))
-            for name, change in DIFFERENTIABLE.items()
+            name: gradient.to(like.dtype).contiguous()
+            for name, gradient in zip(self._fields[3:], self[3:], strict=True)
+            if gradient is not None
+            and (like := getattr(options, DIFFERENTIABLE[name].name)) is not None
         }
         return Gradients(
             one(self.query, query), one(self.key, key), one(self.value, value), **others

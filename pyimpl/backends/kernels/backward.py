@@ -254,7 +254,6 @@ def backward(
 
         hopper_queries = kept.decide_once(takes_queries, tensors, ("queries", *numbers))
     tuned = blocks is None and tuning.is_wanted(query.device)
-    keys_default = backward_keys.launch_options(*sizes)
 
     def launch_of(make: Callable[[dict[str, int]], Launch], default: dict[str, int]) -> Launch:
         if tuned:
@@ -268,7 +267,7 @@ def backward(
         if hopper and (sums is None or head_dim in choice.WITH_SUMS):
             many = processors(query.device)
             return hopper_backward.launch(given, grad_k, grad_v, sums, processors=many)
-        return launch_of(partial(keys, sums=sums), keys_default)
+        return launch_of(partial(keys, sums=sums), backward_keys.launch_options(*sizes))
 
     def queries(chosen: dict[str, int]) -> Launch:
         return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
@@ -301,7 +300,8 @@ def backward(
         # Two loops add up in one order, and they alone find the gradient of the slopes.
         may = slopes is None and not torch.are_deterministic_algorithms_enabled()
         if tuned and may:
-            atomics = tuning.fastest_way(ways, keys(keys_default), query.device) == "atomics"
+            launch = keys(backward_keys.launch_options(*sizes))
+            atomics = tuning.fastest_way(ways, launch, query.device) == "atomics"
     elif atomics and slopes is not None:
         raise ValueError("atomics must be False where the gradient of alibi_slopes is wanted")
     if atomics or tuned:

@@ -371,6 +371,13 @@ def launch(
     )  # fmt: skip
 
 
+# The kernels' parameters for the tensors that each call has, and for those that it makes: where the
+# keys are split, and where they are not.
+_SPLITS = (*TENSORS[:3], "lens_ptr", "table_ptr", *kept.OPTIONS, *TENSORS[3:], None, None)
+_IN_PARTS = (_SPLITS, (*[None] * (5 + len(kept.OPTIONS)), *combine.TENSORS))
+_IN_ONE = (_SPLITS,)
+
+
 @folds_into_query
 def split_and_combine(
     query: Tensor,
@@ -415,13 +422,11 @@ def split_and_combine(
             return (splits,)
         return splits, combine.launch(parts, lses, out, lse)
 
-    of_splits = (*TENSORS[:3], "lens_ptr", "table_ptr", *kept.OPTIONS, *TENSORS[3:], None, None)
-    of_combine = (*[None] * 10, *combine.TENSORS)
     kept.start(
         make, query.device, (query, key, value, kv_lens, page_table, *kept.tensors_of(options)),
         (parts, lses, out, lse),
         ("decode", num_splits, bottom_right, block_n, *kept.numbers_of(options)),
-        *([of_splits] if num_splits == 1 else [of_splits, of_combine]),
+        *(_IN_ONE if num_splits == 1 else _IN_PARTS),
     )  # fmt: skip
     return out, lse
 

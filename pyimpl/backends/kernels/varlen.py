@@ -77,6 +77,10 @@ def launch(
     )  # fmt: skip
 
 
+# The kernel's parameters for the tensors of a call.
+_NAMES = (*forward.TENSORS[:3], "cu_q_ptr", "cu_k_ptr", *kept.OPTIONS, *forward.TENSORS[3:])
+
+
 @folds_into_query
 def varlen(
     query: Tensor,
@@ -131,6 +135,6 @@ def varlen(
         make, query.device,
         (query, key, value, cu_seqlens_q, cu_seqlens_k, *kept.tensors_of(options)), (out, lse),
         ("varlen", longest, bottom_right, block_m, block_n, *kept.numbers_of(options)),
-        (*forward.TENSORS[:3], "cu_q_ptr", "cu_k_ptr", *kept.OPTIONS, *forward.TENSORS[3:]),
+        _NAMES,
     )  # fmt: skip
     return out, lse

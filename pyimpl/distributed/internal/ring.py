@@ -255,7 +255,7 @@ class RingAttention(torch.autograd.Function):
         ctx.ring = ring
         out, lse = ring_forward(query, key, value, ring.options(flat, query), ring)
         rounded = empty_output(query, value.shape[-1]).copy_(out)
-        save(ctx, ScoreOptions.of_flat(*flat), query, key, value, rounded, lse)
+        save(ctx, flat, query, key, value, rounded, lse)
         return rounded, lse
 
     @staticmethod
@@ -264,8 +264,8 @@ class RingAttention(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             no_second_derivative(ctx)
-        (query, key, value, out, lse), kept = restore(ctx)
-        options = ctx.ring.options(kept.flat(), query)
+        (query, key, value, out, lse), flat = restore(ctx)
+        kept, options = ScoreOptions.of_flat(*flat), ctx.ring.options(flat, query)
         if grad_out is None:
             grad_out = torch.zeros_like(out)
         given = ctx.needs_input_grad[4:]

@@ -52,23 +52,28 @@ class _Kept:
         self.start = compiled.run
         self.values, self.places, self.described = values, places, described
 
-    def run(self, stream: int, tensors: Given, addresses: list[int | None]) -> None:
-        """Start it as Triton does, for which an address will do where it asks for a tensor."""
+    def run(
+        self, stream: int, tensors: Given, addresses: list[int | None], hooks: tuple[Any, Any]
+    ) -> None:
+        """Start it as Triton does, for which an address will do where it asks for a tensor; hooks:
+        what Triton is to call before and after, or twice None."""
         values = self.values.copy()
         for place, number in self.places:
             values[place] = addresses[number]
         for place, number, descriptor in self.described:
             values[place] = _of_another(descriptor, tensors[number])
-        compiled, hooks = self.compiled, knobs.runtime
-        grid = (self.programs, 1, 1)
-        enter, leave, told = hooks.launch_enter_hook, hooks.launch_exit_hook, None
-        if _has_calls(enter) or _has_calls(leave):
+        compiled, grid, told = self.compiled, (self.programs, 1, 1), None
+        if hooks != (None, None):
             told = compiled.launch_metadata(grid, stream, *values)
-        else:
-            enter = leave = None
         self.start(
-            *grid, stream, compiled.function, compiled.packed_metadata, told, enter, leave, *values
+            *grid, stream, compiled.function, compiled.packed_metadata, told, *hooks, *values
         )
+
+
+def _hooks() -> tuple[Any, Any]:
+    """What Triton is to call before and after each launch; twice None if that is nothing."""
+    hooks = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    return hooks if any(map(_has_calls, hooks)) else (None, None)
 
 
 def _has_calls(hook: Any) -> bool:
@@ -146,9 +151,9 @@ def _run(
     kept: tuple[_Kept, ...], device: torch.device, tensors: Given, addresses: list[int | None]
 ) -> None:
     """Start the kept launches, on the current stream of the current device."""
-    stream = driver.active.get_current_stream(device.index)
+    stream, hooks = driver.active.get_current_stream(device.index), _hooks()
     for one in kept:
-        one.run(stream, tensors, addresses)
+        one.run(stream, tensors, addresses, hooks)
 
 
 def decide_once(decide: Callable[[], bool], tensors: Given, numbers: tuple[Hashable, ...]) -> bool:
@@ -168,7 +173,7 @@ def _kind(
     tensors: Given, fresh: Given, numbers: tuple[Hashable, ...], addresses: list[int | None]
 ) -> Hashable:
     """What a launch depends on; None where that is not known: where Triton interprets or compiles
-    for AMD, and of tensors without memory. The tensors' addresses are put into `addresses`."""
+    for AMD, and of tensors of other types. The tensors' addresses are put into `addresses`."""
     if not _COMPILES:
         return None
     kinds: list[Hashable] = [numbers]
@@ -177,7 +182,7 @@ def _kind(
             kinds.append(None)
             addresses.append(None)
             continue
-        if type(tensor) not in _PLAIN or tensor.is_meta:
+        if type(tensor) not in _PLAIN:
             return None
         address = tensor.data_ptr()
         addresses.append(address)

@@ -38,6 +38,7 @@ from bridge.spec.tolerance import stored_tolerance
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
     "flash": RoundingModel.flash("bfloat16"),
+    "float16": RoundingModel.flash("float16"),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "stored scores": RoundingModel(
         **(vars(RoundingModel.float32()) | {"scores": FORMATS["float16"]})
@@ -210,9 +211,9 @@ def wrong_outputs(
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
     """Which outputs with softcap, numbers that are added, a sink of 1.5 and dropout are not allowed
-    what the Spec allows them, from the products on, for an accumulator and an output without a
-    smallest number. The code has more for the caller's own rounding of the scale. keep: [q_len,
-    kv_len], with a weight that is kept."""
+    what the Spec allows them, from the products on, for an accumulator without a smallest number.
+    The code has more for the caller's own rounding of the scale. keep: [q_len, kv_len], with a
+    weight that is kept."""
     if rounding.denominator == "either":
         rounding = replace(rounding, denominator="rounded")
     rounding = endless(rounding)
@@ -230,6 +231,7 @@ def wrong_outputs(
     changes = by_spec.ScoreChanges(
         None if cap is None else Decimal(cap), exact_matrix(added), Decimal("1.5")
     )
+    smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
     rescalings = math.ceil((kv_len + 1) / (rounding.block_n or 1))
     columns: list[int | None] = [*range(kv_len), None]
     for i, c in inputs.elements():
@@ -245,7 +247,7 @@ def wrong_outputs(
             )
             more = more_roundings(p, roundings + 6, Decimal(2 + 5), num=NATURAL)
             exact = stored_tolerance(
-                *(more, Decimal(rounding.output.unit), roundings, rescalings),
+                *(more, Decimal(rounding.output.unit), smallest, roundings, rescalings),
                 *(Decimal(NEGLIGIBLE), keys),
                 num=NATURAL,
             )
@@ -287,6 +289,7 @@ MUTANTS_OF_OUTPUTS = {
         "return _apply_softcap(products, changes) + _additions(products.shape, changes)",
         "return _apply_softcap(products + _additions(products.shape, changes), changes)",
     ),
+    "a result that does not underflow": ("+ rounding.output.underflow(flush)", "+ 0.0"),
     "factors that are not rounded": ("FACTOR_ROUNDINGS = 5", "FACTOR_ROUNDINGS = 0"),
     "values without their factors": (
         "v_ = z[..., None] * v_[..., None, :, :]",

@@ -1,8 +1,6 @@
 """The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
 
-The code has terms besides, for results below the normal numbers. So it is compared term by term for
-formats without a smallest number, but for those of scaled operands, scores, weights and the
-accumulator, and from below for those that there are.
+It is compared term by term, and from below for rounding models of which the Spec knows nothing.
 """
 
 from __future__ import annotations
@@ -68,6 +66,7 @@ ROUNDING_MODELS["hardly a number"] = replace(
 # Of an accumulator whose smallest numbers are not small.
 _FEW = replace(FORMATS["float32"], smallest_normal=2.0**-16)
 ROUNDING_MODELS |= {
+    "few results": replace(ROUNDING_MODELS["flash"], output=_few),
     "few small numbers": replace(ROUNDING_MODELS["float32 in tiles"], accumulator=_FEW),
     "few small numbers, rounded": replace(ROUNDING_MODELS["flash, rounded"], accumulator=_FEW),
 }
@@ -317,6 +316,7 @@ MUTANTS = {
         "result = rounding.output.unit * (np.abs(output) + off)",
         "result = 0.0 * (np.abs(output) + off)",
     ),
+    "a result that does not underflow": ("+ rounding.output.underflow(flush)", "+ 0.0"),
     "a stored result that is exact": (
         "result = rounding.output.unit * (np.abs(output) + off)",
         "result = rounding.output.unit * np.abs(output)",

@@ -90,24 +90,22 @@ def endless(
     rounding: RoundingModel, weights: bool = False, accumulator: bool = True
 ) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: what the
-    tolerance has for numbers below the normal ones is 0 then. Only scaled operands, scores and
-    weights are stored as they are, unless weights are divided by their sum first, of which the Spec
-    knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
-    know nothing of them. accumulator: so is that of the accumulator, of whose smallest numbers only
-    the bounds of outputs know."""
+    tolerance has for numbers below the normal ones is 0 then. Only scaled operands, scores,
+    weights and results are stored as they are, unless weights are divided by their sum first, of
+    which the Spec knows nothing. weights: these formats are changed, too, as the bounds of
+    gradients and tangents know nothing of them. accumulator: so is that of the accumulator, of
+    whose smallest numbers only the bounds of outputs know."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
-    names = ["output"]
-    if accumulator:
-        names += ["accumulator"]
+    names = ["accumulator"] if accumulator else []
     if weights or rounding.weights_normalized:
         names += ["weights"]
     # A format that is the accumulator's stays that.
     of_scores = ("operands", "scores")
     same = [n for n in of_scores if getattr(rounding, n) == rounding.accumulator]
-    names += of_scores if weights else same if accumulator else []
+    names += ["output", *of_scores] if weights else same if accumulator else []
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
@@ -171,8 +169,9 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         exact = tolerance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
         error = exact.shared + exact.stored + exact.sums
         unit = Decimal(rounding.output.unit)
+        smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
         counts = roundings, rescalings, Decimal(NEGLIGIBLE), row
-        total = stored_tolerance(p, unit, *counts, num=NATURAL)
+        total = stored_tolerance(p, unit, smallest, *counts, num=NATURAL)
         tiny = Decimal(rounding.accumulator.smallest_normal)
         underflow = underflow_error(p, tiny, *counts, num=NATURAL) if tiny else tiny
         terms = {name: getattr(exact, name) for name in TERMS[:3]}
@@ -202,9 +201,8 @@ def disagreements(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """What of some elements is not as the Spec has it, a sentence each, for a function of this
-    rounding model whose numbers are never too small, but for stored weights and those of the
-    accumulator. The terms of `found`
-    may be larger by what float64 loses of |v − o|, for which they allow, and smaller by nothing."""
+    rounding model. The terms of `found` may be larger by what float64 loses of |v − o|, for which
+    they allow, and smaller by nothing."""
     rounding = endless(rounding, accumulator=False)
     found = inputs.explain_by(rounding, explain)
     for i, c in inputs.elements():

@@ -147,7 +147,7 @@ theorem attend_columns (hcols : cols.Perm changes.columns) :
     rfl
 
 /-- What attention is of the scores and values that the tolerance sees. -/
-private theorem changedKeys_same :
+theorem changedKeys_same :
     (changedKeys p f additions changes whole scale mask Q K V i t cols).map
         (fun k => (k.score, k.value))
       = (columnsScored changes scale mask Q K V i cols).map (fun k => (k.score, k.value[t])) := by
@@ -157,7 +157,7 @@ private theorem changedKeys_same :
   simp [Vec.getElem_ofFn]
 
 /-- And of those that the function has. -/
-private theorem computedChangedKeys_same :
+theorem computedChangedKeys_same :
     (computedChangedKeys p f additions changes whole scale mask Q K V i t cols computed
         (columnValue V t)).map (fun k => (k.score, k.value))
       = (columnsScored changes scale mask Q K V i cols).map (fun k => (k.score, k.value[t])) := by

@@ -39,6 +39,9 @@ ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
     "flash": RoundingModel.flash("bfloat16"),
     "float16": RoundingModel.flash("float16"),
+    "few small numbers": replace(
+        RoundingModel.float32(), accumulator=replace(FORMATS["float32"], smallest_normal=2.0**-16)
+    ),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "stored scores": RoundingModel(
         **(vars(RoundingModel.float32()) | {"scores": FORMATS["float16"]})
@@ -60,11 +63,10 @@ def wrong_changes(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which δ of changed scores are not as the Spec has them, for an accumulator without a smallest
-    number; the code has 2·2⁻⁵³ of each product more for the caller's own rounding of the scale. A
-    sink of 1.5 stands beside the keys."""
-    rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    """Which δ of changed scores are not as the Spec has them; the code has 2·2⁻⁵³ of each product
+    more for the caller's own rounding of the scale. A sink of 1.5 stands beside the keys."""
+    p = precision(rounding)
+    formats = score_formats(rounding, inputs.scale, inputs.q.shape[1], cap)
     changes = code.ScoreChanges(softcap=cap, added=added, sink=1.5)
     rows = code.bound_weights(
         inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, changes, absolute=False
@@ -155,6 +157,7 @@ MUTANTS = {
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap",
         "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_apply_softcap(products, changes))",
     ),
+    "a cap that nothing underflows with": ("_SCORE_PRODUCTS * (1.0 + cap)", "_SCORE_PRODUCTS"),
     "one rounding less of a sum": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a capped score that does not underflow": (
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap + tiny",
@@ -217,8 +220,8 @@ def wrong_outputs(
     if rounding.denominator == "either":
         rounding = replace(rounding, denominator="rounded")
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
     kv_len, d = inputs.k.shape
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, d, cap)
     factors = np.where(keep, 2.0, 0.0)
     allowed = code.attention_tolerance(
         *(inputs.q, inputs.k, inputs.v),

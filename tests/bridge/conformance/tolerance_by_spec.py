@@ -25,16 +25,16 @@ from bridge.spec.score_tolerance import (
     magnitude,
     operand_underflow,
     score_error,
+    underflow_formats,
 )
 from bridge.spec.tolerance import (
     BoundedKey,
     Denominator,
     Precision,
     bounded_weights,
-    stored_tolerance,
     tolerance_terms,
 )
-from bridge.spec.underflow_tolerance import underflow_error
+from bridge.spec.underflow_tolerance import output_tolerance, underflow_error
 from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
@@ -125,12 +125,15 @@ def precision(rounding: RoundingModel) -> Precision:
     )
 
 
-def score_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
-    """In which formats of their own the rounding model stores scaled operands and scores."""
+def score_formats(
+    rounding: RoundingModel, scale: float, head_dim: int, cap: float | None = None
+) -> ScoreFormats:
+    """In which formats of their own the rounding model stores scaled operands and scores, with what
+    underflows in the accumulator."""
     operands, scores = rounding.operands, rounding.scores
     stored = operands is not None and operands != rounding.accumulator
     flush = rounding.flush_to_zero
-    return ScoreFormats(
+    formats = ScoreFormats(
         operands=Decimal(operands.unit if operands is not None and stored else 0),
         roundings=0 if operands is None else rounding.operand_roundings,
         scores=Decimal(0 if scores is None else scores.unit),
@@ -138,6 +141,13 @@ def score_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
         reach=max(Decimal(1), abs(Decimal(scale)).sqrt()),
         scores_tiny=Decimal(0 if scores is None else scores.underflow(flush)),
     )
+    smallest = Decimal(rounding.accumulator.smallest_normal)
+    with localcontext(digits()):
+        return underflow_formats(
+            *(precision(rounding), formats, smallest, head_dim - 1, head_dim),
+            *(Decimal(scale), Decimal(cap or 0)),
+            num=NATURAL,
+        )
 
 
 @dataclass(frozen=True)
@@ -171,15 +181,15 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         unit = Decimal(rounding.output.unit)
         smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
         counts = roundings, rescalings, Decimal(NEGLIGIBLE), row
-        total = stored_tolerance(p, unit, smallest, *counts, num=NATURAL)
         tiny = Decimal(rounding.accumulator.smallest_normal)
+        total = output_tolerance(p, tiny, unit, smallest, *counts, num=NATURAL)
         underflow = underflow_error(p, tiny, *counts, num=NATURAL) if tiny else tiny
         terms = {name: getattr(exact, name) for name in TERMS[:3]}
         terms["sums"] += underflow
-        terms["result"] = total - error + unit * underflow
+        terms["result"] = total - error - underflow
         return BySpec(
             terms=terms,
-            total=total + (1 + unit) * underflow,
+            total=total,
             errors={j: weights[j].factor.ln() for j in inputs.visible_keys(i)},
         )
 
@@ -235,7 +245,7 @@ def score_errors(
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, d)
     scale = Decimal(inputs.scale)
     errors = {}
     with localcontext(digits()):
@@ -257,7 +267,7 @@ def wrong_lse(
     number, but for stored weights; of the same scores and bounds δ, and which of these are below
     those of the Spec."""
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, inputs.q.shape[1])
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_tolerance(inputs.q, inputs.k, **options)
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES

@@ -160,6 +160,7 @@ public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
+public import Attention.Model.UnderflowScores
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
@@ -315,8 +316,10 @@ public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling
+public import Attention.Proof.Rounding.UnderflowScores
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods

@@ -33,10 +33,6 @@ structure PreciseFormats (f : ScoreFormats R) : Prop where
   /-- Not negative. -/
   operandsTiny : 0 ≤ f.operandsTiny
 
-/-- `y` is `x`, stored in a format of unit roundoff `u` whose numbers below the normal ones are off
-by at most `η`. -/
-@[expose] def StoredNear (u η x y : R) : Prop := ∃ z, Rounded u x z ∧ AtMost η (y - z)
-
 /-- The scale is the product of σ₁, σ₂ and σ, rounded up to three times. Where scaled operands may
 be below the normal numbers, an error of one meets no more than `f.reach` of the scale, and a
 product of two no more than 1, but for these roundings. -/

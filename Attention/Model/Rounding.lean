@@ -45,6 +45,10 @@ structure Precise (p : Precision R) : Prop where
   | 0, x, y => y = x
   | k + 1, x, y => ∃ z, RoundedTimes u k x z ∧ Rounded u z y
 
+/-- `y` is `x`, stored in a format of unit roundoff `u` whose numbers below the normal ones are off
+by at most `η`. -/
+@[expose] def StoredNear (u η x y : R) : Prop := ∃ z, Rounded u x z ∧ AtMost η (y - z)
+
 /-- `w` is stored as `w'` in a format of unit roundoff `σ`: off by `η` at most below its normal
 numbers, and never by more than `w` is. So it is where it is rounded to the nearest number, and
 where it is flushed to 0. -/

@@ -16,7 +16,7 @@ namespace Attention.Model
 
 open Spec
 
-universe u
+universe u v
 
 variable {R : Type u} [OrderedField R]
 
@@ -25,24 +25,27 @@ variable {R : Type u} [OrderedField R]
   | 0, x, y => y = x
   | k + 1, x, y => ∃ z, TinyTimes u ν k x z ∧ Stored u ν z y
 
-/-- `z` is the sum of a number `f` of each of some parts, added as `RoundedSum` adds. What costs no
-addition is a part that sees no key; a number that is 0 because it underflowed costs one. -/
-inductive PartSum (u : R) (f : Part R → R) : Nat → List (Part R) → R → Prop
+/-- `z` is the sum of a number `f` of each of some things, added as `RoundedSum` adds. What costs no
+addition is a thing that is `free`; a number that is 0 because it underflowed costs one. -/
+inductive SumOf {α : Type v} (u : R) (free : α → Prop) (f : α → R) : Nat → List α → R → Prop
   /-- The empty sum is 0. -/
-  | nil {k : Nat} : PartSum u f k [] 0
+  | nil {k : Nat} : SumOf u free f k [] 0
   /-- One number is not rounded. -/
-  | one {k : Nat} {part : Part R} : PartSum u f k [part] (f part)
-  /-- Nothing is rounded where a part is added that sees no key. -/
-  | masked {k : Nat} {part : Part R} {parts : List (Part R)} {z : R} :
-      (∀ key ∈ part.keys, key.score = none) → PartSum u f k parts z →
-      PartSum u f k (part :: parts) z
+  | one {k : Nat} {a : α} : SumOf u free f k [a] (f a)
+  /-- Nothing is rounded where a free one is added. -/
+  | free {k : Nat} {a : α} {as : List α} {z : R} : free a → SumOf u free f k as z →
+      SumOf u free f k (a :: as) z
   /-- Two sums are added. -/
-  | add {k : Nat} {xs ys : List (Part R)} {x x' y y' : R} : PartSum u f k xs x →
-      PartSum u f k ys y → Rounded u x x' → Rounded u y y' →
-      PartSum u f (k + 1) (xs ++ ys) (x' + y')
+  | add {k : Nat} {xs ys : List α} {x x' y y' : R} : SumOf u free f k xs x →
+      SumOf u free f k ys y → Rounded u x x' → Rounded u y y' →
+      SumOf u free f (k + 1) (xs ++ ys) (x' + y')
   /-- In another order. -/
-  | permute {k : Nat} {xs ys : List (Part R)} {z : R} : PartSum u f k xs z → xs.Perm ys →
-      PartSum u f k ys z
+  | permute {k : Nat} {xs ys : List α} {z : R} : SumOf u free f k xs z → xs.Perm ys →
+      SumOf u free f k ys z
+
+/-- The sum of a number of each of some parts, of which those are free that see no key. -/
+abbrev PartSum (u : R) (f : Part R → R) : Nat → List (Part R) → R → Prop :=
+  SumOf u (fun part => ∀ key ∈ part.keys, key.score = none) f
 
 /-- `TinyRun p ν m part`: a function of precision `p` may compute `part` against the reference point
 `m`, which no score in it exceeds, where products and exponentials may underflow by `ν`. -/

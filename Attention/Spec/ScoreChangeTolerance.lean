@@ -148,6 +148,14 @@ where scores are changed or a sink stands beside them. -/
 
 variable [LE R] [DecidableLE R]
 
+/-- The formats of these scores where products and quotients in the accumulator may be below its
+normal numbers too, each off by `ν` at most. -/
+@[expose] def ScoreChanges.formats (changes : ScoreChanges R q_len kv_len) (p : Precision R)
+    (f : ScoreFormats R) (ν : R) (additions d : Nat) (scale : R) : ScoreFormats R :=
+  underflowFormats p f ν additions d scale (match changes.cap with
+    | none => 0
+    | some cap => cap)
+
 /-- A column of query `i` as the tolerance of component `t` of its output sees it, where `m` is the
 largest score of the row. -/
 @[expose] def changedKey [Exp R R] (p : Precision R) (f : ScoreFormats R) (additions : Nat)

@@ -197,10 +197,11 @@ proportion to distances from the mean, over the sum of weights that storing leav
   terms.shared + terms.stored + terms.sums
 
 /-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
-whole, with what it is off by already. -/
-@[expose] def storedTolerance [Exp R R] (p : Precision R) (u : R) (roundings rescalings : Nat)
+whole, with what it is off by already, and whose numbers below the normal ones are off by `η` at
+most. -/
+@[expose] def storedTolerance [Exp R R] (p : Precision R) (u η : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
   let error := tolerance p roundings rescalings negligible row
-  error + u * (absolute (exactOutput (boundedWeights p rescalings row)) + error)
+  error + u * (absolute (exactOutput (boundedWeights p rescalings row)) + error) + η
 
 end Attention.Spec

@@ -64,4 +64,13 @@ and to the denominator, over what is left of this, and up to five roundings of t
         / underflowLeft p ν roundings rescalings row
       + numeral 5 * ν)
 
+/-- The tolerance of one component of the output of one row, all in all: the sum of
+`toleranceTerms`, what underflows in the accumulator by `ν` at most, and the result stored in a
+format of unit roundoff `u`, whose numbers below the normal ones are off by `η` at most. -/
+@[expose] def outputTolerance [Exp R R] (p : Precision R) (ν u η : R) (roundings rescalings : Nat)
+    (negligible : R) (row : List (BoundedKey R)) : R :=
+  let error := tolerance p roundings rescalings negligible row
+    + underflowError p ν roundings rescalings negligible row
+  error + u * (absolute (exactOutput (boundedWeights p rescalings row)) + error) + η
+
 end Attention.Spec

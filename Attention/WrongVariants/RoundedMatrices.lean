@@ -60,9 +60,9 @@ abbrev MatricesStayAllowed
     (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1 →
     2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / divisor part factors) o →
-    ∀ u o' : R, Rounded u o o' → ∀ negligible : R,
-    AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u roundings rescalings
-        negligible (changedKeys p f 0 changes false scale mask Q K
+    ∀ u η o' : R, StoredNear u η o o' → ∀ negligible : R,
+    AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u η roundings
+        rescalings negligible (changedKeys p f 0 changes false scale mask Q K
           (droppedValues V (.dropout q keep) 0) 0 0 cols))
       (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[0][0])
 
@@ -71,7 +71,7 @@ attribute [local instance] Semiring.natCast in
 theorem computedMatrices_stayAllowed
     (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) : MatricesStayAllowed (R := R) :=
   fun _ _ hp hu hu' hf hf₀ hf₁ hd _ _ _ _ hσ _ hcap _ hcols _ _ _ _ _ _ sink scores _ _ hq hq₁ hz
-      _ value factors _ _ _ run _ keys _ attained _ _ hr ha third hN hD _ result _ _ stored =>
+      _ value factors _ _ _ run _ keys _ attained _ _ hr ha third hN hD _ result _ _ _ stored =>
     Proof.rounded_dropout_matrices archimedean hp hu hu' hf hf₀ hf₁ hd hσ hcap hcols ⟨sink, scores⟩
       hq hq₁ hz value factors run keys attained hr ha third hN hD result stored
 
@@ -179,12 +179,12 @@ private theorem exactly {change : Precision R → ScoreFormats R → ScoreChange
     nofun (by rw [none]; exact h₀) (by
       show 2 * numeral _ * (0 : R) < 1
       rw [Semiring.mul_zero]
-      exact h₀) _ (roundedTimes_refl (Std.le_refl _) 5 _) 0 _ (rounded_refl (Std.le_refl _) _) 0
+      exact h₀) _ (roundedTimes_refl (Std.le_refl _) 5 _) 0 0 _ (kept _) 0
   have e : moreRoundings (unitOnly 0 : Precision R) (part.additions + part.rescalings + 6)
       (z + numeral 5) = unitOnly 0 := by
     simp only [moreRoundings, unitOnly, Precision.mk.injEq, and_true, true_and]
     rw [Semiring.zero_mul, Field.div_eq_mul_inv, Semiring.zero_mul]
-  rw [e, storedTolerance, Semiring.zero_mul, Semiring.add_zero] at h
+  rw [e, storedTolerance, Semiring.zero_mul, Semiring.add_zero, Semiring.add_zero] at h
   obtain ⟨h₁, h₂⟩ := h.mono (Proof.tolerance_exact_le keysClose _ _ _)
   have e' : (changes.attentionDropout 1 seen #v[#v[x]] #v[#v[1]] #v[#v[v]] (.dropout q keep))[0][0]
       = (attend (Proof.columnsScored changes 1 seen #v[#v[x]] #v[#v[1]]

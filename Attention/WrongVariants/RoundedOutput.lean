@@ -19,7 +19,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 
 /-- The claim of `rounded_output`, of any bound. -/
 abbrev StoredStaysAllowed
-    (bound : Precision R → R → Nat → Nat → R → List (BoundedKey R) → R) : Prop :=
+    (bound : Precision R → R → R → Nat → Nat → R → List (BoundedKey R) → R) : Prop :=
   ∀ p : Precision R, Precise p → ∀ (m : R) (part : Part R), Run p m part →
     ∀ row : List (ScoredValue R R 1),
     part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[0])) →
@@ -31,13 +31,13 @@ abbrev StoredStaysAllowed
       (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1) →
     numeral (roundings + 6) * p.accumulation < 1 → 2 * numeral roundings * p.unit < 1 →
     ∀ o : R, RoundedTimes p.accumulation 5 (part.o / part.l) o →
-    ∀ u o' : R, Rounded u o o' → ∀ negligible : R,
-    AtMost (bound p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    ∀ u η o' : R, StoredNear u η o o' → ∀ negligible : R,
+    AtMost (bound p u η roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o' - (attend row)[0])
 
 /-- Positive control: the bound of the theorem. -/
 theorem storedTolerance_stays : StoredStaysAllowed (R := R) storedTolerance :=
-  fun _ hp _ _ run _ same attained _ close _ _ hr ha third hN hD _ result _ _ stored =>
+  fun _ hp _ _ run _ same attained _ close _ _ hr ha third hN hD _ result _ _ _ stored =>
     Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha third hN hD result stored
 
 /-- What only the numerator rounds. -/
@@ -61,11 +61,16 @@ private theorem roundedTimes_up {a : R} (ha : 0 ≤ a) (k : Nat) (x : R) :
     rw [Semiring.pow_succ, ← Semiring.mul_assoc]
     exact rounded_upwards ha _
 
-/-- One key of value 1 whose product and division are rounded up, and the result once more. -/
-private theorem one_key {bound : Precision R → R → Nat → Nat → R → List (BoundedKey R) → R}
-    (claim : StoredStaysAllowed bound) {a u : R} (ha : 0 ≤ a) (ha' : 6 * a < 1) (hu : 0 ≤ u) :
-    AtMost (bound (numeratorOnly a) u 0 0 0 [⟨some 0, 0, 1⟩])
-      (1 * (1 + a) * (1 + a) ^ 5 * (1 + u) - 1) := by
+omit [Exponential R R] in
+private theorem above {η : R} (hη : 0 ≤ η) (y : R) : AtMost η (y + η - y) := ⟨by grind, by grind⟩
+
+/-- One key of value 1 whose product and division are rounded up, and the result once more, which is
+too large by η besides. -/
+private theorem one_key {bound : Precision R → R → R → Nat → Nat → R → List (BoundedKey R) → R}
+    (claim : StoredStaysAllowed bound) {a u η : R} (ha : 0 ≤ a) (ha' : 6 * a < 1) (hu : 0 ≤ u)
+    (hη : 0 ≤ η) :
+    AtMost (bound (numeratorOnly a) u η 0 0 0 [⟨some 0, 0, 1⟩])
+      (1 * (1 + a) * (1 + a) ^ 5 * (1 + u) + η - 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have run : Run (numeratorOnly a) 0 ⟨[exactKey 0 1], 1, 1 * (1 + a), 0, 0⟩ :=
     .key (x := 0 - 0) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
@@ -82,8 +87,8 @@ private theorem one_key {bound : Precision R → R → Nat → Nat → R → Lis
       obtain rfl : 0 = s := Option.some.inj hs
       exact exactKey_close ..)
     0 0 (Nat.le_refl _) (Nat.le_refl _) nofun (by rw [e₆]; exact ha')
-    (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u _
-    (rounded_upwards hu _) 0
+    (by rw [e₀, Semiring.mul_zero, Semiring.zero_mul]; exact h₀) _ (roundedTimes_up ha 5 _) u η
+    _ ⟨_, rounded_upwards hu _, above hη _⟩ 0
   have e₁ : (attend [(⟨some 0, #v[1]⟩ : ScoredValue R R 1)])[0] = 1 := by
     rw [Proof.getElem_attend]
     simp only [Proof.numerator, denominator, weight, List.map_cons, List.map_nil, sumOver_cons,
@@ -151,28 +156,43 @@ private theorem gamma_six : gamma 6 (1 / 100 : R) = 6 / 94 := by
   grind
 
 /-- A bound that has nothing for the format of the result. -/
-@[expose] def resultNotCounted (p : Precision R) (_ : R) (roundings rescalings : Nat)
+@[expose] def resultNotCounted (p : Precision R) (_ _ : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
   tolerance p roundings rescalings negligible row
 
 theorem resultNotCounted_refuted : ¬ StoredStaysAllowed (R := R) resultNotCounted := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := (one_key claim (a := 1 / 100) (u := 1) (by grind) (by grind) (by grind)).2
+  have h := (one_key claim (a := 1 / 100) (u := 1) (η := 0) (by grind) (by grind) (by grind)
+    (Std.le_refl _)).2
   rw [resultNotCounted, (one_key_allowed _).1, gamma_six] at h
   clear claim
   grind
 
 /-- A bound in which storing the result rounds the exact output, and not what was computed. -/
-@[expose] def exactResultStored (p : Precision R) (u : R) (roundings rescalings : Nat)
+@[expose] def exactResultStored (p : Precision R) (u η : R) (roundings rescalings : Nat)
     (negligible : R) (row : List (BoundedKey R)) : R :=
   tolerance p roundings rescalings negligible row
-    + u * absolute (exactOutput (boundedWeights p rescalings row))
+    + u * absolute (exactOutput (boundedWeights p rescalings row)) + η
 
 theorem exactResultStored_refuted :
     ¬ StoredStaysAllowed (R := R) exactResultStored := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := (one_key claim (a := 1 / 100) (u := 1) (by grind) (by grind) (by grind)).2
+  have h := (one_key claim (a := 1 / 100) (u := 1) (η := 0) (by grind) (by grind) (by grind)
+    (Std.le_refl _)).2
   rw [exactResultStored, (one_key_allowed _).1, (one_key_allowed _).2, gamma_six, absolute_one] at h
+  clear claim
+  grind
+
+/-- A bound in which no result is below the normal numbers of its format. -/
+@[expose] def resultNotTiny (p : Precision R) (u _ : R) (roundings rescalings : Nat)
+    (negligible : R) (row : List (BoundedKey R)) : R :=
+  storedTolerance p u 0 roundings rescalings negligible row
+
+theorem resultNotTiny_refuted : ¬ StoredStaysAllowed (R := R) resultNotTiny := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := (one_key claim (a := 1 / 100) (u := 0) (η := 1) (by grind) (by grind) (by grind)
+    (by grind)).2
+  rw [resultNotTiny, storedTolerance, (one_key_allowed _).1, gamma_six] at h
   clear claim
   grind
 

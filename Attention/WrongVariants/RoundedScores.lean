@@ -1,5 +1,6 @@
 module
 
+public import Attention.Model.UnderflowScores
 public import Attention.Proof.Rounding.Scores
 public import Attention.WrongVariants.RoundingRules
 
@@ -192,6 +193,33 @@ theorem storingNotCounted_refuted : ¬ ScoresStayClose (R := R) storingNotCounte
       (unrounded (by simp only [Semiring.mul_one]))
   · exact computes (a := 1) (b := 0) (Nat.le_refl _) (stored_once stored_up) rfl
       (unrounded (by simp only [Semiring.one_mul, Semiring.mul_one]))
+
+/-- Products underflow by 1, and nobody counts it. -/
+@[expose] def productsUnderflow (p : Precision R) (f : ScoreFormats R) (σ₁ σ₂ σ : R) (q k : Vec R 1)
+    (score : R) : Prop :=
+  TinyScore p f 1 0 σ₁ σ₂ σ q k score
+
+/-- The product of 1 and 1, kept or flushed. -/
+private theorem one_flushed {y : R} (h : y = 0 ∨ y = 1) :
+    productsUnderflow ⟨0, 0, 0, 0, 0, .unrounded⟩ ⟨0, 0, 0, 0, 1, 0⟩ 1 1 1 #v[1] #v[1] y := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have same : ∀ x : R, Stored 0 1 x x := fun x => Proof.stored_refl (Std.le_refl _) x
+  refine ⟨0, 0, fun _ => 1, fun _ => 1, fun _ => y, y, y, Nat.le_refl _, fun i => ?_, fun i => ?_,
+    fun _ => ?_, .one, ⟨_, ⟨_, (Semiring.one_mul y).symm, same _⟩, same _⟩,
+    Proof.storedNear_of_rounded (unrounded rfl) (Std.le_refl _)⟩
+  · obtain rfl : i = 0 := Subsingleton.elim _ _
+    exact (Semiring.one_mul 1).symm
+  · obtain rfl : i = 0 := Subsingleton.elim _ _
+    exact (Semiring.one_mul 1).symm
+  · rw [Semiring.mul_one, Stored, Proof.absolute_of_nonneg (Std.le_of_lt h₀), Semiring.zero_mul,
+      OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
+    rcases h with rfl | rfl <;> exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+
+theorem productsUnderflow_refuted : ¬ ScoresStayClose (R := R) productsUnderflow := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  exact refute_scores (f := ⟨0, 0, 0, 0, 1, 0⟩) (x := 0) (y := 1) (Std.le_refl _)
+    (by rw [operandFactor_none]; exact factor_one) (by rw [noUnderflow]; exact noError ..)
+    (one_flushed (.inl rfl)) (one_flushed (.inr rfl)) (by grind)
 
 /-! ## Bounds -/
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Container
 from bridge.translation.errors import UntranslatableError
 
 _GREEK = {"α": "alpha", "β": "beta", "δ": "delta", "Δ": "delta", "ε": "eps", "ν": "nu",
-          "Σ": "sigma", "τ": "tau"}  # fmt: skip
+          "η": "eta", "Σ": "sigma", "τ": "tau"}  # fmt: skip
 _TAKEN = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 

@@ -113,9 +113,9 @@ theorem rounded_output_matrices {p : Precision R} (hp : Precise p)
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
       (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
-    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
-    (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedTolerance p u roundings rescalings negligible
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) 
+    {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
+    AtMost (storedTolerance p u η roundings rescalings negligible
         (boundedKeys p f additions scale mask Q K V i t cols))
       (o' - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   obtain ⟨same, top, c, close⟩ := computedKeys_row hp hu hf hd hσ V t hcols scores attained

@@ -433,18 +433,18 @@ theorem rounded_output {p : Precision R} (hp : Precise p) {m : R} {part : Part R
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings
       (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
-    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
-    (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedTolerance p u roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) 
+    {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
+    AtMost (storedTolerance p u η roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o' - (attend row)[j]) := by
   have h := rounded_attention hp run hj same attained close hr ha third hN hD result negligible
   obtain ⟨top, htop, hscore, -⟩ := attained
   rw [storedTolerance, exactOutput_eq_attend hj (by rwa [List.map_map])
     ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings]
-  obtain ⟨θ, hθ, rfl⟩ := stored
-  have h₁ := h.add (hθ.mul ((atMost_absolute (attend row)[j]).add h))
+  obtain ⟨_, ⟨θ, hθ, rfl⟩, hη⟩ := stored
+  have h₁ := (h.add (hθ.mul ((atMost_absolute (attend row)[j]).add h))).add hη
   have e : o - (attend row)[j] + θ * ((attend row)[j] + (o - (attend row)[j]))
-      = o * (1 + θ) - (attend row)[j] := by grind
+      + (o' - o * (1 + θ)) = o' - (attend row)[j] := by grind
   rwa [e] at h₁
 
 end Attention.Proof

@@ -147,7 +147,7 @@ theorem attend_columns (hcols : cols.Perm changes.columns) :
     rfl
 
 /-- What attention is of the scores and values that the tolerance sees. -/
-private theorem changedKeys_same :
+theorem changedKeys_same :
     (changedKeys p f additions changes whole scale mask Q K V i t cols).map
         (fun k => (k.score, k.value))
       = (columnsScored changes scale mask Q K V i cols).map (fun k => (k.score, k.value[t])) := by
@@ -157,7 +157,7 @@ private theorem changedKeys_same :
   simp [Vec.getElem_ofFn]
 
 /-- And of those that the function has. -/
-private theorem computedChangedKeys_same :
+theorem computedChangedKeys_same :
     (computedChangedKeys p f additions changes whole scale mask Q K V i t cols computed
         (columnValue V t)).map (fun k => (k.score, k.value))
       = (columnsScored changes scale mask Q K V i cols).map (fun k => (k.score, k.value[t])) := by
@@ -240,15 +240,15 @@ theorem computedChangedKeys_error
 private theorem stored_within {row : List (ScoredValue R R d_v)} {t : Nat} (ht : t < d_v)
     {keys : List (BoundedKey R)}
     (same : keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[t])))
-    (unmasked : ∃ key ∈ keys, key.score ≠ none) {roundings rescalings : Nat} {negligible o o' u : R}
+    (unmasked : ∃ key ∈ keys, key.score ≠ none) {roundings rescalings : Nat} {negligible o o' u η : R}
     (h : AtMost (tolerance p roundings rescalings negligible keys) (o - (attend row)[t]))
-    (stored : Rounded u o o') :
-    AtMost (storedTolerance p u roundings rescalings negligible keys) (o' - (attend row)[t]) := by
+    (stored : StoredNear u η o o') :
+    AtMost (storedTolerance p u η roundings rescalings negligible keys) (o' - (attend row)[t]) := by
   rw [storedTolerance, exactOutput_eq_attend ht same unmasked p rescalings]
-  obtain ⟨θ, hθ, rfl⟩ := stored
-  have h₁ := h.add (hθ.mul ((atMost_absolute (attend row)[t]).add h))
+  obtain ⟨_, ⟨θ, hθ, rfl⟩, hη⟩ := stored
+  have h₁ := (h.add (hθ.mul ((atMost_absolute (attend row)[t]).add h))).add hη
   have e : o - (attend row)[t] + θ * ((attend row)[t] + (o - (attend row)[t]))
-      = o * (1 + θ) - (attend row)[t] := by grind
+      + (o' - o * (1 + θ)) = o' - (attend row)[t] := by grind
   rwa [e] at h₁
 
 /-- **rounded-changed-matrices**: a function that rounds, of all keys and a sink in any order, is
@@ -272,9 +272,9 @@ theorem rounded_changed_matrices
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings (boundedWeights p rescalings
       (changedKeys p f additions changes false scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
-    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
-    (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedTolerance p u roundings rescalings negligible
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) 
+    {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
+    AtMost (storedTolerance p u η roundings rescalings negligible
         (changedKeys p f additions changes false scale mask Q K V i t cols))
       (o' - (changes.attention scale mask Q K V)[i][t]) := by
   obtain ⟨c, -, close⟩ := computedChangedKeys_error (V := V) (t := t) (cols := cols)
@@ -382,10 +382,10 @@ theorem rounded_dropout_matrices
         (droppedValues V (.dropout q keep) i) i t cols)) ≤ 1)
     (hN : (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1)
     (hD : 2 * numeral roundings * p.unit < 1)
-    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) {u o' : R}
-    (stored : Rounded u o o') (negligible : R) :
-    AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u roundings rescalings
-        negligible (changedKeys p f additions changes false scale mask Q K
+    {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) 
+    {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
+    AtMost (storedTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) u η roundings
+        rescalings negligible (changedKeys p f additions changes false scale mask Q K
           (droppedValues V (.dropout q keep) i) i t cols))
       (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[i][t]) := by
   let kept : Option (Fin kv_len) → Bool := fun col => match col with

@@ -110,9 +110,9 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precisio
     {V : Matrix R kv_len d_v} {i : Fin q_len} (unmasked : ∃ j, mask i j = true)
     (hd : 10 * (d + 4) ≤ 2 ^ p.accumulator) (hk : 2 * kv_len + 7 ≤ 2 ^ p.accumulator)
     (negligible : R) (t : Fin d_v) :
-    AtMost (storedTolerance (p.precision R) ((2 : R) ^ (-(format.precision : Int))) kv_len 0
-        negligible (boundedKeys (p.precision R) inAccumulator d scale mask Q K V i t
-          (List.finRange kv_len)) + (2 : R) ^ (format.least - 1))
+    AtMost (storedTolerance (p.precision R) ((2 : R) ^ (-(format.precision : Int)))
+        ((2 : R) ^ (format.least - 1)) kv_len 0 negligible
+        (boundedKeys (p.precision R) inAccumulator d scale mask Q K V i t (List.finRange kv_len)))
       (format.round floor (p.output floor scale mask Q K V i t)
         - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   have pos : 0 < (2 : R) ^ (-(p.accumulator : Int)) := two_zpow_pos _

@@ -118,9 +118,9 @@ theorem limited_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (fo
           (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1) →
         ∀ {o : Option R}, LimitedQuotient p largest part o →
           ∃ y, o = some y ∧ ¬ format.Overflows floor y ∧
-            AtMost (storedTolerance p ((2 : R) ^ (-(format.precision : Int))) roundings rescalings
-                negligible (boundedKeys p f additions scale mask Q K V i t cols)
-                + (2 : R) ^ (format.least - 1))
+            AtMost (storedTolerance p ((2 : R) ^ (-(format.precision : Int)))
+                ((2 : R) ^ (format.least - 1)) roundings rescalings negligible
+                (boundedKeys p f additions scale mask Q K V i t cols))
               (format.round floor y - (attention scale mask.toScoreMod Q K V)[i][t]) := by
   simp only [outputFits, Bool.and_eq_true, List.all_eq_true, Bool.or_eq_true, Bool.not_eq_true']
     at fits

@@ -206,7 +206,7 @@ private theorem score_one_le_operands (hp : Precise p) (hf : 0 ≤ f.operands) :
   grind
 
 /-- What (1 + u)⁵ makes of errors that go through all roundings of a score. -/
-private theorem score_growth {u a : R} {n : Nat} (hu : 0 ≤ u) (hua : u ≤ a)
+theorem score_growth {u a : R} {n : Nat} (hu : 0 ≤ u) (hua : u ≤ a)
     (hm : 10 * (numeral (n + 4) * a) ≤ 1) :
     (1 + u) ^ 5 * (1 + a) ^ (n + 1) ≤ 1 + gamma (n + 6) a := by
   have ha := Std.le_trans hu hua

@@ -7,9 +7,8 @@ public section
 
 /-! # Results stored in a format
 
-What `rounded_output_matrices` says of a result that is stored with a relative error, of one that is
-rounded to the nearest number of a format: where that is below the normal ones, the error of the
-smallest ones comes on top. -/
+What `rounded_output_matrices` says of a result that is stored, of one that is rounded to the
+nearest number of a format. -/
 
 namespace Attention.Proof
 
@@ -22,8 +21,8 @@ variable {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : N
 attribute [local instance] Ring.intCast Semiring.natCast
 
 /-- **format-output**: the result of a function that computes its scores and parts with relative
-errors, rounded to the nearest number of a format, is within what `storedTolerance` has for a format
-of that precision and half of the format's smallest positive number, however small it is. -/
+errors, rounded to the nearest number of a format, however small it is, is within what
+`storedTolerance` has for a format of that precision and half of its smallest positive number. -/
 theorem format_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (format : Format)
     {p : Precision R} (hp : Precise p)
     (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
@@ -42,17 +41,11 @@ theorem format_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (for
       (boundedKeys p f additions scale mask Q K V i t cols)) ≤ 1)
     (hN : numeral (roundings + 6) * p.accumulation < 1) (hD : 2 * numeral roundings * p.unit < 1)
     {o : R} (result : RoundedTimes p.accumulation 5 (part.o / part.l) o) (negligible : R) :
-    AtMost (storedTolerance p ((2 : R) ^ (-(format.precision : Int))) roundings rescalings
-        negligible (boundedKeys p f additions scale mask Q K V i t cols)
-        + (2 : R) ^ (format.least - 1))
-      (format.round floor o - (attention scale mask.toScoreMod Q K V)[i][t]) := by
-  obtain ⟨θ, δ, hθ, hδ, -, -, e⟩ := round_error (f := format) hfloor o
-  have := (rounded_output_matrices hp hu hf hd hσ hcols scores run keys attained hr ha third hN hD
-    result
-    (o' := o * (1 + θ)) ⟨θ, hθ, rfl⟩ negligible).add hδ
-  rw [e]
-  generalize (attention scale mask.toScoreMod Q K V)[i][t] = exact at *
-  have e₁ : o * (1 + θ) - exact + δ = o * (1 + θ) + δ - exact := by grind
-  rwa [e₁] at this
+    AtMost (storedTolerance p ((2 : R) ^ (-(format.precision : Int)))
+        ((2 : R) ^ (format.least - 1)) roundings rescalings negligible
+        (boundedKeys p f additions scale mask Q K V i t cols))
+      (format.round floor o - (attention scale mask.toScoreMod Q K V)[i][t]) :=
+  rounded_output_matrices hp hu hf hd hσ hcols scores run keys attained hr ha third hN hD result
+    (round_storedNear hfloor o) negligible
 
 end Attention.Proof

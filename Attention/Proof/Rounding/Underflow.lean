@@ -77,7 +77,7 @@ private theorem component_join {U : R} (hU : 0 ≤ U) {f g : Part R → R} {k e 
     ∃ z₀, RoundedSum U k (parts.map g) z₀ ∧
       AtMost ((1 + U) ^ (k + e) * sumOver c (parts.flatMap (·.keys))) (z - z₀) ∧
       AtMost ((1 + U) ^ (k + e) * sumOver s (parts.flatMap (·.keys))) z₀ := by
-  obtain ⟨z₀, h₁, h₂⟩ := partSum_companion (g := g) hU h hc fun part hpart hm => by
+  obtain ⟨z₀, h₁, h₂⟩ := sumOf_companion (g := g) hU h hc fun part hpart hm => by
     have h := hs part hpart
     have e₁ : sumOver s part.keys = sumOver (fun _ => 0) part.keys :=
       sumOver_congr fun k hk => masked k (hm k hk)

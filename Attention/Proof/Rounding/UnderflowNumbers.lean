@@ -138,11 +138,11 @@ theorem stored_shift {σ η d w w₀ w' : R} (hσ : 0 ≤ σ) (hη : 0 ≤ η) (
 
 /-! ## Sums -/
 
-/-- The sum of other numbers of the same parts, added in the same order with the same errors. -/
-theorem partSum_companion {u : R} (hu : 0 ≤ u) {f g e : Part R → R} {k : Nat}
-    {parts : List (Part R)} {z : R} (h : PartSum u f k parts z)
+/-- The sum of other numbers of the same things, added in the same order with the same errors. -/
+theorem sumOf_companion {α : Type v} {u : R} (hu : 0 ≤ u) {free : α → Prop} {f g e : α → R}
+    {k : Nat} {parts : List α} {z : R} (h : SumOf u free f k parts z)
     (he : ∀ part ∈ parts, AtMost (e part) (f part - g part))
-    (hm : ∀ part ∈ parts, (∀ key ∈ part.keys, key.score = none) → g part = 0) :
+    (hm : ∀ part ∈ parts, free part → g part = 0) :
     ∃ z₀, RoundedSum u k (parts.map g) z₀ ∧ AtMost ((1 + u) ^ k * sumOver e parts) (z - z₀) := by
   have grow : ∀ k : Nat, 1 ≤ (1 + u) ^ k := fun k => OrderedField.one_le_pow (by grind) k
   induction h with
@@ -155,7 +155,7 @@ theorem partSum_companion {u : R} (hu : 0 ≤ u) {f g e : Part R → R} {k : Nat
     have := OrderedRing.mul_le_mul_of_nonneg_right (grow k) (he part (by simp)).nonneg
     rw [sumOver_cons, sumOver_nil]
     grind
-  | @masked k part parts z hpart _ ih =>
+  | @free k part parts z hpart _ ih =>
     obtain ⟨z₀, h₁, h₂⟩ := ih (fun x hx => he x (by simp [hx])) fun x hx => hm x (by simp [hx])
     refine ⟨z₀, ?_, h₂.mono ?_⟩
     · rw [List.map_cons, hm part (by simp) hpart]

@@ -23,7 +23,7 @@ variable {R : Type u} [OrderedField R]
 /-! ## Numbers -/
 
 /-- A number stored `k` times is one that is rounded so, made of another number. -/
-private theorem storedTimes_companion {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {k : Nat} {x x₀ y c : R}
+theorem storedTimes_companion {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {k : Nat} {x x₀ y c : R}
     (h : TinyTimes u ν k x y) (hx : AtMost c (x - x₀)) :
     ∃ y₀, RoundedTimes u k x₀ y₀ ∧
       AtMost ((1 + u) ^ k * c + (1 + u) ^ k * (numeral k * ν)) (y - y₀) := by

@@ -25,6 +25,8 @@ _SCORE_ROUNDINGS = 2
 # cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
 # its relative accuracy near 0), and the product.
 _SOFTCAP_ROUNDINGS = 8
+# Products and quotients of a score beside those of its inner product, or with its cap.
+_SCORE_PRODUCTS = 3.0
 # With more tiles a weight that underflows is off by less than as much as it is, times 3 for each.
 _MANY_BLOCKS = 600.0
 # A number that is added, a product whose base may be changed; and the sum of score and number.
@@ -79,18 +81,33 @@ def _apply_changes(products: Array, changes: ScoreChanges) -> Array:
     return _apply_softcap(products, changes) + _additions(products.shape, changes)
 
 
-@implements("Attention.Spec.softcapError")
-@implements("Attention.Spec.addedError")
-@implements("Attention.Spec.changedError")
-def _change_errors(
-    errors: Array, products: Array, changes: ScoreChanges, rounding: RoundingModel
-) -> Array:
-    """The bounds of the errors of scores after softcap and addition, from those before."""
-    unit = rounding.accumulator.unit
+@implements("Attention.Spec.underflowFormats")
+@implements("Attention.Spec.ScoreChanges.formats")
+def _score_underflow(
+    head_dim: int, scale: float, changes: ScoreChanges, rounding: RoundingModel
+) -> float:
+    """At most what a score is off by where it is stored below the normal numbers, and where its
+    products and quotients in the accumulator are below these."""
     stored, tiny = 0.0, 0.0
     if rounding.scores is not None:
         stored = rounding.scores.unit
         tiny = rounding.scores.underflow(rounding.flush_to_zero)
+    cap = 0.0 if changes.softcap is None else changes.softcap
+    numbers = head_dim * max(1.0, abs(scale)) + _SCORE_PRODUCTS * (1.0 + cap)
+    growth = 1.0 + float(gamma(np.array(head_dim + 5.0), rounding.accumulation_unit))
+    return tiny + (1.0 + stored) * growth * rounding.accumulator.smallest_normal * numbers
+
+
+@implements("Attention.Spec.softcapError")
+@implements("Attention.Spec.addedError")
+@implements("Attention.Spec.changedError")
+def _change_errors(
+    errors: Array, products: Array, tiny: float, changes: ScoreChanges, rounding: RoundingModel
+) -> Array:
+    """The bounds of the errors of scores after softcap and addition, from those before. tiny: what
+    underflows of a score each time that it is stored."""
+    unit = rounding.accumulator.unit
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
     if changes.softcap is not None:
         # An error of the score comes out no larger: the slope of tanh is at most 1.
         errors = errors + (_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap + tiny
@@ -161,9 +178,16 @@ def _operand_underflow(q: Array, k: Array, scale: float, rounding: RoundingModel
 @implements("Attention.Spec.magnitude")
 @implements("Attention.Spec.scoreError")
 def _score_errors(
-    q: Array, k: Array, scores: Array, below_max: Array, scale: float, rounding: RoundingModel
+    q: Array,
+    k: Array,
+    scores: Array,
+    below_max: Array,
+    tiny: float,
+    scale: float,
+    rounding: RoundingModel,
 ) -> Array:
-    """Bound on the error of score − maximum, up to a constant of the row: [..., q_len, kv_len]."""
+    """Bound on the error of score − maximum, up to a constant of the row: [..., q_len, kv_len].
+    tiny: what underflows of a score when it is stored."""
     unit = rounding.accumulator.unit
     magnitude = abs(scale) * (np.abs(q) @ np.abs(k).swapaxes(-1, -2))
     head_dim = q.shape[-1]
@@ -186,8 +210,7 @@ def _score_errors(
         # No common error cancels in the error of storing: it is that of the score as computed.
         computed = np.abs(scores) + own + of_scale * np.abs(scores)
         errors = errors + rounding.scores.unit * computed
-        errors = errors + rounding.scores.underflow(rounding.flush_to_zero)
-    return np.asarray(errors, dtype=np.float64)
+    return np.asarray(errors + tiny, dtype=np.float64)
 
 
 @implements("Attention.Spec.changedKeys")
@@ -228,8 +251,9 @@ def bound_weights(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    errors = _score_errors(q, k, products, below_max, scale, rounding)
-    errors = _change_errors(errors, products, changes, rounding)
+    tiny = _score_underflow(q.shape[-1], scale, changes, rounding)
+    errors = _score_errors(q, k, products, below_max, tiny, scale, rounding)
+    errors = _change_errors(errors, products, tiny, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)
     score_errors = np.where(mask, errors, 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.

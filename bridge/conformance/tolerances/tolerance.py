@@ -4,8 +4,7 @@ Outputs and log-sum-exps; gradients have `gradient_tolerance`. Each bound is com
 in float64, from the inputs of one vector and a declared rounding model. `docs/tolerances.md`
 derives every term, and says which part is proved. That part is defined once more in Lean,
 `Attention/Spec/Tolerance.lean` and `UnderflowTolerance.lean` beside it. Functions that say they
-implement it add the terms that it lacks, for numbers of other formats below the normal ones that
-are not stored weights.
+implement it add only terms where float64's own numbers end.
 """
 
 from __future__ import annotations
@@ -68,6 +67,7 @@ def _check(
 @implements("Attention.Spec.tolerance")
 @implements("Attention.Spec.dropoutTolerance")
 @implements("Attention.Spec.storedTolerance")
+@implements("Attention.Spec.outputTolerance")
 def attention_tolerance(
     q: ArrayLike,
     k: ArrayLike,

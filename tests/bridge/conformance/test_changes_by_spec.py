@@ -38,6 +38,10 @@ from bridge.spec.tolerance import stored_tolerance
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
     "flash": RoundingModel.flash("bfloat16"),
+    "float16": RoundingModel.flash("float16"),
+    "few small numbers": replace(
+        RoundingModel.float32(), accumulator=replace(FORMATS["float32"], smallest_normal=2.0**-16)
+    ),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "stored scores": RoundingModel(
         **(vars(RoundingModel.float32()) | {"scores": FORMATS["float16"]})
@@ -59,11 +63,10 @@ def wrong_changes(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which δ of changed scores are not as the Spec has them, for an accumulator without a smallest
-    number; the code has 2·2⁻⁵³ of each product more for the caller's own rounding of the scale. A
-    sink of 1.5 stands beside the keys."""
-    rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    """Which δ of changed scores are not as the Spec has them; the code has 2·2⁻⁵³ of each product
+    more for the caller's own rounding of the scale. A sink of 1.5 stands beside the keys."""
+    p = precision(rounding)
+    formats = score_formats(rounding, inputs.scale, inputs.q.shape[1], cap)
     changes = code.ScoreChanges(softcap=cap, added=added, sink=1.5)
     rows = code.bound_weights(
         inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, changes, absolute=False
@@ -154,6 +157,7 @@ MUTANTS = {
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap",
         "(_SOFTCAP_ROUNDINGS * unit + stored) * np.abs(_apply_softcap(products, changes))",
     ),
+    "a cap that nothing underflows with": ("_SCORE_PRODUCTS * (1.0 + cap)", "_SCORE_PRODUCTS"),
     "one rounding less of a sum": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a capped score that does not underflow": (
         "(_SOFTCAP_ROUNDINGS * unit + stored) * changes.softcap + tiny",
@@ -210,14 +214,14 @@ def wrong_outputs(
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
     """The outputs with softcap, numbers that are added, a sink of 1.5 and dropout that are not
-    allowed the Spec's tolerance, from the products on, for an accumulator and an output without a
+    allowed the Spec's tolerance, from the products on, for an accumulator without a
     smallest number. The code has more for the caller's own rounding of the scale. keep: [q_len,
     kv_len], with a weight that is kept."""
     if rounding.denominator == "either":
         rounding = replace(rounding, denominator="rounded")
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
     kv_len, d = inputs.k.shape
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, d, cap)
     factors = np.where(keep, 2.0, 0.0)
     allowed = code.attention_tolerance(
         *(inputs.q, inputs.k, inputs.v),
@@ -230,6 +234,7 @@ def wrong_outputs(
     changes = by_spec.ScoreChanges(
         None if cap is None else Decimal(cap), exact_matrix(added), Decimal("1.5")
     )
+    smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
     rescalings = math.ceil((kv_len + 1) / (rounding.block_n or 1))
     columns: list[int | None] = [*range(kv_len), None]
     for i, c in inputs.elements():
@@ -245,7 +250,7 @@ def wrong_outputs(
             )
             more = more_roundings(p, roundings + 6, Decimal(2 + 5), num=NATURAL)
             exact = stored_tolerance(
-                *(more, Decimal(rounding.output.unit), roundings, rescalings),
+                *(more, Decimal(rounding.output.unit), smallest, roundings, rescalings),
                 *(Decimal(NEGLIGIBLE), keys),
                 num=NATURAL,
             )
@@ -287,6 +292,7 @@ MUTANTS_OF_OUTPUTS = {
         "return _apply_softcap(products, changes) + _additions(products.shape, changes)",
         "return _apply_softcap(products + _additions(products.shape, changes), changes)",
     ),
+    "a result that does not underflow": ("+ rounding.output.underflow(flush)", "+ 0.0"),
     "factors that are not rounded": ("FACTOR_ROUNDINGS = 5", "FACTOR_ROUNDINGS = 0"),
     "values without their factors": (
         "v_ = z[..., None] * v_[..., None, :, :]",

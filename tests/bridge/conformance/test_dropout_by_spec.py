@@ -47,7 +47,7 @@ def wrong_dropout(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """The elements that are not allowed the Spec's tolerance, for formats without a smallest
+    """The elements that are not allowed the Spec's tolerance, for an accumulator without a smallest
     number. keep: [q_len, kv_len], with a weight that is kept."""
     rounding = endless(rounding)
     p, unit = precision(rounding), Decimal(rounding.output.unit)
@@ -62,6 +62,7 @@ def wrong_dropout(
         rounding=rounding,
         factors=factors,
     )
+    smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
     found = inputs.explain_by(rounding)
     kv_len = len(inputs.k)
     rescalings = math.ceil(kv_len / (rounding.block_n or 1))
@@ -81,7 +82,7 @@ def wrong_dropout(
                 *(p, largest, roundings, rescalings, Decimal(NEGLIGIBLE), row), num=NATURAL
             )
             output = exact_output(bounded_weights(p, rescalings, row, num=NATURAL), num=NATURAL)
-            exact = error + unit * (abs(output) + error)
+            exact = error + unit * (abs(output) + error) + smallest
         one = float(allowed[i, c]) / tolerance.EVALUATION
         if not abs(difference(one, exact)) <= CLOSE * float(exact) + 1e-300:
             yield f"row {i}, column {c}: {one} for {float(exact)}"

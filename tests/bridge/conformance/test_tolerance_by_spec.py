@@ -1,8 +1,6 @@
 """The code's tolerance is the one that is proved: the Spec's definition, computed with 50 digits.
 
-The code has terms besides, for results below the normal numbers. So it is compared term by term for
-formats without a smallest number, but for those of scaled operands, scores, weights and the
-accumulator, and from below for those that there are.
+It is compared term by term, and from below for rounding models of which the Spec knows nothing.
 """
 
 from __future__ import annotations
@@ -68,6 +66,7 @@ ROUNDING_MODELS["hardly a number"] = replace(
 # Of an accumulator whose smallest numbers are not small.
 _FEW = replace(FORMATS["float32"], smallest_normal=2.0**-16)
 ROUNDING_MODELS |= {
+    "few results": replace(ROUNDING_MODELS["flash"], output=_few),
     "few small numbers": replace(ROUNDING_MODELS["float32 in tiles"], accumulator=_FEW),
     "few small numbers, rounded": replace(ROUNDING_MODELS["flash, rounded"], accumulator=_FEW),
 }
@@ -207,15 +206,18 @@ SCORE_ROUNDING_MODELS = {
     ),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "generous": generous("float16"),
+    "few small numbers": replace(RoundingModel.float32(), accumulator=_FEW),
+    "few small numbers, stored": replace(
+        RoundingModel.float32(), accumulator=_FEW, scores=FORMATS["bfloat16"]
+    ),
 }
 
 
 def wrong_scores(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
-    """Which δ are not as the Spec has them, for an accumulator without a smallest number; the code
-    has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
-    rounding = endless(rounding)
+    """Which δ are not as the Spec has them; the code has 2·2⁻⁵³ more for the caller's own rounding
+    of the scale."""
     found = inputs.explain_by(rounding, explain)
     of_caller = 2.0**-52
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
@@ -317,6 +319,7 @@ MUTANTS = {
         "result = rounding.output.unit * (np.abs(output) + off)",
         "result = 0.0 * (np.abs(output) + off)",
     ),
+    "a result that does not underflow": ("+ rounding.output.underflow(flush)", "+ 0.0"),
     "a stored result that is exact": (
         "result = rounding.output.unit * (np.abs(output) + off)",
         "result = rounding.output.unit * np.abs(output)",
@@ -431,8 +434,32 @@ SCORE_MUTANTS = {
         "(reach * sums)",
     ),
     "scores that do not underflow": (
-        "errors = errors + rounding.scores.underflow(rounding.flush_to_zero)",
+        "np.asarray(errors + tiny, dtype=np.float64)",
+        "np.asarray(errors, dtype=np.float64)",
+    ),
+    "a stored score that does not underflow": (
+        "tiny = rounding.scores.underflow(rounding.flush_to_zero)",
         "pass",
+    ),
+    "inner products that do not underflow": (
+        "numbers = head_dim * max(1.0, abs(scale)) + ",
+        "numbers = ",
+    ),
+    "products that do not meet the scale": (
+        "numbers = head_dim * max(1.0, abs(scale)) + ",
+        "numbers = head_dim + ",
+    ),
+    "products with the scale that do not underflow": (
+        "_SCORE_PRODUCTS = 3.0",
+        "_SCORE_PRODUCTS = 0.0",
+    ),
+    "a score that underflows and is stored exactly": (
+        "tiny + (1.0 + stored) * growth",
+        "tiny + growth",
+    ),
+    "a score that underflows and is not rounded": (
+        "tiny + (1.0 + stored) * growth",
+        "tiny + (1.0 + stored)",
     ),
     "scores that are stored exactly": (
         "errors = errors + rounding.scores.unit * computed",

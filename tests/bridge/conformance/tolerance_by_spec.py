@@ -25,16 +25,16 @@ from bridge.spec.score_tolerance import (
     magnitude,
     operand_underflow,
     score_error,
+    underflow_formats,
 )
 from bridge.spec.tolerance import (
     BoundedKey,
     Denominator,
     Precision,
     bounded_weights,
-    stored_tolerance,
     tolerance_terms,
 )
-from bridge.spec.underflow_tolerance import underflow_error
+from bridge.spec.underflow_tolerance import output_tolerance, underflow_error
 from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
@@ -90,8 +90,8 @@ def endless(
     rounding: RoundingModel, weights: bool = False, accumulator: bool = True
 ) -> RoundingModel:
     """The rounding model with formats that have the same digits and no smallest number: so the
-    terms of the tolerance for numbers below the normal ones are 0. Only scaled operands, scores and
-    weights are stored as they are, unless weights are divided by their sum first, of which the Spec
+    terms of the tolerance for numbers below the normal ones are 0. Only scaled operands, scores,
+    weights and results are stored as they are, unless weights are divided by their sum first, of which the Spec
     knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
     know nothing of them. accumulator: so is that of the accumulator, of whose smallest numbers only
     the bounds of outputs know."""
@@ -99,15 +99,13 @@ def endless(
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)
 
-    names = ["output"]
-    if accumulator:
-        names += ["accumulator"]
+    names = ["accumulator"] if accumulator else []
     if weights or rounding.weights_normalized:
         names += ["weights"]
     # A format that is the accumulator's stays that.
     of_scores = ("operands", "scores")
     same = [n for n in of_scores if getattr(rounding, n) == rounding.accumulator]
-    names += of_scores if weights else same if accumulator else []
+    names += ["output", *of_scores] if weights else same if accumulator else []
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
 
 
@@ -127,12 +125,15 @@ def precision(rounding: RoundingModel) -> Precision:
     )
 
 
-def score_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
-    """In which formats of their own the rounding model stores scaled operands and scores."""
+def score_formats(
+    rounding: RoundingModel, scale: float, head_dim: int, cap: float | None = None
+) -> ScoreFormats:
+    """In which formats of their own the rounding model stores scaled operands and scores, with what
+    underflows in the accumulator."""
     operands, scores = rounding.operands, rounding.scores
     stored = operands is not None and operands != rounding.accumulator
     flush = rounding.flush_to_zero
-    return ScoreFormats(
+    formats = ScoreFormats(
         operands=Decimal(operands.unit if operands is not None and stored else 0),
         roundings=0 if operands is None else rounding.operand_roundings,
         scores=Decimal(0 if scores is None else scores.unit),
@@ -140,6 +141,13 @@ def score_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
         reach=max(Decimal(1), abs(Decimal(scale)).sqrt()),
         scores_tiny=Decimal(0 if scores is None else scores.underflow(flush)),
     )
+    smallest = Decimal(rounding.accumulator.smallest_normal)
+    with localcontext(digits()):
+        return underflow_formats(
+            *(precision(rounding), formats, smallest, head_dim - 1, head_dim),
+            *(Decimal(scale), Decimal(cap or 0)),
+            num=NATURAL,
+        )
 
 
 @dataclass(frozen=True)
@@ -171,16 +179,17 @@ def by_spec(inputs: Inputs, rounding: RoundingModel, found: Explained, i: int, c
         exact = tolerance_terms(p, roundings, rescalings, Decimal(NEGLIGIBLE), row, num=NATURAL)
         error = exact.shared + exact.stored + exact.sums
         unit = Decimal(rounding.output.unit)
+        smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
         counts = roundings, rescalings, Decimal(NEGLIGIBLE), row
-        total = stored_tolerance(p, unit, *counts, num=NATURAL)
         tiny = Decimal(rounding.accumulator.smallest_normal)
+        total = output_tolerance(p, tiny, unit, smallest, *counts, num=NATURAL)
         underflow = underflow_error(p, tiny, *counts, num=NATURAL) if tiny else tiny
         terms = {name: getattr(exact, name) for name in TERMS[:3]}
         terms["sums"] += underflow
-        terms["result"] = total - error + unit * underflow
+        terms["result"] = total - error - underflow
         return BySpec(
             terms=terms,
-            total=total + (1 + unit) * underflow,
+            total=total,
             errors={j: weights[j].factor.ln() for j in inputs.visible_keys(i)},
         )
 
@@ -202,8 +211,7 @@ def disagreements(
     inputs: Inputs, rounding: RoundingModel, explain: Callable[..., Explained] = tolerance.explain
 ) -> Iterator[str]:
     """The differences of some elements from the Spec, a sentence each, for a function of this
-    rounding model whose numbers are never too small, but for stored weights and those of the
-    accumulator. The terms of `found` may be larger by float64's loss in |v − o|, for which they
+    rounding model. The terms of `found` may be larger by float64's loss in |v − o|, for which they
     allow, and smaller by nothing."""
     rounding = endless(rounding, accumulator=False)
     found = inputs.explain_by(rounding, explain)
@@ -237,7 +245,7 @@ def score_errors(
     largest = max(Decimal(float(found.scores[i, j])) for j in seen)
     d = inputs.q.shape[1]
     q = [Decimal(float(x)) for x in inputs.q[i]]
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, d)
     scale = Decimal(inputs.scale)
     errors = {}
     with localcontext(digits()):
@@ -259,7 +267,7 @@ def wrong_lse(
     number, but for stored weights; of the same scores and bounds δ, and which of these are below
     those of the Spec."""
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, inputs.scale)
+    p, formats = precision(rounding), score_formats(rounding, inputs.scale, inputs.q.shape[1])
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_tolerance(inputs.q, inputs.k, **options)
     arguments = inputs.q, inputs.k, inputs.mask, inputs.scale, rounding, code.NO_CHANGES

@@ -156,6 +156,7 @@ public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedOverflow
 public import Attention.Model.RoundedScores
+public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
@@ -306,6 +307,7 @@ public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
+public import Attention.Proof.Rounding.Softcap
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.StoredShares
@@ -384,6 +386,7 @@ public import Attention.Spec.ShardBounds
 public import Attention.Spec.Shards
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
+public import Attention.Spec.SoftcapTolerance
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.StateTolerance

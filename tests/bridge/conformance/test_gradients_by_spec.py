@@ -38,18 +38,13 @@ from bridge.spec.gradient_tolerance import (
     recomputed_error,
     score_gradient_error,
     score_gradient_term,
-    softcap_slope_error,
     total_error,
     weight_term,
 )
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
-from bridge.spec.score_change_tolerance import (
-    ScoreChange,
-    changed_error,
-    score_change_apply,
-    sink_error,
-)
+from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
 from bridge.spec.tolerance import BoundedKey, Denominator, gamma
 
 ROUNDING_MODELS = {
@@ -157,12 +152,11 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         # The code has more for the caller's own rounding of the scale.
         error += Decimal(2.0**-52) * abs(s) * (1 + formats.scores)
         scores[j] = score_change_apply(change, s, num=NATURAL)
-        errors[j] = changed_error(forwards, formats, change, s, error, num=NATURAL)
+        errors[j] = capped_change_error(forwards, formats, change, s, error, num=NATURAL)
         slopes[j] = one, zero
         if cap is not None:
-            tanh = scores[j] / cap
-            of_tanh = error / cap + 8 * unit
-            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
+            of_slope = capped_slope_error(unit, cap, s, error, num=NATURAL)
+            slopes[j] = 1 - (scores[j] / cap) ** 2, of_slope
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:

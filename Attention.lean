@@ -158,6 +158,7 @@ public import Attention.Model.RoundedOverflow
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
+public import Attention.Model.RoundedStoredGradients
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
@@ -310,6 +311,7 @@ public import Attention.Proof.Rounding.Shares
 public import Attention.Proof.Rounding.Softcap
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
+public import Attention.Proof.Rounding.StoredGradients
 public import Attention.Proof.Rounding.StoredShares
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
@@ -390,6 +392,7 @@ public import Attention.Spec.SoftcapTolerance
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.StateTolerance
+public import Attention.Spec.StoredGradientTolerance
 public import Attention.Spec.Tangent
 public import Attention.Spec.TangentTolerance
 public import Attention.Spec.TileBounds

@@ -52,7 +52,8 @@ abbrev CappedStayClose (bound : Precision R → ScoreFormats R → R → R → R
 /-- Positive control: the bound of the theorem. -/
 theorem capped_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) :
     CappedStayClose (R := R) :=
-  fun _ _ _ _ _ _ _ hp hu hf₀ hf hcap hx h => Proof.rounded_capped archimedean hp hu hf₀ hf hcap hx h
+  fun _ _ _ _ _ _ _ hp hu hf₀ hf hcap hx h =>
+    Proof.rounded_capped archimedean hp hu hf₀ hf hcap hx h
 
 /-! ## Numbers -/
 
@@ -128,8 +129,8 @@ theorem tanhOfWholeError_refuted : ¬ TanhsStayClose (R := R) tanhOfWholeError :
     split
     · exact Std.le_refl _
     · grind
-  rw [tanhOfWholeError, show (1 / 4 : R) / (1 / 4) = 1 by grind, show (0 : R) / (1 / 4) = 0 by grind,
-    tanh_at_zero] at h
+  rw [tanhOfWholeError, show (1 / 4 : R) / (1 / 4) = 1 by grind,
+    show (0 : R) / (1 / 4) = 0 by grind, tanh_at_zero] at h
   have := h.2
   clear claim h
   generalize (tanh (1 : R) : R) = t at *

@@ -3,7 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from what an implementation rounds (`rounding_model.RoundingModel`,
 the same as of the forward pass). `docs/tolerances.md` derives every term and says which are proved:
-all but numbers below the normal ones, sums of tiles that are stored, and temperatures.
+all but numbers below the normal ones, and temperatures.
 """
 
 from __future__ import annotations
@@ -293,6 +293,7 @@ def _compose(one: _Number, *others: _Number | float) -> _Number:
 @implements("Attention.Spec.scoreGradientTerm")
 @implements("Attention.Spec.weightTerm")
 @implements("Attention.Spec.gradientError")
+@implements("Attention.Spec.tiledGradientError")
 def gradient_bounds(
     query: Tensor,
     key: Tensor,

@@ -156,7 +156,9 @@ public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedOverflow
 public import Attention.Model.RoundedScores
+public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
+public import Attention.Model.RoundedStoredGradients
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
@@ -307,8 +309,10 @@ public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Shares
+public import Attention.Proof.Rounding.Softcap
 public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
+public import Attention.Proof.Rounding.StoredGradients
 public import Attention.Proof.Rounding.StoredShares
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
@@ -387,9 +391,11 @@ public import Attention.Spec.ShardBounds
 public import Attention.Spec.Shards
 public import Attention.Spec.Sink
 public import Attention.Spec.Slopes
+public import Attention.Spec.SoftcapTolerance
 public import Attention.Spec.Softmax
 public import Attention.Spec.SplitKV
 public import Attention.Spec.StateTolerance
+public import Attention.Spec.StoredGradientTolerance
 public import Attention.Spec.Tangent
 public import Attention.Spec.TangentTolerance
 public import Attention.Spec.TileBounds

@@ -54,6 +54,8 @@ public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedScores
+public import Attention.WrongVariants.RoundedSoftcap
+public import Attention.WrongVariants.RoundedStoredGradients
 public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.RoundedTiny
 public import Attention.WrongVariants.RoundedUnderflow

@@ -47,6 +47,11 @@ WITHOUT_VECTORS = {
     "compared with the code that judges in tests/bridge/conformance/test_dropout_by_spec.py",
     "Attention.Spec.GradientTolerance": "how far gradients may be from the exact ones; compared "
     "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py",
+    "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
+    "added; as above",
+    "Attention.Spec.SoftcapTolerance": "how far a score and the slope of softcap may be from the "
+    "exact ones in a backward pass; compared with the code that judges in "
+    "tests/bridge/conformance/test_capped_scores_by_spec.py",
     "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
     "from the exact ones; compared with the code that judges in "
     "tests/bridge/conformance/test_tangents_by_spec.py",

@@ -3,8 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from an implementation's rounding model
 (`rounding_model.RoundingModel`, the same as of the forward pass). `docs/tolerances.md` derives
-every term and says which are proved: all but numbers below the normal ones, sums of tiles that are
-stored, and temperatures.
+every term and says which are proved: all but numbers below the normal ones, and temperatures.
 """
 
 from __future__ import annotations
@@ -198,6 +197,9 @@ def _recomputed_error(
     return _compose(_expm1(exponent), exponential)
 
 
+@implements("Attention.Spec.cappedError")
+@implements("Attention.Spec.cappedChangeError")
+@implements("Attention.Spec.cappedSlopeError")
 def _scores(
     q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -230,9 +232,7 @@ def _scores(
     if scored.softcap is not None:
         cap = scored.softcap
         tanh = torch.tanh(s / cap)
-        # The slope of tanh is at most 1.
-        of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
-        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, of_tanh)
+        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, _tanh_error(u, cap, off))
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
@@ -251,6 +251,13 @@ def _total_error(
     """The error of a sum of products of numbers that are stored first, from the sums of their
     errors and sizes times the other numbers' sizes."""
     return errors + _compose(stored, _gamma(roundings, accumulation)) * (sizes + errors)
+
+
+@implements("Attention.Spec.tanhError")
+def _tanh_error(unit: float, cap: float, off: Tensor) -> Tensor:
+    """How far tanh(score / cap) may be off, for a score that is off by this. Its slope is at most
+    1, and no two values of it are further than 2 apart."""
+    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit
 
 
 @implements("Attention.Spec.softcapSlopeError")
@@ -286,6 +293,7 @@ def _compose(one: _Number, *others: _Number | float) -> _Number:
 @implements("Attention.Spec.scoreGradientTerm")
 @implements("Attention.Spec.weightTerm")
 @implements("Attention.Spec.gradientError")
+@implements("Attention.Spec.tiledGradientError")
 def gradient_bounds(
     query: Tensor,
     key: Tensor,

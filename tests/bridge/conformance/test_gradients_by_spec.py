@@ -38,18 +38,14 @@ from bridge.spec.gradient_tolerance import (
     recomputed_error,
     score_gradient_error,
     score_gradient_term,
-    softcap_slope_error,
     total_error,
     weight_term,
 )
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
-from bridge.spec.score_change_tolerance import (
-    ScoreChange,
-    changed_error,
-    score_change_apply,
-    sink_error,
-)
+from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
+from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from bridge.spec.tolerance import BoundedKey, Denominator, gamma
 
 ROUNDING_MODELS = {
@@ -57,6 +53,7 @@ ROUNDING_MODELS = {
     # So coarse that few roundings more show.
     "coarse": replace(RoundingModel.float32(), accumulation_unit=2.0**-10),
     "flash": RoundingModel.flash("bfloat16", block_n=2),
+    "tiles stored": replace(RoundingModel.flash("bfloat16", block_n=2), gradient_rows=2),
     "normalised, scores stored": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "coarse accumulator": replace(RoundingModel.float32(4), accumulator=FORMATS["bfloat16"]),
 }
@@ -157,12 +154,11 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         # The code has more for the caller's own rounding of the scale.
         error += Decimal(2.0**-52) * abs(s) * (1 + formats.scores)
         scores[j] = score_change_apply(change, s, num=NATURAL)
-        errors[j] = changed_error(forwards, formats, change, s, error, num=NATURAL)
+        errors[j] = capped_change_error(forwards, formats, change, s, error, num=NATURAL)
         slopes[j] = one, zero
         if cap is not None:
-            tanh = scores[j] / cap
-            of_tanh = error / cap + 8 * unit
-            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
+            of_slope = capped_slope_error(unit, cap, s, error, num=NATURAL)
+            slopes[j] = 1 - (scores[j] / cap) ** 2, of_slope
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:
@@ -246,8 +242,17 @@ def wrong_gradients(
             arguments = p, row.counts, d_ls[i], row.keys, row.by_key[j], Decimal(float(other))
             return score_gradient_term(*arguments, num=NATURAL)
 
-        def sum_of(count: int, scale: float, terms: list[GradientTerm]) -> Decimal:
-            return Decimal(gradient_error(p, count + 3, stores, Decimal(scale), terms, num=NATURAL))
+        def sum_of(
+            count: int, scale: float, terms: list[GradientTerm], rows: int | None
+        ) -> Decimal:
+            """rows: how many terms a tile has."""
+            factor = Decimal(scale)
+            if rounding.gradient_rows is None:
+                return Decimal(gradient_error(p, count + 3, stores, factor, terms, num=NATURAL))
+            tiles = math.ceil(count / (rows or 1))
+            return Decimal(
+                tiled_gradient_error(p, count + 3, stores, tiles, factor, terms, num=NATURAL)
+            )
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
         checks: list[tuple[str, tuple[int, ...], torch.Tensor, Decimal]] = [
@@ -261,16 +266,19 @@ def wrong_gradients(
         t = problem.q.shape[1] - 1
         for i in range(q_len):
             terms = [term(i, j, problem.k[j, t]) for j in rows[i].by_key]
-            checks.append(("dQ", (i, t), bounds.query.error, sum_of(kv_len, problem.scale, terms)))
+            whole = sum_of(kv_len, problem.scale, terms, rounding.block_n)
+            checks.append(("dQ", (i, t), bounds.query.error, whole))
         for j in range(kv_len):
             by_query = [i for i in range(q_len) if j in rows[i].by_key]
             terms = [term(i, j, problem.q[i, t]) for i in by_query]
-            checks.append(("dK", (j, t), bounds.key.error, sum_of(q_len, problem.scale, terms)))
+            whole = sum_of(q_len, problem.scale, terms, rounding.gradient_rows)
+            checks.append(("dK", (j, t), bounds.key.error, whole))
             terms = [
                 weight_term(p, rows[i].by_key[j], Decimal(float(problem.d_o[i, 0])), num=NATURAL)
                 for i in by_query
             ]
-            checks.append(("dV", (j, 0), bounds.value.error, sum_of(q_len, 1.0, terms)))
+            whole = sum_of(q_len, 1.0, terms, rounding.gradient_rows)
+            checks.append(("dV", (j, 0), bounds.value.error, whole))
         yield from (wrong for check in checks if (wrong := compare(*check)) is not None)
 
 
@@ -450,6 +458,15 @@ MUTANTS = {
     "weights of dV that are not stored": (
         "_compose(off, early_unit, by_kept, weight_unit)",
         "_compose(off, early_unit, by_kept)",
+    ),
+    "tiles that are not stored": ("_power(tiles, rounding.output.unit)", "0.0"),
+    "tiles that are stored once": (
+        "_power(tiles, rounding.output.unit)",
+        "_power(min(tiles, 1), rounding.output.unit)",
+    ),
+    "tiles of keys for those of queries": (
+        "row.blocks, -(-members // rounding.gradient_rows)",
+        "row.blocks, row.blocks",
     ),
     "operands that are not stored": ("_gamma(3, u), operands, _power", "_gamma(3, u), 0.0, _power"),
     "a sum that is exact": ("_gamma(terms + 3, ua), _gamma", "0.0, _gamma"),

@@ -1,0 +1,31 @@
+module
+
+public import Attention.Model.RoundedChanges
+public import Attention.Spec.SoftcapTolerance
+
+public section
+
+/-! # The slope of softcap, rounded
+
+What a backward pass may compute for 1 − tanh² (x / cap) from a score x that it computed. -/
+
+namespace Attention.Model
+
+open Spec
+
+universe u
+
+variable {R : Type u} [OrderedField R]
+
+/-- `t` is what a function may compute for tanh (x / cap). The quotient is rounded up to 3 times, a
+change of base counted; its tanh is off by at most 4 u, and stays between −1 and 1. -/
+@[expose] def ComputedTanh [Exp R R] (unit cap x t : R) : Prop :=
+  ∃ (a : Nat) (z : R), a ≤ 3 ∧ RoundedTimes unit a (x / cap) z ∧
+    AtMost (numeral 4 * unit) (t - tanh z) ∧ AtMost 1 t
+
+/-- `z` is what a function may compute for the slope of softcap, the square and the difference
+rounded. -/
+@[expose] def ComputedSlope [Exp R R] (unit cap x z : R) : Prop :=
+  ∃ t y : R, ComputedTanh unit cap x t ∧ Rounded unit (t * t) y ∧ Rounded unit (1 - y) z
+
+end Attention.Model

@@ -272,6 +272,7 @@ public import Attention.Proof.Ring.Skip
 public import Attention.Proof.Ring.Sources
 public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
+public import Attention.Proof.Rounding.BelowNormal
 public import Attention.Proof.Rounding.Bits
 public import Attention.Proof.Rounding.ChangedMatrices
 public import Attention.Proof.Rounding.Changes

@@ -9,7 +9,9 @@ public section
 /-! # Gradients that are rounded
 
 What a backward pass that rounds may compute for one query row, and for the sums of products over
-keys or queries.
+keys or queries. Products, quotients, exponentials and numbers that are stored may be below the
+normal numbers of their formats. Sums and differences have no such error: of numbers of a format
+they are exact there (`round-sums`).
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.Model
@@ -20,7 +22,17 @@ universe u
 
 variable {R : Type u} [OrderedField R] {n d d_v : Nat}
 
-/-- Relative errors that mean something. -/
+/-- `y` is `x`, stored in a format of unit roundoff `u` whose numbers below the normal ones are off
+by at most `η`, and in which 0 is 0. -/
+@[expose] def StoredBelow (u η x y : R) : Prop :=
+  ∃ z, Rounded u x z ∧ AtMost η (y - z) ∧ (x = 0 → y = 0)
+
+/-- `y` is `x`, stored `k` times. -/
+@[expose] def BelowTimes (u η : R) : Nat → R → R → Prop
+  | 0, x, y => y = x
+  | k + 1, x, y => ∃ z, BelowTimes u η k x z ∧ StoredBelow u η z y
+
+/-- Errors that mean something. -/
 structure PreciseGradient (p : GradientPrecision R) : Prop where
   /-- Not negative. -/
   unit : 0 ≤ p.unit
@@ -42,6 +54,18 @@ structure PreciseGradient (p : GradientPrecision R) : Prop where
   output : 0 ≤ p.output
   /-- Not negative. -/
   operands : 0 ≤ p.operands
+  /-- Not negative. -/
+  tiny : 0 ≤ p.tiny
+  /-- Not negative. -/
+  weightsTiny : 0 ≤ p.weightsTiny
+  /-- Not negative. -/
+  storedTiny : 0 ≤ p.storedTiny
+  /-- Not negative. -/
+  scoresTiny : 0 ≤ p.scoresTiny
+  /-- Not negative. -/
+  outputTiny : 0 ≤ p.outputTiny
+  /-- Not negative. -/
+  operandsTiny : 0 ≤ p.operandsTiny
 
 /-- A query with its keys: what is exact, and how far off weights and slopes may be. -/
 structure BackwardRow (R : Type u) (n d_v : Nat) where
@@ -70,6 +94,10 @@ structure BackwardRow (R : Type u) (n d_v : Nat) where
 @[expose] def BackwardRow.keys (r : BackwardRow R n d_v) : List (GradientKey R) :=
   (List.finRange n).map r.key
 
+/-- Σ |dO|. -/
+@[expose] def BackwardRow.reach (r : BackwardRow R n d_v) : R :=
+  sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v)
+
 /-- Weights, factors and the errors of weights are not negative. -/
 structure BackwardRow.Valid (r : BackwardRow R n d_v) : Prop where
   /-- Not negative. -/
@@ -86,44 +114,55 @@ structure BackwardRow.Valid (r : BackwardRow R n d_v) : Prop where
 /-- `P` is what a function may compute again for the weight exp (s − L), from a score and a
 log-sum-exp that it computed: each is rounded up to three times, for factors of another base and for
 the difference. -/
-@[expose] def RecomputedWeight [Exp R R] (unit exponential s L P : R) : Prop :=
-  ∃ x y, RoundedTimes unit 3 s x ∧ RoundedTimes unit 3 L y ∧ Rounded exponential (exp (x - y)) P
+@[expose] def RecomputedWeight [Exp R R] (unit exponential tiny s L P : R) : Prop :=
+  ∃ x y, RoundedTimes unit 3 s x ∧ RoundedTimes unit 3 L y ∧
+    StoredBelow exponential tiny (exp (x - y)) P
 
-/-- `w` is a computed weight, stored in a format of unit roundoff `u`. -/
-@[expose] def StoredWeight (u weight error w : R) : Prop :=
-  ∃ x, AtMost (error * weight) (x - weight) ∧ Rounded u x w
+/-- `w` is a computed weight, off by a share of itself and by what underflowed, `lost`, and stored
+in a format of unit roundoff `u` and with `η` below its normal numbers. A masked key has weight 0,
+of which nothing is lost. -/
+@[expose] def StoredWeight (u η weight error lost w : R) : Prop :=
+  ∃ x, AtMost (error * weight + tinyOf weight lost) (x - weight) ∧ StoredBelow u η x w
 
 /-- `x` is what a function may compute for dP, factor · ⟨dO, v⟩: products, a sum in any order, the
 product with a factor that is off itself, and storing. -/
 @[expose] def ComputedProduct (p : GradientPrecision R) (c : GradientCounts) (factor : R)
     (dO v : Vec R d) (x : R) : Prop :=
-  ∃ (k : Nat) (products : Fin d → R) (sum t : R), k + 1 ≤ c.products ∧
-    (∀ i : Fin d, Rounded p.accumulation (dO[i] * v[i]) (products i)) ∧
+  ∃ (k : Nat) (products : Fin d → R) (sum t y : R), k + 1 ≤ c.products ∧ d ≤ c.products ∧
+    (∀ i : Fin d, StoredBelow p.accumulation p.tiny (dO[i] * v[i]) (products i)) ∧
     RoundedSum p.accumulation k ((List.finRange d).map products) sum ∧
-    AtMost p.factors (t - 1) ∧ Rounded p.scores (factor * sum * t) x
+    AtMost p.factors (t - 1) ∧ AtMost p.tiny (y - factor * sum * t) ∧
+    StoredBelow p.scores p.scoresTiny y x
+
+/-- `w` is the weight of key `j` of which D is made. -/
+@[expose] def BackwardRow.MeanWeight (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (j : Fin n) (w : R) : Prop :=
+  StoredWeight p.stored p.storedTiny (r.weight j) (r.error j)
+    (numeral (2 * (c.rescalings + 1)) * p.tiny) w
 
 /-- `D` is what a function may compute for Σ P dP. -/
 inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v) :
     R → Prop
   /-- As it stands, of weights that are stored once more. -/
-  | ofProducts {k : Nat} {w x y : Fin n → R} {D : R} :
-      (∀ j, StoredWeight p.stored (r.weight j) (r.error j) (w j)) →
+  | ofProducts {k : Nat} {w x y : Fin n → R} {D : R} : (∀ j, r.MeanWeight p c j (w j)) →
       (∀ j, ComputedProduct p c (r.factor j) r.dO (r.value j) (x j)) →
-      (∀ j, Rounded p.accumulation (w j * x j) (y j)) →
+      (∀ j, StoredBelow p.accumulation p.tiny (w j * x j) (y j)) →
       RoundedSum p.accumulation k ((List.finRange n).map y) D → c.products + k + 1 ≤ c.delta →
       ComputedMean p c r D
   /-- As ⟨dO, O⟩, of an output that is stored. Of a component of O the part of a key, its weight
   times its value, has gone through at most `m` roundings, the exponentials of all rescalings, and
-  dropout's factor: it is off by a factor `t`. -/
-  | ofOutput {m k : Nat} {w : Fin n → R} {t : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R} :
-      (∀ j, StoredWeight p.stored (r.weight j) (r.error j) (w j)) →
+  dropout's factor: it is off by a factor `t`; and by `e`, which its product and rescalings lost. -/
+  | ofOutput {m k : Nat} {w : Fin n → R} {t e : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R} :
+      (∀ j, r.MeanWeight p c j (w j)) →
       (∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
         / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1)) →
-      (∀ i : Fin d_v, Rounded p.output
-        (sumOver (fun j => w j * (r.factor j * (r.value j)[i]) * t j i) (List.finRange n)) (o i)) →
-      (∀ i : Fin d_v, Rounded p.accumulation (r.dO[i] * o i) (y i)) →
+      (∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j i)) →
+      (∀ i : Fin d_v, StoredBelow p.output p.outputTiny
+        (sumOver (fun j => (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i)
+          (List.finRange n)) (o i)) →
+      (∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i)) →
       RoundedSum p.accumulation k ((List.finRange d_v).map y) D → m + k + 1 ≤ c.delta →
-      ComputedMean p c r D
+      d_v ≤ c.products → ComputedMean p c r D
 
 /-- `S` is what a function may compute for dS of key `j` from its `D`, and `X` what of S times the
 slope meets keys and queries. Products with G and with the slope are rounded twice together. -/
@@ -131,9 +170,9 @@ slope meets keys and queries. Products with G and with the slope are rounded twi
     (r : BackwardRow R n d_v) (D : R) (j : Fin n) (S X : R) : Prop :=
   ∃ (a b : Nat) (x G w slope y : R), a + b ≤ 2 ∧
     ComputedProduct p c (r.factor j) r.dO (r.value j) x ∧ RoundedSum p.unit 3 [x, -D, r.dL] G ∧
-    StoredWeight p.weights (r.weight j) (r.error j) w ∧ RoundedTimes p.unit a (w * G) S ∧
-    AtMost (r.slopeError j) (slope - r.slope j) ∧ RoundedTimes p.unit b (S * slope) y ∧
-    Rounded p.stored y X
+    StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny w ∧
+    BelowTimes p.unit p.tiny a (w * G) S ∧ AtMost (r.slopeError j) (slope - r.slope j) ∧
+    BelowTimes p.unit p.tiny b (S * slope) y ∧ StoredBelow p.stored p.storedTiny y X
 
 /-- `S` and `X` are what a function may compute for a query row. -/
 @[expose] def BackwardRow.Computed (p : GradientPrecision R) (c : GradientCounts)
@@ -143,28 +182,31 @@ slope meets keys and queries. Products with G and with the slope are rounded twi
 /-- `w` is what a function may compute for the weight of key `j` where it meets dO. -/
 @[expose] def BackwardRow.ComputedWeight (p : GradientPrecision R) (r : BackwardRow R n d_v)
     (j : Fin n) (w : R) : Prop :=
-  ∃ x t, StoredWeight p.weights (r.weight j) (r.error j) x ∧ AtMost p.factors (t - 1) ∧
-    Rounded p.stored (r.factor j * x * t) w
+  ∃ x t y, StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny x ∧
+    AtMost p.factors (t - 1) ∧ AtMost (tinyOf (r.weight j) p.tiny) (y - r.factor j * x * t) ∧
+    StoredBelow p.stored p.storedTiny y w
 
 /-- `z` is what a function may compute for scale · Σ xⱼ yⱼ: each y is multiplied by a part of the
 scale and stored, the products are added in any order, and the sum is multiplied by the rest of the
 scale; it may be stored before that, too. The products with the two parts of the scale are rounded
-three times together. -/
-@[expose] def ComputedGradient (p : GradientPrecision R) (roundings stores : Nat) (scale : R)
+three times together. The part that multiplies the sum is `reach` at most. -/
+@[expose] def ComputedGradient (p : GradientPrecision R) (roundings stores : Nat) (scale reach : R)
     (x y : Fin n → R) (z : R) : Prop :=
   ∃ (k a b e f : Nat) (σ σ' : R) (y' y'' products : Fin n → R) (sum sum' : R), k + 1 ≤ roundings ∧
-    a + b ≤ stores ∧ e + f ≤ 3 ∧ σ * σ' = scale ∧
-    (∀ j, RoundedTimes p.unit e (σ * y j) (y' j)) ∧
-    (∀ j, RoundedTimes p.operands a (y' j) (y'' j)) ∧
-    (∀ j, Rounded p.accumulation (x j * y'' j) (products j)) ∧
+    n ≤ roundings ∧ a + b ≤ stores ∧ e + f ≤ 3 ∧ σ * σ' = scale ∧ AtMost reach σ' ∧
+    (∀ j, BelowTimes p.unit p.tiny e (σ * y j) (y' j)) ∧
+    (∀ j, BelowTimes p.operands p.operandsTiny a (y' j) (y'' j)) ∧
+    (∀ j, StoredBelow p.accumulation p.tiny (x j * y'' j) (products j)) ∧
     RoundedSum p.accumulation k ((List.finRange n).map products) sum ∧
-    RoundedTimes p.operands b sum sum' ∧ RoundedTimes p.unit f (σ' * sum') z
+    BelowTimes p.operands p.operandsTiny b sum sum' ∧
+    BelowTimes p.unit p.tiny f (σ' * sum') z
 
 /-- `z` is what a function may compute for Σ xⱼ yⱼ of numbers that it stores first. -/
-@[expose] def ComputedTotal (accumulation stored : R) (roundings : Nat) (x y : Fin n → R) (z : R) :
-    Prop :=
-  ∃ (k : Nat) (x' products : Fin n → R), k + 1 ≤ roundings ∧ (∀ j, Rounded stored (x j) (x' j)) ∧
-    (∀ j, Rounded accumulation (x' j * y j) (products j)) ∧
+@[expose] def ComputedTotal (accumulation stored tiny storedTiny : R) (roundings : Nat)
+    (x y : Fin n → R) (z : R) : Prop :=
+  ∃ (k : Nat) (x' products : Fin n → R), k + 1 ≤ roundings ∧ n ≤ roundings ∧
+    (∀ j, StoredBelow stored storedTiny (x j) (x' j)) ∧
+    (∀ j, StoredBelow accumulation tiny (x' j * y j) (products j)) ∧
     RoundedSum accumulation k ((List.finRange n).map products) z
 
 /-- Query `i` of attention with dropout with its keys. -/

@@ -17,7 +17,7 @@ namespace Attention.Spec
 universe u
 
 /-- What a backward pass rounds, and how coarsely: bounds of relative errors, 0 where nothing is
-rounded. -/
+rounded, and of the absolute errors of numbers below the normal ones. -/
 structure GradientPrecision (R : Type u) where
   /-- Of an operation on scores, weights and their gradients. -/
   unit : R
@@ -37,6 +37,19 @@ structure GradientPrecision (R : Type u) where
   output : R
   /-- Of the format in which keys and queries are stored where they meet dS. -/
   operands : R
+  /-- How far off a product, a quotient or an exponential may be besides, below the normal numbers
+  of the format in which it is computed. -/
+  tiny : R
+  /-- How far off a P may be besides where it is stored before it multiplies G. -/
+  weightsTiny : R
+  /-- A P or dS where it is stored for values, keys and queries. -/
+  storedTiny : R
+  /-- A dP where it is stored. -/
+  scoresTiny : R
+  /-- A component of the output where it is stored, with its quotient. -/
+  outputTiny : R
+  /-- A key, a query or a sum where it is stored in the format of operands. -/
+  operandsTiny : R
 
 /-- How many roundings there are at most. -/
 structure GradientCounts where
@@ -73,7 +86,8 @@ structure GradientTerm (R : Type u) where
   /-- By what it is multiplied. -/
   other : R
 
-variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat R 1]
+variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat R 1] [LE R]
+variable [DecidableLE R]
 
 /-! ## Weights that are computed again -/
 
@@ -90,7 +104,7 @@ and both are rounded three times more: factors of another base, and the differen
 
 /-- How far 1 − t², the slope of softcap, may be off, where t = tanh (x / cap) is off by `ofTanh`:
 the square and the difference are rounded, and none of them is far from the numbers up to 1. -/
-@[expose] def softcapSlopeError [LE R] [DecidableLE R] (unit t ofTanh : R) : R :=
+@[expose] def softcapSlopeError (unit t ofTanh : R) : R :=
   smaller ((numeral 2 * absolute t + ofTanh) * ofTanh + numeral 2 * unit) (1 + numeral 2 * unit)
 
 /-! ## A query row -/
@@ -100,6 +114,21 @@ the square and the difference are rounded, and none of them is far from the numb
     GradientKey R :=
   ⟨weight, error, factor, factor * Vec.dot dO v, factor * magnitude dO v, slope, slopeError⟩
 
+/-- An error of something that the weight multiplies: none of a masked key, whose weight is 0. -/
+@[expose] def tinyOf (weight tiny : R) : R := if weight ≤ 0 then 0 else tiny
+
+/-- What underflows of dP: its products, that with dropout's factor, and where it is stored. There
+are at most as many products as they are rounded times. -/
+@[expose] def productTiny (p : GradientPrecision R) (c : GradientCounts) (factor : R) : R :=
+  let sum := (1 + gamma c.products p.accumulation) * (numeral c.products * p.tiny)
+  (factor * sum * (1 + p.factors) + p.tiny) * (1 + p.scores) + p.scoresTiny
+
+/-- What underflows of a weight of which D is made: each of its exponentials may lose as much as it
+is, or double, and then it is stored. -/
+@[expose] def meanWeightTiny (p : GradientPrecision R) (c : GradientCounts) (k : GradientKey R) :
+    R :=
+  tinyOf k.weight (numeral (2 * (c.rescalings + 1)) * p.tiny * (1 + p.stored) + p.storedTiny)
+
 /-- D = Σ P dP. -/
 @[expose] def meanProduct (keys : List (GradientKey R)) : R :=
   sumOver (fun k => k.weight * k.product) keys
@@ -108,13 +137,28 @@ the square and the difference are rounded, and none of them is far from the numb
 @[expose] def meanSize (keys : List (GradientKey R)) : R :=
   sumOver (fun k => k.weight * k.size) keys
 
-/-- The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1). F stands for whatever way D is come by: the sum
-Σ P dP, or ⟨dO, O⟩ from an output that was stored. -/
-@[expose] def meanError (p : GradientPrecision R) (c : GradientCounts)
+/-- What D is off by in its sums, as a factor F, whatever way it is come by: as the sum Σ P dP, or
+as ⟨dO, O⟩ from an output that was stored. -/
+@[expose] def meanFactor (p : GradientPrecision R) (c : GradientCounts) : R :=
+  (1 + gamma c.delta p.accumulation) * (1 + p.factors) * (1 + p.scores) * (1 + p.output)
+    / power (1 - p.exponential) c.rescalings
+
+/-- What underflows of D in either way, before its sums are rounded: of each key what is lost of its
+weight, of its dP, and of its products with dP or with its value and in rescalings; then the output
+where it is stored, and its products with dO. `reach` is Σ |dO|. -/
+@[expose] def meanTiny (p : GradientPrecision R) (c : GradientCounts) (reach : R)
     (keys : List (GradientKey R)) : R :=
-  let sums := (1 + gamma c.delta p.accumulation) * (1 + p.factors) * (1 + p.scores)
-    * (1 + p.output) / power (1 - p.exponential) c.rescalings
-  sumOver (fun k => k.weight * k.size * ((1 + k.error) * (1 + p.stored) * sums - 1)) keys
+  sumOver (fun k => meanWeightTiny p c k * (k.size + productTiny p c k.factor)
+      + k.weight * ((1 + k.error) * (1 + p.stored)) * productTiny p c k.factor
+      + tinyOf k.weight (numeral (c.rescalings + 1) * p.tiny) * (1 + reach)) keys
+    + (p.outputTiny * reach + numeral c.products * p.tiny)
+
+/-- The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1), and F times what underflows. -/
+@[expose] def meanError (p : GradientPrecision R) (c : GradientCounts) (reach : R)
+    (keys : List (GradientKey R)) : R :=
+  sumOver (fun k => k.weight * k.size
+      * ((1 + k.error) * (1 + p.stored) * meanFactor p c - 1)) keys
+    + meanFactor p c * meanTiny p c reach keys
 
 /-- G = dP − D + dL, where dL is the gradient by the log-sum-exp. -/
 @[expose] def innerGradient (dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
@@ -125,50 +169,73 @@ the square and the difference are rounded, and none of them is far from the numb
   k.size + meanSize keys + absolute dL
 
 /-- The error of G, whose three terms are rounded up to three times. -/
-@[expose] def innerError (p : GradientPrecision R) (c : GradientCounts) (dL : R)
+@[expose] def innerError (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) : R :=
   let terms := ((1 + gamma c.products p.accumulation) * (1 + p.factors) * (1 + p.scores) - 1)
-    * k.size + meanError p c keys
+    * k.size + productTiny p c k.factor + meanError p c reach keys
   terms + gamma 3 p.unit * (innerSize dL keys k + terms)
 
+/-- What underflows of a weight that multiplies G or meets dO, where it is computed again and
+stored. -/
+@[expose] def weightTiny (p : GradientPrecision R) (k : GradientKey R) : R :=
+  tinyOf k.weight (p.tiny * (1 + p.weights) + p.weightsTiny)
+
+/-- What underflows in up to two products that the weight takes part in, with G and the slope. -/
+@[expose] def timesTiny (p : GradientPrecision R) (k : GradientKey R) : R :=
+  (1 + gamma 2 p.unit) * (numeral 2 * tinyOf k.weight p.tiny)
+
 /-- The error of dS = P G, the gradient by a score and by a bias. -/
-@[expose] def scoreGradientError (p : GradientPrecision R) (c : GradientCounts) (dL : R)
+@[expose] def scoreGradientError (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) : R :=
-  let ofInner := innerError p c dL keys k
+  let ofInner := innerError p c reach dL keys k
   let ofWeight := (1 + k.error) * (1 + p.weights) * (1 + gamma 2 p.unit) - 1
-  k.weight * (ofWeight * (absolute (innerGradient dL keys k) + ofInner) + ofInner)
+  let largest := absolute (innerGradient dL keys k) + ofInner
+  k.weight * (ofWeight * largest + ofInner)
+    + ((1 + gamma 2 p.unit) * weightTiny p k * largest + timesTiny p k)
 
 /-- What dS times the slope adds to dQ and dK, `other` being a component of the key or the query:
 its error where it is stored for that product. -/
-@[expose] def scoreGradientTerm (p : GradientPrecision R) (c : GradientCounts) (dL : R)
+@[expose] def scoreGradientTerm (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) (other : R) : GradientTerm R :=
   let dS := k.weight * innerGradient dL keys k
   let largest := absolute k.slope + k.slopeError
-  let error := scoreGradientError p c dL keys k * largest + absolute dS * k.slopeError
+  let error := scoreGradientError p c reach dL keys k * largest + absolute dS * k.slopeError
+    + timesTiny p k
   ⟨k.weight * innerSize dL keys k * largest,
-    error + p.stored * (absolute dS * absolute k.slope + error), other⟩
+    error + p.stored * (absolute dS * absolute k.slope + error) + tinyOf k.weight p.storedTiny,
+    other⟩
 
 /-- What a weight adds to dV. -/
 @[expose] def weightTerm (p : GradientPrecision R) (k : GradientKey R) (other : R) :
     GradientTerm R :=
   let size := k.factor * k.weight
-  ⟨size, size * ((1 + k.error) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1), other⟩
+  ⟨size, size * ((1 + k.error) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)
+    + ((k.factor * weightTiny p k * (1 + p.factors) + tinyOf k.weight p.tiny) * (1 + p.stored)
+      + tinyOf k.weight p.storedTiny), other⟩
 
 /-- The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
-through at most `roundings` roundings, and the sum is multiplied by the scale in up to three. -/
-@[expose] def gradientError (p : GradientPrecision R) (roundings stores : Nat) (scale : R)
+through at most `roundings` roundings, there are no more products than that, and the sum is
+multiplied by the scale in up to three. No part of the scale that multiplies the sum is larger than
+`reach`, nor is 1. -/
+@[expose] def gradientError (p : GradientPrecision R) (roundings stores : Nat) (scale reach : R)
     (terms : List (GradientTerm R)) : R :=
   let sums := (1 + gamma roundings p.accumulation) * (1 + gamma 3 p.unit)
     * power (1 + p.operands) stores - 1
+  let lost := numeral 3 * p.tiny + numeral stores * p.operandsTiny
   absolute scale
-    * sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
+      * sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
+    + (1 + sums) * reach * (lost * (sumOver (fun t => t.size + t.error) terms + 1)
+      + numeral roundings * p.tiny)
 
 /-- The error of Σ x · y, where each x is stored once more, and a product goes through at most
-`roundings` roundings: a sum over the heads that share keys, over what a bias is broadcast over, or
-over the queries of a sink. -/
-@[expose] def totalError (accumulation stored : R) (roundings : Nat)
+`roundings` roundings, of which there are no fewer than products: a sum over the heads that share
+keys, over what a bias is broadcast over, or over the queries of a sink. A product may be off by
+`tiny` besides, a number that is stored by `storedTiny`. -/
+@[expose] def totalError (accumulation stored tiny storedTiny : R) (roundings : Nat)
     (terms : List (GradientTerm R)) : R :=
   let sums := (1 + stored) * (1 + gamma roundings accumulation) - 1
   sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
+    + (1 + gamma roundings accumulation)
+      * (storedTiny * sumOver (fun t => absolute t.other) terms + numeral roundings * tiny)
 
 end Attention.Spec

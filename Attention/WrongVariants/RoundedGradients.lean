@@ -8,7 +8,7 @@ public section
 /-! # Wrong variants of gradients in a function that rounds
 
 Backward passes that leave D out, or multiply by the scale twice, and bounds that leave the error of
-D, the format of weights or the error of the log-sum-exp out.
+D, the format of weights, the error of the log-sum-exp or what underflows out.
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
@@ -25,12 +25,13 @@ variable {R : Type u} [OrderedField R]
 abbrev ScoreGradientsStay
     (computes : GradientPrecision R → GradientCounts → BackwardRow R 1 1 → (Fin 1 → R) →
       (Fin 1 → R) → Prop := fun p c r => r.Computed p c)
-    (bound : GradientPrecision R → GradientCounts → R → List (GradientKey R) → GradientKey R → R :=
-      scoreGradientError) : Prop :=
+    (bound : GradientPrecision R → GradientCounts → R → R → List (GradientKey R) →
+      GradientKey R → R := scoreGradientError) : Prop :=
   ∀ p : GradientPrecision R, PreciseGradient p → ∀ c : GradientCounts,
     numeral c.products * p.accumulation < 1 → numeral c.delta * p.accumulation < 1 →
     numeral 3 * p.unit < 1 → ∀ r : BackwardRow R 1 1, r.Valid → ∀ S X : Fin 1 → R,
-    computes p c r S X → ∀ j, AtMost (bound p c r.dL r.keys (r.key j)) (S j - r.scoreGradient j)
+    computes p c r S X → ∀ j,
+    AtMost (bound p c r.reach r.dL r.keys (r.key j)) (S j - r.scoreGradient j)
 
 /-- Positive control: the functions and the bound of the theorem. -/
 theorem scoreGradients_stay : ScoreGradientsStay (R := R) :=
@@ -38,34 +39,38 @@ theorem scoreGradients_stay : ScoreGradientsStay (R := R) :=
 
 /-- The claim of `rounded_gradient` for one product, of any way to compute it. -/
 abbrev GradientsStay
-    (computes : GradientPrecision R → Nat → Nat → R → (Fin 1 → R) → (Fin 1 → R) → R → Prop :=
-      ComputedGradient) : Prop :=
+    (computes : GradientPrecision R → Nat → Nat → R → R → (Fin 1 → R) → (Fin 1 → R) → R → Prop :=
+      ComputedGradient)
+    (bound : GradientPrecision R → Nat → Nat → R → R → List (GradientTerm R) → R :=
+      gradientError) : Prop :=
   ∀ p : GradientPrecision R, PreciseGradient p → ∀ roundings stores : Nat,
     numeral roundings * p.accumulation < 1 → numeral 3 * p.unit < 1 →
-    ∀ (scale z : R) (x y e : Fin 1 → R) (t : Fin 1 → GradientTerm R),
+    ∀ (scale reach z : R) (x y e : Fin 1 → R) (t : Fin 1 → GradientTerm R), 1 ≤ reach →
     (∀ j, AtMost (t j).error (x j - e j) ∧ AtMost (t j).size (e j) ∧ (t j).other = y j) →
-    computes p roundings stores scale x y z →
-    AtMost (gradientError p roundings stores scale ((List.finRange 1).map t))
+    computes p roundings stores scale reach x y z →
+    AtMost (bound p roundings stores scale reach ((List.finRange 1).map t))
       (z - scale * sumOver (fun j => e j * y j) (List.finRange 1))
 
 /-- Positive control. -/
 theorem gradients_stay : GradientsStay (R := R) :=
-  fun _ hp _ _ hc hu _ _ _ _ _ _ ht h => Proof.rounded_gradient hp hc hu ht h
+  fun _ hp _ _ hc hu _ _ _ _ _ _ _ hr ht h => Proof.rounded_gradient hp hc hu hr ht h
 
 /-! ## One key -/
 
 /-- Nothing is rounded but where weights are stored. -/
-private def weightsOnly (u : R) : GradientPrecision R := ⟨0, 0, 0, 0, u, 0, 0, 0, 0⟩
+private def weightsOnly (u : R) : GradientPrecision R :=
+  ⟨0, 0, 0, 0, u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0⟩
 
 private theorem weightsOnly_precise {u : R} (hu : 0 ≤ u) : PreciseGradient (weightsOnly u) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, hu,
+    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
 
-/-- One key of weight 1 and value 1, with dO = 1: dP = D = 1, so dS is 0. -/
-private def oneKey : BackwardRow R 1 1 :=
-  ⟨fun _ => 1, fun _ => 0, fun _ => 1, fun _ => 1, fun _ => 0, fun _ => #v[1], #v[1], 0⟩
+/-- One key of weight 1 and value 1, with dO = 1: dP = D = 1, so dS is dL. -/
+private def oneKey (dL : R) : BackwardRow R 1 1 :=
+  ⟨fun _ => 1, fun _ => 0, fun _ => 1, fun _ => 1, fun _ => 0, fun _ => #v[1], #v[1], dL⟩
 
-private theorem oneKey_valid : (oneKey : BackwardRow R 1 1).Valid := by
+private theorem oneKey_valid (dL : R) : (oneKey dL).Valid := by
   have := OrderedRing.zero_lt_one (R := R)
   exact ⟨fun _ => Std.le_of_lt this, fun _ => Std.le_of_lt this, fun _ => Std.le_refl _⟩
 
@@ -75,8 +80,7 @@ private theorem absolute_of_zero : absolute (0 : R) = 0 := by
   rw [absolute, OrderedField.max_def]
   split <;> grind
 
-private theorem oneKey_key (j : Fin 1) : (oneKey : BackwardRow R 1 1).key j
-    = ⟨1, 0, 1, 1, 1, 1, 0⟩ := by
+private theorem oneKey_key (dL : R) (j : Fin 1) : (oneKey dL).key j = ⟨1, 0, 1, 1, 1, 1, 0⟩ := by
   have e₁ : Vec.dot (#v[1] : Vec R 1) #v[1] = 1 := by
     show (1 : R) * 1 + 0 = 1
     grind
@@ -89,40 +93,66 @@ private theorem oneKey_key (j : Fin 1) : (oneKey : BackwardRow R 1 1).key j
     : GradientKey R) = _
   rw [e₁, e₂, Semiring.one_mul]
 
-private theorem oneKey_keys : (oneKey : BackwardRow R 1 1).keys = [⟨1, 0, 1, 1, 1, 1, 0⟩] := by
-  show [(oneKey : BackwardRow R 1 1).key 0] = _
+private theorem oneKey_keys (dL : R) : (oneKey dL).keys = [⟨1, 0, 1, 1, 1, 1, 0⟩] := by
+  show [(oneKey dL).key 0] = _
   rw [oneKey_key]
 
-private theorem oneKey_inner (j : Fin 1) : innerGradient (oneKey : BackwardRow R 1 1).dL
-    oneKey.keys (oneKey.key j) = 0 := by
+private theorem oneKey_inner (dL : R) (j : Fin 1) :
+    innerGradient (oneKey dL).dL (oneKey dL).keys ((oneKey dL).key j) = dL := by
   rw [oneKey_keys, oneKey_key]
-  show (1 : R) - (1 * 1 + 0) + 0 = 0
+  show (1 : R) - (1 * 1 + 0) + dL = dL
   grind
 
-private theorem oneKey_gradient (j : Fin 1) : (oneKey : BackwardRow R 1 1).scoreGradient j = 0 := by
-  rw [BackwardRow.scoreGradient, oneKey_inner, Semiring.mul_zero]
+private theorem oneKey_gradient (dL : R) (j : Fin 1) : (oneKey dL).scoreGradient j = dL := by
+  rw [BackwardRow.scoreGradient, oneKey_inner]
+  show 1 * dL = dL
+  grind
 
-/-- Its bound is the error of D. -/
-private theorem oneKey_bound (p : GradientPrecision R) (h : p.unit = 0) (h₁ : p.accumulation = 0)
-    (h₂ : p.exponential = 0) (h₃ : p.weights = 0) (h₄ : p.factors = 0) (h₅ : p.scores = 0)
-    (h₆ : p.output = 0) (j : Fin 1) :
-    scoreGradientError p counts (oneKey : BackwardRow R 1 1).dL oneKey.keys (oneKey.key j)
-      = p.stored := by
+private theorem tinyOf_one (x : R) : tinyOf (1 : R) x = x :=
+  Proof.tinyOf_pos (by have := OrderedRing.zero_lt_one (R := R); grind)
+
+/-- Its bound is the error of D, and that of the weight for G. -/
+private theorem oneKey_bound (p : GradientPrecision R) (dL : R) (h : p.unit = 0)
+    (h₁ : p.accumulation = 0) (h₂ : p.exponential = 0) (h₃ : p.weights = 0) (h₄ : p.factors = 0)
+    (h₅ : p.scores = 0) (h₆ : p.output = 0) (h₇ : p.tiny = 0) (h₈ : p.scoresTiny = 0) (j : Fin 1) :
+    scoreGradientError p counts (oneKey dL).reach (oneKey dL).dL (oneKey dL).keys
+        ((oneKey dL).key j)
+      = p.stored + p.storedTiny + p.outputTiny
+        + p.weightsTiny * (absolute dL + (p.stored + p.storedTiny + p.outputTiny)) := by
   have e₁ : ∀ x : R, x / power (1 - 0) 0 = x := fun x => by
     show x / 1 = x
     grind
-  have e₂ : meanError p counts (oneKey : BackwardRow R 1 1).keys = p.stored := by
-    rw [oneKey_keys, meanError, h₁, h₂, h₄, h₅, h₆, gamma_zero]
-    show 1 * 1 * ((1 + 0) * (1 + p.stored)
-      * ((1 + 0) * (1 + 0) * (1 + 0) * (1 + 0) / power (1 - 0) 0) - 1) + 0 = p.stored
+  have e₄ : meanFactor p counts = 1 := by
+    rw [meanFactor, h₁, h₂, h₄, h₅, h₆, gamma_zero]
+    show (1 + 0) * (1 + 0) * (1 + 0) * (1 + 0) / power (1 - 0) 0 = (1 : R)
     rw [e₁]
     grind
-  have e₃ : innerError p counts (oneKey : BackwardRow R 1 1).dL oneKey.keys (oneKey.key j)
-      = p.stored := by
-    rw [innerError, e₂, h, h₁, h₄, h₅, gamma_zero, gamma_zero]
+  have e₅ : productTiny p counts (1 : R) = 0 := by
+    rw [productTiny, h₁, h₄, h₅, h₇, h₈, gamma_zero]
     grind
-  rw [scoreGradientError, e₃, oneKey_inner, h, h₃, gamma_zero, oneKey_key]
-  show 1 * (((1 + 0) * (1 + 0) * (1 + 0) - 1) * (absolute 0 + p.stored) + p.stored) = p.stored
+  have e₆ : (oneKey dL).reach = 1 := by
+    show absolute (1 : R) + 0 = 1
+    rw [absolute_one]
+    grind
+  have e₇ : meanTiny p counts (oneKey dL).reach (oneKey dL).keys = p.storedTiny + p.outputTiny := by
+    rw [oneKey_keys, meanTiny, e₆]
+    show tinyOf (1 : R) (numeral 2 * p.tiny * (1 + p.stored) + p.storedTiny)
+        * (1 + productTiny p counts 1) + 1 * ((1 + 0) * (1 + p.stored)) * productTiny p counts 1
+        + tinyOf (1 : R) (numeral 1 * p.tiny) * (1 + 1) + 0
+        + (p.outputTiny * 1 + numeral 1 * p.tiny) = _
+    rw [e₅, h₇, tinyOf_one, tinyOf_one]
+    grind
+  have e₂ : meanError p counts (oneKey dL).reach (oneKey dL).keys
+      = p.stored + p.storedTiny + p.outputTiny := by
+    rw [meanError, e₄, e₇, oneKey_keys]
+    show 1 * 1 * ((1 + 0) * (1 + p.stored) * 1 - 1) + 0 + 1 * (p.storedTiny + p.outputTiny) = _
+    grind
+  have e₃ : innerError p counts (oneKey dL).reach (oneKey dL).dL (oneKey dL).keys
+      ((oneKey dL).key j) = p.stored + p.storedTiny + p.outputTiny := by
+    rw [innerError, e₂, h, h₁, h₄, h₅, gamma_zero, gamma_zero, oneKey_key, e₅]
+    grind
+  rw [scoreGradientError, e₃, oneKey_inner, h, h₃, gamma_zero, oneKey_key, weightTiny, timesTiny, h,
+    gamma_zero, h₃, h₇, tinyOf_one, tinyOf_one]
   grind
 
 private theorem small (n : Nat) : numeral n * (0 : R) < 1 := by
@@ -140,23 +170,23 @@ theorem gradientWithoutMean_refuted :
     ¬ ScoreGradientsStay (R := R) gradientWithoutMean := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly 0) (weightsOnly_precise (Std.le_refl _)) counts (small _) (small _)
-    (small _) oneKey oneKey_valid (fun _ => 1) (fun _ => 1) (fun j => by
+    (small _) (oneKey 0) (oneKey_valid 0) (fun _ => 1) (fun _ => 1) (fun j => by
       rw [oneKey_key]
       show (1 : R) = 1 * (1 + 0)
       grind) 0
-  rw [oneKey_gradient, oneKey_bound _ rfl rfl rfl rfl rfl rfl rfl] at h
-  have h₁ : (1 : R) - 0 ≤ 0 := h.2
+  rw [oneKey_gradient, oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : (1 : R) - 0 ≤ 0 + 0 + 0 + 0 * (absolute 0 + (0 + 0 + 0)) := h.2
   grind
 
 /-- scale · scale · Σ x y, nothing rounded. -/
-@[expose] def gradientScaleTwice (_ : GradientPrecision R) (_ _ : Nat) (scale : R) (x y : Fin 1 → R)
-    (z : R) : Prop :=
+@[expose] def gradientScaleTwice (_ : GradientPrecision R) (_ _ : Nat) (scale _ : R)
+    (x y : Fin 1 → R) (z : R) : Prop :=
   z = scale * scale * sumOver (fun j => x j * y j) (List.finRange 1)
 
 theorem gradientScaleTwice_refuted : ¬ GradientsStay (R := R) gradientScaleTwice := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim (weightsOnly 0) (weightsOnly_precise (Std.le_refl _)) 0 0 (small _) (small _) 2 4
-    (fun _ => 1) (fun _ => 1) (fun _ => 1) (fun _ => ⟨1, 0, 1⟩) (fun _ => by
+  have h := claim (weightsOnly 0) (weightsOnly_precise (Std.le_refl _)) 0 0 (small _) (small _) 2 1
+    4 (fun _ => 1) (fun _ => 1) (fun _ => 1) (fun _ => ⟨1, 0, 1⟩) (Std.le_refl _) (fun _ => by
       refine ⟨?_, ⟨?_, Std.le_refl _⟩, rfl⟩
       · show AtMost (0 : R) (1 - 1)
         exact ⟨by grind, by grind⟩
@@ -164,11 +194,13 @@ theorem gradientScaleTwice_refuted : ¬ GradientsStay (R := R) gradientScaleTwic
         grind) (by
       show (4 : R) = 2 * 2 * (1 * 1 + 0)
       grind)
-  have e : gradientError (weightsOnly (0 : R)) 0 0 2 ((List.finRange 1).map fun _ => ⟨1, 0, 1⟩)
+  have e : gradientError (weightsOnly (0 : R)) 0 0 2 1 ((List.finRange 1).map fun _ => ⟨1, 0, 1⟩)
       = 0 := by
     rw [gradientError, show (weightsOnly (0 : R)).accumulation = 0 from rfl,
       show (weightsOnly (0 : R)).unit = 0 from rfl, gamma_zero, gamma_zero]
-    show absolute 2 * ((0 + ((1 + 0) * (1 + 0) * 1 - 1) * (1 + 0)) * absolute (1 : R) + 0) = 0
+    show absolute 2 * ((0 + ((1 + 0) * (1 + 0) * 1 - 1) * (1 + 0)) * absolute (1 : R) + 0)
+      + (1 + ((1 + 0) * (1 + 0) * 1 - 1)) * 1 * ((numeral 3 * 0 + numeral 0 * 0) * (1 + 0 + 0 + 1)
+        + numeral 0 * 0) = 0
     grind
   rw [e] at h
   have h₁ : (4 : R) - 2 * (1 * 1 + 0) ≤ 0 := h.2
@@ -176,65 +208,95 @@ theorem gradientScaleTwice_refuted : ¬ GradientsStay (R := R) gradientScaleTwic
 
 /-! ## Bounds -/
 
+private theorem below_refl {u η : R} (hu : 0 ≤ u) (hη : 0 ≤ η) (x : R) : StoredBelow u η x x :=
+  ⟨x, rounded_refl hu x, by rw [show x - x = 0 by grind]; exact .zero hη, id⟩
+
+/-- Another number by an error of its own. -/
+private theorem below_near {u η x y : R} (hu : 0 ≤ u) (h : AtMost η (y - x)) (hx : x ≠ 0) :
+    StoredBelow u η x y := ⟨x, rounded_refl hu x, h, fun e => absurd e hx⟩
+
+private theorem one_ne_zero : (1 : R) ≠ 0 := by
+  have := OrderedRing.zero_lt_one (R := R)
+  grind
+
+private theorem oneKey_product {p : GradientPrecision R} (hp : PreciseGradient p) :
+    ComputedProduct p counts (1 : R) #v[1] #v[1] 1 :=
+  ⟨0, fun _ => 1, 1, 1, 1, Nat.le_refl _, Nat.le_refl _, fun i => by
+      obtain rfl := Fin.fin_one_eq_zero i
+      show StoredBelow p.accumulation p.tiny ((1 : R) * 1) 1
+      rw [Semiring.mul_one]
+      exact below_refl hp.accumulation hp.tiny _, .one, by
+      rw [show (1 : R) - 1 = 0 by grind]
+      exact .zero hp.factors, by
+      rw [show (1 : R) - 1 * 1 * 1 = 0 by grind]
+      exact .zero hp.tiny, below_refl hp.scores hp.scoresTiny _⟩
+
+private theorem weight_of {u η lost w : R} (hl : 0 ≤ lost) (h : StoredBelow u η 1 w) :
+    StoredWeight u η 1 0 lost w := ⟨1, by
+  rw [tinyOf_one]
+  exact ⟨by grind, by grind⟩, h⟩
+
+/-- D of the one key is the weight that is stored. -/
+private theorem oneKey_mean {p : GradientPrecision R} (hp : PreciseGradient p) (dL : R) {w : R}
+    (h : StoredBelow p.stored p.storedTiny 1 w) : ComputedMean p counts (oneKey dL) w :=
+  .ofProducts (k := 0) (w := fun _ => w) (x := fun _ => 1) (y := fun _ => w)
+    (fun _ => weight_of (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) hp.tiny) h)
+    (fun _ => oneKey_product hp) (fun _ => by
+      show StoredBelow p.accumulation p.tiny (w * 1) w
+      rw [Semiring.mul_one]
+      exact below_refl hp.accumulation hp.tiny w) .one (Nat.le_refl _)
+
+/-- dS of the one key from any D and any weight that it may have. -/
+private theorem oneKey_run {p : GradientPrecision R} (hp : PreciseGradient p) {dL D w S : R}
+    (hD : ComputedMean p counts (oneKey dL) D) (hw : StoredBelow p.weights p.weightsTiny 1 w)
+    (hS : StoredBelow p.unit p.tiny (w * (1 + -D + dL)) S) :
+    (oneKey dL).Computed p counts (fun _ => S) (fun _ => S) := by
+  refine ⟨D, hD, fun j => ⟨1, 0, 1, 1 + -D + dL, w, 1, S, by decide, oneKey_product hp, ?_,
+    weight_of hp.tiny hw, ⟨_, rfl, hS⟩, ?_, ?_, below_refl hp.stored hp.storedTiny _⟩⟩
+  · have h₁ : RoundedSum p.unit 2 ([1] ++ [-D]) (1 + -D) :=
+      .add (k := 1) .one .one (rounded_refl hp.unit _) (rounded_refl hp.unit _)
+    have h₂ : RoundedSum p.unit 3 ([1] ++ [-D] ++ [dL]) (1 + -D + dL) :=
+      .add h₁ .one (rounded_refl hp.unit _) (rounded_refl hp.unit _)
+    exact h₂
+  · show AtMost (0 : R) (1 - 1)
+    exact ⟨by grind, by grind⟩
+  · show S = S * 1
+    grind
+
 /-- D of the one key from a weight that is stored half as large again. -/
 private theorem oneKey_computed :
-    (oneKey : BackwardRow R 1 1).Computed (weightsOnly (1 / 2)) counts (fun _ => -(1 / 2))
+    (oneKey (0 : R)).Computed (weightsOnly (1 / 2)) counts (fun _ => -(1 / 2))
       (fun _ => -(1 / 2)) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have same : ∀ {u x : R}, 0 ≤ u → Rounded u x x := fun hu => rounded_refl hu _
-  have product : ComputedProduct (weightsOnly (1 / 2)) counts (1 : R) #v[1] #v[1] 1 :=
-    ⟨0, fun _ => 1, 1, 1, Nat.le_refl _, fun i => by
-        obtain rfl := Fin.fin_one_eq_zero i
-        show Rounded 0 ((1 : R) * 1) 1
-        rw [Semiring.mul_one]
-        exact same (Std.le_refl _), .one, by
-        show AtMost (0 : R) (1 - 1)
-        exact ⟨by grind, by grind⟩, by
-        show Rounded 0 ((1 : R) * 1 * 1) 1
-        rw [Semiring.mul_one, Semiring.mul_one]
-        exact same (Std.le_refl _)⟩
-  have weight : ∀ {u w : R}, Rounded u 1 w → StoredWeight u 1 0 w := fun h =>
-    ⟨1, ⟨by grind, by grind⟩, h⟩
-  refine ⟨3 / 2, .ofProducts (k := 0) (w := fun _ => 3 / 2) (x := fun _ => 1)
-    (y := fun _ => 3 / 2) (fun _ => weight ⟨1 / 2, ⟨?_, Std.le_refl _⟩, ?_⟩) (fun _ => product)
-    (fun _ => ?_) .one (Nat.le_refl _), fun j => ⟨0, 0, 1, -(1 / 2), 1, 1, -(1 / 2),
-      Nat.zero_le _, product, ?_, weight (same (Std.le_refl _)), ?_, ?_, ?_, ?_⟩⟩
+  have hp := weightsOnly_precise (R := R) (u := 1 / 2) (by grind)
+  refine oneKey_run hp (w := 1) (oneKey_mean hp 0 (w := 3 / 2)
+    ⟨3 / 2, ⟨1 / 2, ⟨?_, Std.le_refl _⟩, ?_⟩, ?_, fun h => absurd h one_ne_zero⟩)
+    (below_refl (Std.le_refl _) (Std.le_refl _) _) ?_
   · show -(1 / 2 : R) ≤ 1 / 2
     grind
   · grind
-  · show Rounded (0 : R) (3 / 2 * 1) (3 / 2)
-    rw [Semiring.mul_one]
-    exact same (Std.le_refl _)
-  · show RoundedSum (0 : R) 3 [1, -(3 / 2), 0] (-(1 / 2))
-    have h : RoundedSum (0 : R) 3 ([1] ++ [-(3 / 2)]) (1 + -(3 / 2)) :=
-      .add (k := 2) .one .one (same (Std.le_refl _)) (same (Std.le_refl _))
-    rw [show (1 : R) + -(3 / 2) = -(1 / 2) by grind] at h
-    exact .permute (.zero h) (List.perm_append_comm (l₁ := [0]) (l₂ := [1, -(3 / 2)]))
-  · show (-(1 / 2) : R) = 1 * -(1 / 2)
-    grind
-  · show AtMost (0 : R) (1 - 1)
-    exact ⟨by grind, by grind⟩
-  · show (-(1 / 2) : R) = -(1 / 2) * 1
-    grind
-  · show Rounded (1 / 2 : R) (-(1 / 2)) (-(1 / 2))
-    exact same (by grind)
+  · rw [show (3 / 2 : R) - 3 / 2 = 0 by grind]
+    exact .zero (Std.le_refl _)
+  · rw [show (1 : R) * (1 + -(3 / 2) + 0) = -(1 / 2) by grind]
+    exact below_refl (Std.le_refl _) (Std.le_refl _) _
 
 /-- A bound that does not count the format of weights in D. -/
-@[expose] def gradientStoredNotCounted (p : GradientPrecision R) (c : GradientCounts) (dL : R)
-    (keys : List (GradientKey R)) (k : GradientKey R) : R :=
-  scoreGradientError { p with stored := 0 } c dL keys k
+@[expose] def gradientStoredNotCounted (p : GradientPrecision R) (c : GradientCounts)
+    (reach dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
+  scoreGradientError { p with stored := 0 } c reach dL keys k
 
 theorem gradientStoredNotCounted_refuted :
     ¬ ScoreGradientsStay (R := R) (bound := gradientStoredNotCounted) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly (1 / 2)) (weightsOnly_precise (by grind)) counts (small _) (small _)
-    (small _) oneKey oneKey_valid _ _ oneKey_computed 0
-  rw [oneKey_gradient, gradientStoredNotCounted, oneKey_bound _ rfl rfl rfl rfl rfl rfl rfl] at h
-  have h₁ : (-0 : R) ≤ -(1 / 2) - 0 := h.1
+    (small _) (oneKey 0) (oneKey_valid 0) _ _ oneKey_computed 0
+  rw [oneKey_gradient, gradientStoredNotCounted,
+    oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : -(0 + 0 + 0 + 0 * (absolute 0 + (0 + 0 + 0)) : R) ≤ -(1 / 2) - 0 := h.1
   grind
 
 /-- A bound without the error of D. -/
-@[expose] def meanNotCounted (p : GradientPrecision R) (c : GradientCounts) (dL : R)
+@[expose] def meanNotCounted (p : GradientPrecision R) (c : GradientCounts) (_ dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) : R :=
   let terms := ((1 + gamma c.products p.accumulation) * (1 + p.factors) * (1 + p.scores) - 1)
     * k.size
@@ -246,9 +308,9 @@ theorem meanNotCounted_refuted :
     ¬ ScoreGradientsStay (R := R) (bound := meanNotCounted) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim (weightsOnly (1 / 2)) (weightsOnly_precise (by grind)) counts (small _) (small _)
-    (small _) oneKey oneKey_valid _ _ oneKey_computed 0
-  have e : meanNotCounted (weightsOnly (1 / 2)) counts (oneKey : BackwardRow R 1 1).dL oneKey.keys
-      (oneKey.key 0) = 0 := by
+    (small _) (oneKey 0) (oneKey_valid 0) _ _ oneKey_computed 0
+  have e : meanNotCounted (weightsOnly (1 / 2)) counts (oneKey (0 : R)).reach (oneKey 0).dL
+      (oneKey 0).keys ((oneKey 0).key 0) = 0 := by
     rw [meanNotCounted, oneKey_inner, show (weightsOnly (1 / 2 : R)).accumulation = 0 from rfl,
       show (weightsOnly (1 / 2 : R)).unit = 0 from rfl, gamma_zero, gamma_zero, gamma_zero,
       absolute_of_zero, oneKey_key]
@@ -263,14 +325,14 @@ theorem meanNotCounted_refuted :
 /-- A bound of weights that does not count the error of the log-sum-exp. -/
 theorem logSumExp_not_counted_refuted [Exponential R R] :
     ¬ ∀ (u ue s L ofScore ofLse s' L' P : R), 0 ≤ u → numeral 3 * u < 1 →
-      AtMost ofScore (s' - s) → AtMost ofLse (L' - L) → RecomputedWeight u ue s' L' P →
+      AtMost ofScore (s' - s) → AtMost ofLse (L' - L) → RecomputedWeight u ue 0 s' L' P →
       AtMost (recomputedError u ue s L ofScore 0 * exp (s - L)) (P - exp (s - L)) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := claim 0 0 0 1 0 1 0 0 1 (Std.le_refl _) (small _) ⟨by grind, by grind⟩
     ⟨by grind, by grind⟩ ⟨0, 0, roundedTimes_refl (Std.le_refl _) 3 0,
       roundedTimes_refl (Std.le_refl _) 3 0, by
       rw [show (0 : R) - 0 = 0 by grind, exp_zero]
-      exact rounded_refl (Std.le_refl _) _⟩
+      exact below_refl (Std.le_refl _) (Std.le_refl _) _⟩
   have e : recomputedError (0 : R) 0 0 1 0 0 = 0 := by
     rw [recomputedError, exponentError, gamma_zero,
       show (0 : R) + 0 + 0 * (absolute 0 + 0 + (absolute 1 + 0)) = 0 by grind, exp_zero]
@@ -280,6 +342,160 @@ theorem logSumExp_not_counted_refuted [Exponential R R] :
   have h₂ := exp_lt (R := R) (0 - 1 : R) 0 (by grind)
   rw [exp_zero] at h₂
   clear claim h e
+  grind
+
+/-! ## Numbers below the normal ones -/
+
+/-- A bound that does not count what a weight of D loses where it is stored. -/
+@[expose] def meanUnderflowNotCounted (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
+    (keys : List (GradientKey R)) (k : GradientKey R) : R :=
+  scoreGradientError { p with storedTiny := 0 } c reach dL keys k
+
+theorem meanUnderflowNotCounted_refuted :
+    ¬ ScoreGradientsStay (R := R) (bound := meanUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hp : PreciseGradient { weightsOnly (0 : R) with storedTiny := 1 / 2 } :=
+    { weightsOnly_precise (Std.le_refl _) with storedTiny := by show (0 : R) ≤ 1 / 2; grind }
+  have h := claim _ hp counts (small _) (small _) (small _) (oneKey 0) (oneKey_valid 0) _ _
+    (oneKey_run hp (w := 1) (S := -(1 / 2)) (oneKey_mean hp 0 (w := 3 / 2)
+      (below_near (Std.le_refl _) ⟨by show -(1 / 2 : R) ≤ 3 / 2 - 1; grind,
+        by show (3 / 2 : R) - 1 ≤ 1 / 2; grind⟩ one_ne_zero))
+      (below_refl (Std.le_refl _) (Std.le_refl _) _) (by
+        rw [show (1 : R) * (1 + -(3 / 2) + 0) = -(1 / 2) by grind]
+        exact below_refl (Std.le_refl _) (Std.le_refl _) _)) 0
+  rw [oneKey_gradient, meanUnderflowNotCounted,
+    oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : -(0 + 0 + 0 + 0 * (absolute 0 + (0 + 0 + 0)) : R) ≤ -(1 / 2) - 0 := h.1
+  grind
+
+/-- A bound that does not count what a weight loses where it is stored before it multiplies G. -/
+@[expose] def weightUnderflowNotCounted (p : GradientPrecision R) (c : GradientCounts)
+    (reach dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
+  scoreGradientError { p with weightsTiny := 0 } c reach dL keys k
+
+theorem weightUnderflowNotCounted_refuted :
+    ¬ ScoreGradientsStay (R := R) (bound := weightUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hp : PreciseGradient { weightsOnly (0 : R) with weightsTiny := 1 / 2 } :=
+    { weightsOnly_precise (Std.le_refl _) with weightsTiny := by show (0 : R) ≤ 1 / 2; grind }
+  have h := claim _ hp counts (small _) (small _) (small _) (oneKey 1) (oneKey_valid 1) _ _
+    (oneKey_run hp (w := 3 / 2) (S := 3 / 2) (oneKey_mean hp 1 (w := 1)
+      (below_refl (Std.le_refl _) (Std.le_refl _) _))
+      (below_near (Std.le_refl _) ⟨by show -(1 / 2 : R) ≤ 3 / 2 - 1; grind,
+        by show (3 / 2 : R) - 1 ≤ 1 / 2; grind⟩ one_ne_zero) (by
+        rw [show (3 / 2 : R) * (1 + -1 + 1) = 3 / 2 by grind]
+        exact below_refl (Std.le_refl _) (Std.le_refl _) _)) 0
+  rw [oneKey_gradient, weightUnderflowNotCounted,
+    oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : (3 / 2 - 1 : R) ≤ 0 + 0 + 0 + 0 * (absolute 1 + (0 + 0 + 0)) := h.2
+  grind
+
+/-- A bound that does not count what underflows in products and exponentials. -/
+@[expose] def productUnderflowNotCounted (p : GradientPrecision R) (c : GradientCounts)
+    (reach dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
+  scoreGradientError { p with tiny := 0 } c reach dL keys k
+
+theorem productUnderflowNotCounted_refuted :
+    ¬ ScoreGradientsStay (R := R) (bound := productUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have half : (0 : R) ≤ 1 / 2 := by grind
+  have hp : PreciseGradient { weightsOnly (0 : R) with tiny := 1 / 2 } :=
+    { weightsOnly_precise (Std.le_refl _) with tiny := half }
+  have h := claim _ hp counts (small _) (small _) (small _) (oneKey 1) (oneKey_valid 1) _ _
+    (oneKey_run hp (w := 1) (S := 3 / 2) (oneKey_mean hp 1 (w := 1)
+      (below_refl (Std.le_refl _) (Std.le_refl _) _))
+      (below_refl (Std.le_refl _) (Std.le_refl _) _)
+      (below_near (Std.le_refl _) ⟨by show -(1 / 2 : R) ≤ 3 / 2 - 1 * (1 + -1 + 1); grind,
+        by show (3 / 2 : R) - 1 * (1 + -1 + 1) ≤ 1 / 2; grind⟩ (by
+          rw [show (1 : R) * (1 + -1 + 1) = 1 by grind]
+          exact one_ne_zero))) 0
+  rw [oneKey_gradient, productUnderflowNotCounted,
+    oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : (3 / 2 - 1 : R) ≤ 0 + 0 + 0 + 0 * (absolute 1 + (0 + 0 + 0)) := h.2
+  grind
+
+/-- A bound that does not count what the output loses from which D is computed. -/
+@[expose] def outputUnderflowNotCounted (p : GradientPrecision R) (c : GradientCounts)
+    (reach dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
+  scoreGradientError { p with outputTiny := 0 } c reach dL keys k
+
+theorem outputUnderflowNotCounted_refuted :
+    ¬ ScoreGradientsStay (R := R) (bound := outputUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hp : PreciseGradient { weightsOnly (0 : R) with outputTiny := 1 / 2 } :=
+    { weightsOnly_precise (Std.le_refl _) with outputTiny := by show (0 : R) ≤ 1 / 2; grind }
+  have e : ∀ x : R, x / (1 - 0) ^ 0 = x := fun x => by
+    rw [Semiring.pow_zero]
+    grind
+  have mean : ComputedMean { weightsOnly (0 : R) with outputTiny := 1 / 2 } counts (oneKey 0)
+      (3 / 2) :=
+    .ofOutput (m := 0) (k := 0) (w := fun _ => 1) (t := fun _ _ => 1) (e := fun _ _ => 0)
+      (o := fun _ => 3 / 2) (y := fun _ => 3 / 2)
+      (fun _ => weight_of (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) (Std.le_refl _))
+        (below_refl (Std.le_refl _) (Std.le_refl _) _))
+      (fun _ _ => by
+        show AtMost ((1 + 0) ^ 0 * (1 + 0) / (1 - 0) ^ 0 - 1 : R) (1 - 1)
+        rw [e, Semiring.pow_zero]
+        exact ⟨by grind, by grind⟩)
+      (fun _ _ => .zero (Proof.tinyOf_nonneg
+        (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) (Std.le_refl _))))
+      (fun i => by
+        obtain rfl := Fin.fin_one_eq_zero i
+        show StoredBelow 0 (1 / 2) ((1 * (1 * 1) + 0) * 1 + 0 : R) (3 / 2)
+        rw [show ((1 * (1 * 1) + 0) * 1 + 0 : R) = 1 by grind]
+        exact below_near (Std.le_refl _) ⟨by grind, by grind⟩ one_ne_zero)
+      (fun i => by
+        obtain rfl := Fin.fin_one_eq_zero i
+        show StoredBelow (0 : R) 0 (1 * (3 / 2)) (3 / 2)
+        rw [Semiring.one_mul]
+        exact below_refl (Std.le_refl _) (Std.le_refl _) _)
+      .one (by decide) (Nat.le_refl _)
+  have h := claim _ hp counts (small _) (small _) (small _) (oneKey 0) (oneKey_valid 0) _ _
+    (oneKey_run hp (w := 1) (S := -(1 / 2)) mean (below_refl (Std.le_refl _) (Std.le_refl _) _) (by
+        rw [show (1 : R) * (1 + -(3 / 2) + 0) = -(1 / 2) by grind]
+        exact below_refl (Std.le_refl _) (Std.le_refl _) _)) 0
+  rw [oneKey_gradient, outputUnderflowNotCounted,
+    oneKey_bound _ _ rfl rfl rfl rfl rfl rfl rfl rfl rfl] at h
+  have h₁ : -(0 + 0 + 0 + 0 * (absolute 0 + (0 + 0 + 0)) : R) ≤ -(1 / 2) - 0 := h.1
+  grind
+
+/-- A bound of sums that does not count what stored keys and queries lose. -/
+@[expose] def operandUnderflowNotCounted (p : GradientPrecision R) (roundings stores : Nat)
+    (scale reach : R) (terms : List (GradientTerm R)) : R :=
+  gradientError { p with operandsTiny := 0 } roundings stores scale reach terms
+
+theorem operandUnderflowNotCounted_refuted :
+    ¬ GradientsStay (R := R) (bound := operandUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have half : (0 : R) ≤ 1 / 2 := by grind
+  have same := fun x : R => below_refl (Std.le_refl (0 : R)) (Std.le_refl (0 : R)) x
+  have h := claim { weightsOnly (0 : R) with operandsTiny := 1 / 2 }
+    { weightsOnly_precise (Std.le_refl _) with operandsTiny := half } 1 1 (small _) (small _) 1 1
+    (3 / 2) (fun _ => 1) (fun _ => 1) (fun _ => 1) (fun _ => ⟨1, 0, 1⟩) (Std.le_refl _) (fun _ => by
+      refine ⟨?_, ⟨?_, Std.le_refl _⟩, rfl⟩
+      · show AtMost (0 : R) (1 - 1)
+        exact ⟨by grind, by grind⟩
+      · show (-1 : R) ≤ 1
+        grind)
+    ⟨0, 1, 0, 0, 0, 1, 1, fun _ => 1, fun _ => 3 / 2, fun _ => 3 / 2, 3 / 2, 3 / 2, Nat.le_refl _,
+      Nat.le_refl _, Nat.le_refl _, by decide, Semiring.one_mul 1, ⟨by grind, Std.le_refl _⟩,
+      fun _ => (Semiring.one_mul (1 : R)).symm, fun _ => ⟨1, rfl, below_near (Std.le_refl _)
+        ⟨by show -(1 / 2 : R) ≤ 3 / 2 - 1; grind, by show (3 / 2 : R) - 1 ≤ 1 / 2; grind⟩
+        one_ne_zero⟩, fun _ => by
+        show StoredBelow (0 : R) 0 (1 * (3 / 2)) (3 / 2)
+        rw [Semiring.one_mul]
+        exact same _, .one, rfl, (Semiring.one_mul (3 / 2 : R)).symm⟩
+  have e : operandUnderflowNotCounted { weightsOnly (0 : R) with operandsTiny := 1 / 2 } 1 1 1 1
+      ((List.finRange 1).map fun _ => ⟨1, 0, 1⟩) = 0 := by
+    rw [operandUnderflowNotCounted, gradientError]
+    show absolute 1 * ((0 + ((1 + gamma 1 0) * (1 + gamma 3 0) * (1 * (1 + 0)) - 1) * (1 + 0))
+        * absolute (1 : R) + 0)
+      + (1 + ((1 + gamma 1 0) * (1 + gamma 3 0) * (1 * (1 + 0)) - 1)) * 1
+        * ((numeral 3 * 0 + numeral 1 * 0) * (1 + 0 + 0 + 1) + numeral 1 * 0) = 0
+    rw [gamma_zero, gamma_zero]
+    grind
+  rw [e] at h
+  have h₁ : (3 / 2 : R) - 1 * (1 * 1 + 0) ≤ 0 := h.2
   grind
 
 end Attention.WrongVariants

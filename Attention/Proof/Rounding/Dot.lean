@@ -54,7 +54,8 @@ theorem rounded_factor {u x y : R} (h : Rounded u x y) :
   have e₂ : 1 + θ - 1 = θ := by grind
   exact ⟨1 + θ, rfl, by rwa [e₁, e₂]⟩
 
-private theorem dot_numeral_le {n r : Nat} (h : n ≤ r) : (numeral n : R) ≤ numeral r := by
+/-- Numerals are ordered as their numbers are. -/
+theorem numeral_le_numeral {n r : Nat} (h : n ≤ r) : (numeral n : R) ≤ numeral r := by
   induction h with
   | refl => exact Std.le_refl _
   | step _ ih =>
@@ -122,7 +123,7 @@ theorem storedTimes_product {p : Precision R} {f : ScoreFormats R}
   obtain ⟨t, δ, rfl, ht, hδ⟩ := storedTimes_near hB hη hx
   obtain ⟨s, ε, rfl, hs, hε⟩ := storedTimes_near hB hη hy
   have counts : ∀ n : Nat, n ≤ r → numeral n * f.operandsTiny ≤ numeral r * f.operandsTiny :=
-    fun n hn => OrderedRing.mul_le_mul_of_nonneg_right (dot_numeral_le hn) hη
+    fun n hn => OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral hn) hη
   have hA := OrderedField.one_le_pow hB a
   have hB' := OrderedField.one_le_pow hB b
   have h₀ := OrderedRing.zero_lt_one (R := R)

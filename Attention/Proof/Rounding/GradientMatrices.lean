@@ -63,11 +63,12 @@ private theorem three_roundings {u : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1) 
   grind
 
 /-- **rounded-recomputed-weight**: the weight exp (s − L) computed again, from a score and a
-log-sum-exp that are off and are rounded, is off by at most its bound. -/
-theorem rounded_recomputed {u ue : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1)
+log-sum-exp that are off and are rounded, is off by at most its bound, and by what the exponential
+may be off below the normal numbers. -/
+theorem rounded_recomputed {u ue ν : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1)
     {s L ofScore ofLse s' L' P : R} (hs : AtMost ofScore (s' - s)) (hL : AtMost ofLse (L' - L))
-    (h : RecomputedWeight u ue s' L' P) :
-    AtMost (recomputedError u ue s L ofScore ofLse * exp (s - L)) (P - exp (s - L)) := by
+    (h : RecomputedWeight u ue ν s' L' P) :
+    AtMost (recomputedError u ue s L ofScore ofLse * exp (s - L) + ν) (P - exp (s - L)) := by
   obtain ⟨x, y, hx, hy, hP⟩ := h
   have h₁ := (three_roundings hu h3 hs hx).sub (three_roundings hu h3 hL hy)
   have e₁ : x - s - (y - L) = x - y - (s - L) := by grind
@@ -79,7 +80,7 @@ theorem rounded_recomputed {u ue : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1)
   rw [e₁, e₂] at h₁
   have hpos := exp_pos (R := R) (s - L)
   have h₂ := (((Majorised.exact (b := (exp (s - L) : R)) ⟨by grind, Std.le_refl _⟩).mul_factor
-    (exp_majorised h₁)).rounded (u := ue) (y := P) (by
+    (exp_majorised h₁)).below (u := ue) (η := ν) (y := P) (by
       have e₃ : s - L + (x - y - (s - L)) = x - y := by
         clear h₁ hpos e₁ e₂ hP hx hy hs hL
         grind
@@ -87,7 +88,7 @@ theorem rounded_recomputed {u ue : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1)
   rw [recomputedError]
   generalize (exp (s - L) : R) = w at *
   generalize (exp (exponentError u s L ofScore ofLse) : R) = E at *
-  rwa [show w * (1 + (E - 1)) * (1 + ue) - w = (E * (1 + ue) - 1) * w by
+  rwa [show w * (1 + (E - 1)) * (1 + ue) + ν - w = (E * (1 + ue) - 1) * w + ν by
     clear h₁ h₂; grind] at h₂
 
 variable (scale : R) (modify : ScoreMod R q_len kv_len) (slope : ScoreSlope R R q_len kv_len)
@@ -107,22 +108,26 @@ theorem probabilities_eq_exp {i : Fin q_len} {j : Fin kv_len} {s L : R}
 
 omit [Exponential R R] in
 /-- A masked key has weight 0, whatever its error. -/
-theorem storedWeight_zero {u : R} (hu : 0 ≤ u) (error : R) : StoredWeight u 0 error 0 := by
-  refine ⟨0, ?_, 0, ⟨by grind, hu⟩, by grind⟩
-  rw [Semiring.mul_zero, show (0 : R) - 0 = 0 by grind]
-  exact .zero (Std.le_refl _)
+theorem storedWeight_zero {u η : R} (hu : 0 ≤ u) (hη : 0 ≤ η) (error lost : R) :
+    StoredWeight u η 0 error lost 0 := by
+  refine ⟨0, ?_, 0, ⟨0, ⟨by grind, hu⟩, by grind⟩, ?_, fun _ => rfl⟩
+  · rw [tinyOf_zero (Std.le_refl _), Semiring.mul_zero]
+    exact ⟨by grind, by grind⟩
+  · rw [show (0 : R) - 0 = 0 by grind]
+    exact .zero hη
 
 /-- The weight of an unmasked key, from a score and a log-sum-exp that were computed, is as
 `rounded_gradients` supposes, and its error is not negative. -/
 theorem storedWeight_of_recomputed {i : Fin q_len} {j : Fin kv_len} {s L : R}
     (hs : score scale modify Q K i j = some s)
     (hL : IsLogSumExp R (some L) ((List.finRange kv_len).map (score scale modify Q K i)))
-    {u ue : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1) (hue : 0 ≤ ue) {ofScore ofLse s' L' P w uw : R}
+    {u ue ν : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1) (hue : 0 ≤ ue)
+    {ofScore ofLse s' L' P w uw η : R}
     (hs' : AtMost ofScore (s' - s)) (hL' : AtMost ofLse (L' - L))
-    (h : RecomputedWeight u ue s' L' P) (hw : Rounded uw P w) :
+    (h : RecomputedWeight u ue ν s' L' P) (hw : StoredBelow uw η P w) :
     0 ≤ recomputedError u ue s L ofScore ofLse ∧
-      StoredWeight uw (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
-        (recomputedError u ue s L ofScore ofLse) w := by
+      StoredWeight uw η (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
+        (recomputedError u ue s L ofScore ofLse) ν w := by
   refine ⟨?_, P, ?_, hw⟩
   · have h₁ : 0 ≤ exponentError u s L ofScore ofLse := by
       have i₁ := gamma_nonneg hu h3
@@ -141,7 +146,9 @@ theorem storedWeight_of_recomputed {i : Fin q_len} {j : Fin kv_len} {s L : R}
       (b := ue) (by have := OrderedRing.zero_lt_one (R := R); grind) hue
     rw [recomputedError]
     grind
-  · rw [probabilities_eq_exp scale modify Q K hs hL]
+  · rw [probabilities_eq_exp scale modify Q K hs hL, tinyOf_pos (by
+      have := exp_pos (R := R) (s - L)
+      grind)]
     exact rounded_recomputed hu h3 hs' hL' h
 
 /-! ## Rows -/
@@ -188,31 +195,35 @@ theorem scoreGradient_eq (toValue : R → R) (error slopeError : Fin q_len → F
   grind
 
 /-- **rounded-gradients**: the gradients that a backward pass computes which rounds every operation,
-and computes the weights again with a relative error each, are within their bounds: by scores, by
+and computes the weights again with a relative error each, are within their bounds, also where
+numbers underflow: by scores, by
 queries, by keys and by values. -/
 theorem rounded_gradients {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
     (hc₁ : numeral c.products * p.accumulation < 1) (hc₂ : numeral c.delta * p.accumulation < 1)
     (hu : numeral 3 * p.unit < 1) (hZ : ∀ i j, 0 ≤ Z i j)
     {error slopeError : Fin q_len → Fin kv_len → R} (he : ∀ i j, 0 ≤ error i j)
-    {S X : Fin q_len → Fin kv_len → R} {roundings stores : Nat}
+    {S X : Fin q_len → Fin kv_len → R} {reach : R} (hr : 1 ≤ reach)
+    {roundings stores : Nat}
     (hc : numeral roundings * p.accumulation < 1) :
     let row := backwardRow scale modify slope Q K V Z dO dLse error slopeError
     let g := vjpDropout scale modify slope Q K V Z id dO dLse
     ((∀ i, (row i).Computed p c (S i) (X i)) →
-      (∀ i j, AtMost (scoreGradientError p c dLse[i] (row i).keys ((row i).key j))
+      (∀ i j, AtMost (scoreGradientError p c (row i).reach dLse[i] (row i).keys ((row i).key j))
         (S i j - g.dBias[i][j]))
       ∧ (∀ (i : Fin q_len) (t : Fin d) (z : R),
-        ComputedGradient p roundings stores scale (X i) (fun j => K[j][t]) z →
-        AtMost (gradientError p roundings stores scale ((List.finRange kv_len).map fun j =>
-          scoreGradientTerm p c dLse[i] (row i).keys ((row i).key j) K[j][t])) (z - g.dQ[i][t]))
+        ComputedGradient p roundings stores scale reach (X i) (fun j => K[j][t]) z →
+        AtMost (gradientError p roundings stores scale reach ((List.finRange kv_len).map fun j =>
+          scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j) K[j][t]))
+          (z - g.dQ[i][t]))
       ∧ ∀ (j : Fin kv_len) (t : Fin d) (z : R),
-        ComputedGradient p roundings stores scale (fun i => X i j) (fun i => Q[i][t]) z →
-        AtMost (gradientError p roundings stores scale ((List.finRange q_len).map fun i =>
-          scoreGradientTerm p c dLse[i] (row i).keys ((row i).key j) Q[i][t])) (z - g.dK[j][t]))
+        ComputedGradient p roundings stores scale reach (fun i => X i j) (fun i => Q[i][t]) z →
+        AtMost (gradientError p roundings stores scale reach ((List.finRange q_len).map fun i =>
+          scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j) Q[i][t]))
+          (z - g.dK[j][t]))
     ∧ ∀ (j : Fin kv_len) (t : Fin d_v) (w : Fin q_len → R) (z : R),
       (∀ i, (row i).ComputedWeight p j (w i)) →
-      ComputedGradient p roundings stores 1 w (fun i => dO[i][t]) z →
-      AtMost (gradientError p roundings stores 1 ((List.finRange q_len).map fun i =>
+      ComputedGradient p roundings stores 1 1 w (fun i => dO[i][t]) z →
+      AtMost (gradientError p roundings stores 1 1 ((List.finRange q_len).map fun i =>
         weightTerm p ((row i).key j) dO[i][t])) (z - g.dV[j][t]) := by
   intro row g
   obtain ⟨-, hdV, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
@@ -224,27 +235,29 @@ theorem rounded_gradients {p : GradientPrecision R} (hp : PreciseGradient p) {c 
     fun j t w z hw hz => ?_⟩
   · rw [← exact]
     exact rounded_scoreGradient hp hc₁ hc₂ hu (valid i) (computed i) j
-  · have h := rounded_gradient hp hc hu (y := fun j => K[j][t])
+  · have h := rounded_gradient hp hc hu hr (y := fun j => K[j][t])
       (e := fun j => (row i).scoreGradient j * (row i).slope j)
-      (t := fun j => scoreGradientTerm p c dLse[i] (row i).keys ((row i).key j) K[j][t])
+      (t := fun j =>
+        scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j) K[j][t])
       (fun j => ⟨(rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i) (computed i) j K[j][t]).1,
         (rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i) (computed i) j K[j][t]).2, rfl⟩) hz
     simp only [exact] at h
     rw [hdQ i t]
     exact h
-  · have h := rounded_gradient hp hc hu (y := fun i => Q[i][t])
+  · have h := rounded_gradient hp hc hu hr (y := fun i => Q[i][t])
       (e := fun i => (row i).scoreGradient j * (row i).slope j)
-      (t := fun i => scoreGradientTerm p c dLse[i] (row i).keys ((row i).key j) Q[i][t])
+      (t := fun i =>
+        scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j) Q[i][t])
       (fun i => ⟨(rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i) (computed i) j Q[i][t]).1,
         (rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i) (computed i) j Q[i][t]).2, rfl⟩) hz
     simp only [exact] at h
     rw [hdK j t]
     exact h
-  · have h := rounded_gradient hp hc hu (y := fun i => dO[i][t])
+  · have h := rounded_gradient hp hc hu (Std.le_refl 1) (y := fun i => dO[i][t])
       (e := fun i => (row i).factor j * (row i).weight j)
       (t := fun i => weightTerm p ((row i).key j) dO[i][t])
-      (fun i => ⟨(rounded_weightTerm (valid i) (hw i) dO[i][t]).1,
-        (rounded_weightTerm (valid i) (hw i) dO[i][t]).2, rfl⟩) hz
+      (fun i => ⟨(rounded_weightTerm hp (valid i) (hw i) dO[i][t]).1,
+        (rounded_weightTerm hp (valid i) (hw i) dO[i][t]).2, rfl⟩) hz
     rw [hdV j t]
     rw [Semiring.one_mul] at h
     have e : sumOver (fun i => (row i).factor j * (row i).weight j * dO[i][t]) (List.finRange q_len)

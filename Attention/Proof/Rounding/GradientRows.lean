@@ -86,24 +86,74 @@ private theorem majorised_of_error {e x y : R} (h : AtMost e (y - x)) :
     Majorised (absolute x + e) (absolute x) y x :=
   ⟨by rwa [show absolute x + e - absolute x = e by grind], atMost_absolute x⟩
 
-/-- dS, with roundings that come to a factor `t`. -/
-private theorem scoreGradient_close {p : GradientPrecision R} {c : GradientCounts} {dL : R}
-    {keys : List (GradientKey R)} {k : GradientKey R} (hw : 0 ≤ k.weight) {G w t : R}
-    (hG : AtMost (innerError p c dL keys k) (G - innerGradient dL keys k))
-    (hs : StoredWeight p.weights k.weight k.error w) (ht : AtMost (gamma 2 p.unit) (t - 1)) :
-    AtMost (scoreGradientError p c dL keys k) (w * G * t - k.weight * innerGradient dL keys k) := by
-  have h := (((storedWeight_majorised hw hs).mul (majorised_of_error hG)).mul_factor ht).error
-  rw [scoreGradientError]
-  clear hG hs ht hw
-  generalize innerError p c dL keys k = e at *
+private theorem two_units {p : GradientPrecision R} (hp : PreciseGradient p)
+    (hu : numeral 3 * p.unit < 1) : numeral 2 * p.unit < 1 := by
+  have := hp.unit
+  rw [numeral_succ] at hu
+  grind
+
+/-- Products with G and the slope: a factor, and what underflows. -/
+private theorem times_close {p : GradientPrecision R} (hp : PreciseGradient p)
+    (hu : numeral 2 * p.unit < 1) {k : GradientKey R} {a : Nat} {x y : R}
+    (hx : k.weight ≤ 0 → x = 0) (h : BelowTimes p.unit p.tiny a x y) :
+    ∃ t, AtMost ((1 + p.unit) ^ a - 1) (t - 1) ∧ ∀ (b : Nat) (t' : R), a + b ≤ 2 →
+      AtMost ((1 + p.unit) ^ b - 1) (t' - 1) → AtMost (timesTiny p k) ((y - x * t) * t') := by
+  obtain ⟨t, ht, hy⟩ := belowTimes_factor hp.unit hp.tiny h
+  refine ⟨t, ht, fun b t' hab ht' => ?_⟩
+  have hg := gamma_nonneg (k := 2) hp.unit hu
+  by_cases hn : k.weight ≤ 0
+  · obtain rfl := hx hn
+    obtain rfl := belowTimes_zero h
+    rw [timesTiny, tinyOf_zero hn]
+    rw [show ((0 : R) - 0 * t) * t' = 0 by grind,
+      show (1 + gamma 2 p.unit) * (numeral 2 * 0) = 0 by grind]
+    exact .zero (Std.le_refl _)
+  rw [timesTiny, tinyOf_pos hn]
+  have h₁ : AtMost ((1 + p.unit) ^ b) t' := by
+    have := ht'.add (⟨by have := OrderedRing.zero_lt_one (R := R); grind, Std.le_refl _⟩ :
+      AtMost 1 (1 : R))
+    rwa [show (1 + p.unit) ^ b - 1 + 1 = (1 + p.unit) ^ b by grind,
+      show t' - 1 + 1 = t' by grind] at this
+  refine (hy.mul h₁).mono ?_
+  have h₂ := pow_le_gamma hp.unit hab hu
+  rw [Semiring.pow_add] at h₂
+  have h₃ := OrderedRing.mul_le_mul_of_nonneg_right
+    (numeral_le_numeral (R := R) (show a ≤ 2 by omega)) hp.tiny
+  have h₄ := OrderedField.mul_le_mul (OrderedRing.mul_nonneg
+    (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.unit) a))
+    (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.unit) b))) h₂
+    (OrderedRing.mul_nonneg (numeral_nonneg a) hp.tiny) h₃
+  generalize (1 + p.unit) ^ a = f at *
+  generalize (1 + p.unit) ^ b = g at *
+  generalize (numeral a : R) * p.tiny = m at *
+  clear h₁ h₂ h₃ hy ht ht' h
+  rwa [show f * m * g = f * g * m by grind]
+
+/-- dS, with roundings that come to a factor `t`, and what underflows. -/
+private theorem scoreGradient_close {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} {reach dL : R} {keys : List (GradientKey R)} {k : GradientKey R}
+    (hw : 0 ≤ k.weight) {G w t S : R}
+    (hG : AtMost (innerError p c reach dL keys k) (G - innerGradient dL keys k))
+    (hs : StoredWeight p.weights p.weightsTiny k.weight k.error p.tiny w)
+    (ht : AtMost (gamma 2 p.unit) (t - 1)) (hS : AtMost (timesTiny p k) (S - w * G * t)) :
+    AtMost (scoreGradientError p c reach dL keys k)
+      (S - k.weight * innerGradient dL keys k) := by
+  have h := ((((storedWeight_majorised hp.weights hw hs).mul (majorised_of_error hG)).mul_factor
+    ht).near hS).error
+  rw [scoreGradientError, weightTiny]
+  clear hG hs ht hw hS
+  generalize innerError p c reach dL keys k = e at *
   generalize innerGradient dL keys k = I at *
   generalize absolute I = A at *
   generalize gamma 2 p.unit = g at *
+  generalize tinyOf k.weight (p.tiny * (1 + p.weights) + p.weightsTiny) = L at *
+  generalize timesTiny p k = τ at *
   generalize k.weight = P at *
   generalize 1 + p.weights = u at *
   generalize 1 + k.error = v at *
-  rwa [show P * (v * u) * (A + e) * (1 + g) - P * A = P * ((v * u * (1 + g) - 1) * (A + e) + e) by
-    clear h; grind] at h
+  rwa [show (P * (v * u) + L) * (A + e) * (1 + g) + τ - P * A
+    = P * ((v * u * (1 + g) - 1) * (A + e) + e) + ((1 + g) * L * (A + e) + τ) by
+      clear h; grind] at h
 
 /-- |G| ≤ A + W + |dL|. -/
 private theorem inner_size {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
@@ -123,18 +173,17 @@ theorem rounded_scoreGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
     {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
     (j : Fin n) :
-    AtMost (scoreGradientError p c r.dL r.keys (r.key j)) (S j - r.scoreGradient j) := by
+    AtMost (scoreGradientError p c r.reach r.dL r.keys (r.key j)) (S j - r.scoreGradient j) := by
   obtain ⟨D, hD, hj⟩ := h
   obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, -, -, -⟩ := hj j
   have h₁ := rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG
-  obtain ⟨t, hS', ht⟩ := roundedTimes_factor hS
-  have h2 : numeral 2 * p.unit < 1 := by
-    have := hp.unit
-    rw [numeral_succ] at hu
-    grind
-  have h₂ := pow_sub_one_le_gamma hp.unit (show a ≤ 2 by omega) h2
-  rw [hS']
-  exact scoreGradient_close (hr.weight j) h₁ hw (ht.mono h₂)
+  have h2 := two_units hp hu
+  obtain ⟨t, ht, hS'⟩ := times_close (k := r.key j) hp h2 (fun hn => by
+    rw [storedWeight_eq_zero (hr.weight j) hn hw, Semiring.zero_mul]) hS
+  have h₂ := hS' 0 1 (by omega) (by rw [Semiring.pow_zero]; exact ⟨by grind, by grind⟩)
+  rw [Semiring.mul_one] at h₂
+  exact scoreGradient_close hp (hr.weight j) h₁ hw
+    (ht.mono (pow_sub_one_le_gamma hp.unit (show a ≤ 2 by omega) h2)) h₂
 
 /-! ## Terms -/
 
@@ -144,49 +193,57 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
     {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
     (j : Fin n) (other : R) :
-    AtMost (scoreGradientTerm p c r.dL r.keys (r.key j) other).error
+    AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).error
         (X j - r.scoreGradient j * r.slope j) ∧
-      AtMost (scoreGradientTerm p c r.dL r.keys (r.key j) other).size
+      AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).size
         (r.scoreGradient j * r.slope j) := by
   obtain ⟨D, hD, hj⟩ := h
   obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, hslope, hy, hX⟩ := hj j
   have h₁ := rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG
-  obtain ⟨t, hS', ht⟩ := roundedTimes_factor hS
-  obtain ⟨t', hy', ht'⟩ := roundedTimes_factor hy
-  have h2 : numeral 2 * p.unit < 1 := by
-    have := hp.unit
-    rw [numeral_succ] at hu
-    grind
+  have h2 := two_units hp hu
+  have masked : (r.key j).weight ≤ 0 → w * G = 0 := fun hn => by
+    rw [storedWeight_eq_zero (hr.weight j) hn hw, Semiring.zero_mul]
+  have masked' : (r.key j).weight ≤ 0 → S j * slope = 0 := fun hn => by
+    rw [masked hn] at hS
+    rw [belowTimes_zero hS, Semiring.zero_mul]
+  obtain ⟨t, ht, hS'⟩ := times_close hp h2 masked hS
+  obtain ⟨t', ht', hy'⟩ := times_close hp h2 masked' hy
   have h₂ := factor_mul ht ht'
   rw [← Semiring.pow_add] at h₂
-  have h₃ := scoreGradient_close (hr.weight j) h₁ hw
-    (h₂.mono (pow_sub_one_le_gamma hp.unit hab h2))
-  have h₄ := ((majorised_of_error h₃).mul (majorised_of_error hslope)).rounded
-    (u := p.stored) (y := X j) (by
-      rw [hy', hS'] at hX
-      rwa [show w * G * (t * t') * slope = w * G * t * slope * t' by
-        clear h₁ h₂ h₃ hX hS' hy' hS hy ht ht' hG; grind])
+  have h₃ := scoreGradient_close hp (S := S j * t') (hr.weight j) h₁ hw
+    (h₂.mono (pow_sub_one_le_gamma hp.unit hab h2)) (by
+      rw [show S j * t' - w * G * (t * t') = (S j - w * G * t) * t' by grind]
+      exact hS' b t' hab ht')
+  have hy₂ := hy' 0 1 (by omega) (by rw [Semiring.pow_zero]; exact ⟨by grind, by grind⟩)
+  rw [Semiring.mul_one, show S j * slope * t' = S j * t' * slope by grind] at hy₂
+  have h₄ := (((majorised_of_error h₃).mul (majorised_of_error hslope)).near hy₂).below_tinyOf
+    (weight := (r.key j).weight) hp.stored (fun hn => by
+      rw [masked' hn] at hy
+      exact belowTimes_zero hy) hX
   have h₅ := h₄.error
   have n₁ := h₃.nonneg
   have n₂ := hslope.nonneg
   refine ⟨?_, ?_⟩
   · rw [scoreGradientTerm]
     show AtMost _ (X j - (r.key j).weight * innerGradient r.dL r.keys (r.key j) * r.slope j)
-    clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hG hD hx hw hslope
-    show AtMost (scoreGradientError p c r.dL r.keys (r.key j) * (absolute (r.slope j)
+    clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hG hD hx hw hslope masked masked' hy₂
+    show AtMost (scoreGradientError p c r.reach r.dL r.keys (r.key j) * (absolute (r.slope j)
       + r.slopeError j) + absolute ((r.key j).weight * innerGradient r.dL r.keys (r.key j))
-        * r.slopeError j + p.stored * (absolute ((r.key j).weight
+        * r.slopeError j + timesTiny p (r.key j) + p.stored * (absolute ((r.key j).weight
           * innerGradient r.dL r.keys (r.key j)) * absolute (r.slope j)
-          + (scoreGradientError p c r.dL r.keys (r.key j) * (absolute (r.slope j)
+          + (scoreGradientError p c r.reach r.dL r.keys (r.key j) * (absolute (r.slope j)
             + r.slopeError j) + absolute ((r.key j).weight
-              * innerGradient r.dL r.keys (r.key j)) * r.slopeError j))) _
-    generalize scoreGradientError p c r.dL r.keys (r.key j) = e at *
+              * innerGradient r.dL r.keys (r.key j)) * r.slopeError j + timesTiny p (r.key j)))
+          + tinyOf (r.key j).weight p.storedTiny) _
+    generalize scoreGradientError p c r.reach r.dL r.keys (r.key j) = e at *
     generalize (r.key j).weight * innerGradient r.dL r.keys (r.key j) = s at *
     generalize absolute s = A at *
     generalize absolute (r.slope j) = B at *
     generalize r.slopeError j = f at *
-    rwa [show (A + e) * (B + f) * (1 + p.stored) - A * B
-      = e * (B + f) + A * f + p.stored * (A * B + (e * (B + f) + A * f)) by
+    generalize timesTiny p (r.key j) = τ at *
+    generalize tinyOf (r.key j).weight p.storedTiny = η at *
+    rwa [show ((A + e) * (B + f) + τ) * (1 + p.stored) + η - A * B
+      = e * (B + f) + A * f + τ + p.stored * (A * B + (e * (B + f) + A * f + τ)) + η by
         clear h₅; grind] at h₅
   · have h₆ := ((atMost_self (hr.weight j)).mul (inner_size hr j)).mul
       ((atMost_absolute (r.slope j)).mono (b := absolute (r.slope j) + r.slopeError j) (by
@@ -194,24 +251,35 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     exact h₆
 
 /-- What a weight is off by where it meets dO, and its size. -/
-theorem rounded_weightTerm {p : GradientPrecision R} {r : BackwardRow R n d_v} (hr : r.Valid)
+theorem rounded_weightTerm {p : GradientPrecision R} (hp : PreciseGradient p)
+    {r : BackwardRow R n d_v} (hr : r.Valid)
     {j : Fin n} {w : R} (h : r.ComputedWeight p j w) (other : R) :
     AtMost (weightTerm p (r.key j) other).error (w - r.factor j * r.weight j) ∧
       AtMost (weightTerm p (r.key j) other).size (r.factor j * r.weight j) := by
-  obtain ⟨x, t, hx, ht, hw⟩ := h
+  obtain ⟨x, t, y, hx, ht, hy, hw⟩ := h
   have hf := atMost_self (hr.factor j)
   refine ⟨?_, hf.mul (atMost_self (hr.weight j))⟩
-  have h₁ := ((((Majorised.exact hf).mul (storedWeight_majorised (hr.weight j) hx)).mul_factor
-    ht).rounded hw).error
+  have h₁ := (((((Majorised.exact hf).mul (storedWeight_majorised hp.weights (hr.weight j)
+    hx)).mul_factor ht).near hy).below_tinyOf (weight := r.weight j) hp.stored (fun hn => by
+      rw [tinyOf_zero hn, storedWeight_eq_zero (hr.weight j) hn hx] at hy
+      obtain ⟨i₁, i₂⟩ := hy
+      grind) hw).error
   show AtMost (r.factor j * r.weight j
-    * ((1 + r.error j) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)) _
+    * ((1 + r.error j) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)
+    + ((r.factor j * tinyOf (r.weight j) (p.tiny * (1 + p.weights) + p.weightsTiny)
+      * (1 + p.factors) + tinyOf (r.weight j) p.tiny) * (1 + p.stored)
+      + tinyOf (r.weight j) p.storedTiny)) _
+  generalize tinyOf (r.weight j) (p.tiny * (1 + p.weights) + p.weightsTiny) = L at *
+  generalize tinyOf (r.weight j) p.tiny = n at *
+  generalize tinyOf (r.weight j) p.storedTiny = η at *
   generalize 1 + r.error j = a at *
   generalize 1 + p.weights = b at *
   generalize 1 + p.factors = e at *
   generalize 1 + p.stored = f at *
   generalize r.factor j = z at *
-  generalize r.weight j = y at *
-  rwa [show z * (y * (a * b)) * e * f - z * y = z * y * (a * b * e * f - 1) by
-    clear h₁; grind] at h₁
+  generalize r.weight j = v at *
+  rwa [show (z * (v * (a * b) + L) * e + n) * f + η - z * v
+    = z * v * (a * b * e * f - 1) + ((z * L * e + n) * f + η) by
+      clear h₁; grind] at h₁
 
 end Attention.Proof

@@ -1,8 +1,7 @@
 module
 
 public import Attention.Model.RoundedGradients
-public import Attention.Proof.Rounding.Dot
-public import Attention.Proof.Rounding.Majorants
+public import Attention.Proof.Rounding.BelowNormal
 public import Attention.Spec.Backward
 
 public section
@@ -26,17 +25,6 @@ variable {R : Type u} [OrderedField R] {n d d_v : Nat}
 
 private theorem le_of_eq {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
 
-/-- A weight that is stored. -/
-theorem storedWeight_majorised {u weight error w : R} (hw : 0 ≤ weight)
-    (h : StoredWeight u weight error w) :
-    Majorised (weight * ((1 + error) * (1 + u))) weight w weight := by
-  obtain ⟨x, hx, hw'⟩ := h
-  have h₁ : Majorised (weight * (1 + error)) weight x weight := by
-    refine ⟨?_, atMost_self hw⟩
-    rwa [show weight * (1 + error) - weight = error * weight by grind]
-  have h₂ := h₁.rounded hw'
-  rwa [Semiring.mul_assoc] at h₂
-
 /-- Larger factors of a majorant. -/
 private theorem scale_le {A B C s : R} (hs : 0 ≤ s) (hC : 0 ≤ C) (h : A ≤ B) :
     s * A * C ≤ s * (B * C) := by
@@ -44,42 +32,66 @@ private theorem scale_le {A B C s : R} (hs : 0 ≤ s) (hC : 0 ≤ C) (h : A ≤ 
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_left h₁ hs
   rwa [← Semiring.mul_assoc] at h₂
 
+private theorem product_bound {m f g G c a n N ν F S η : R} (hm : 0 ≤ m) (hf : 0 ≤ f)
+    (hF : 0 ≤ F) (hS : 0 ≤ S) (hν : 0 ≤ ν) (hc : 0 ≤ c) (hn : 0 ≤ n) (hN : n ≤ N)
+    (hg : c * a ≤ g) (hG : c ≤ G) :
+    (f * (c * (m * a + n * ν)) * F + ν) * S + η
+      ≤ f * m * (g * (F * S)) + ((f * (G * (N * ν)) * F + ν) * S + η) := by
+  have h₁ := OrderedField.mul_le_mul hc hG (OrderedRing.mul_nonneg hn hν)
+    (OrderedRing.mul_le_mul_of_nonneg_right hN hν)
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hg hm
+  have h₃ := OrderedRing.mul_le_mul_of_nonneg_left
+    (show c * (n * ν) + c * a * m ≤ G * (N * ν) + g * m by grind)
+    (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hf hF) hS)
+  clear h₁ h₂ hm hf hF hS hν hc hn hN hg hG
+  grind
+
 /-- dP, with any number of roundings. -/
 private theorem product_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} {factor : R} (hf : 0 ≤ factor) {dO v : Vec R d} {x : R}
-    (h : ComputedProduct p c factor dO v x) :
+    {c : GradientCounts} (hc : numeral c.products * p.accumulation < 1) {factor : R}
+    (hf : 0 ≤ factor) {dO v : Vec R d} {x : R} (h : ComputedProduct p c factor dO v x) :
     Majorised (factor * magnitude dO v
-        * ((1 + p.accumulation) ^ c.products * ((1 + p.factors) * (1 + p.scores))))
+        * ((1 + p.accumulation) ^ c.products * ((1 + p.factors) * (1 + p.scores)))
+        + productTiny p c factor)
       (factor * magnitude dO v) x (factor * Vec.dot dO v) := by
-  obtain ⟨k, products, sum, t, hk, hproducts, hsum, ht, hx⟩ := h
+  obtain ⟨k, products, sum, t, y, hk, hd, hproducts, hsum, ht, hy, hx⟩ := h
   have hone : ∀ i ∈ List.finRange d,
-      Majorised (absolute dO[i] * absolute v[i] * (1 + p.accumulation))
+      Majorised (absolute dO[i] * absolute v[i] * (1 + p.accumulation) + p.tiny)
         (absolute dO[i] * absolute v[i]) (products i) (dO[i] * v[i]) := fun i _ =>
-    (Majorised.exact ((atMost_absolute _).mul (atMost_absolute _))).rounded (hproducts i)
+    (Majorised.exact ((atMost_absolute _).mul (atMost_absolute _))).below (hproducts i)
   have h₁ := Majorised.roundedSum hp.accumulation hsum hone
   have e : sumOver (fun i : Fin d => absolute dO[i] * absolute v[i]) (List.finRange d)
       = magnitude dO v := by
     rw [magnitude, Vec.dot]
     simp only [Fin.getElem_fin, Vec.getElem_map]
-  rw [sumOver_mul_right, e, show sumOver (fun i : Fin d => dO[i] * v[i]) (List.finRange d)
-    = Vec.dot dO v from rfl] at h₁
-  have h₂ := (((Majorised.exact (atMost_self hf)).mul h₁).mul_factor ht).rounded hx
+  rw [sumOver_add, sumOver_numeral, sumOver_mul_right, e,
+    show sumOver (fun i : Fin d => dO[i] * v[i]) (List.finRange d) = Vec.dot dO v from rfl] at h₁
+  have h₂ := ((((Majorised.exact (atMost_self hf)).mul h₁).mul_factor ht).near hy).below hx
   refine h₂.mono ?_
-  have hm : 0 ≤ factor * magnitude dO v :=
-    OrderedRing.mul_nonneg hf (dot_atMost_magnitude dO v).nonneg
-  have h₃ := OrderedField.pow_le_pow (x := 1 + p.accumulation)
-    (by have := hp.accumulation; grind) hk
-  have h₄ := scale_le hm (C := (1 + p.factors) * (1 + p.scores))
-    (OrderedRing.mul_nonneg (by have := hp.factors; have := OrderedRing.zero_lt_one (R := R); grind)
-      (by have := hp.scores; have := OrderedRing.zero_lt_one (R := R); grind)) h₃
-  rw [Semiring.pow_succ] at h₄
-  generalize (1 + p.accumulation) ^ c.products * ((1 + p.factors) * (1 + p.scores)) = y at *
-  generalize magnitude dO v = m at *
-  generalize (1 + p.accumulation) ^ k = z at *
-  generalize 1 + p.accumulation = a at *
-  generalize 1 + p.factors = f at *
-  generalize 1 + p.scores = s at *
-  clear h₁ h₂ h₃ e hone hsum hproducts
+  have hu := one_le_one_plus hp.accumulation
+  have h₃ := OrderedField.pow_le_pow (x := 1 + p.accumulation) hu hk
+  rw [Semiring.pow_succ] at h₃
+  exact product_bound (dot_atMost_magnitude dO v).nonneg hf
+    (nonneg_of_one_le (one_le_one_plus hp.factors)) (nonneg_of_one_le (one_le_one_plus hp.scores))
+    hp.tiny (nonneg_of_one_le (OrderedField.one_le_pow hu k)) (numeral_nonneg d)
+    (numeral_le_numeral hd) h₃ (pow_le_gamma hp.accumulation (by omega) hc)
+
+theorem productTiny_nonneg {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
+    (hc : numeral c.products * p.accumulation < 1) {factor : R} (hf : 0 ≤ factor) :
+    0 ≤ productTiny p c factor := by
+  have h₁ := OrderedRing.mul_nonneg (numeral_nonneg c.products) hp.tiny
+  have h₂ := OrderedRing.mul_nonneg
+    (nonneg_of_one_le (one_le_one_plus (gamma_nonneg hp.accumulation hc))) h₁
+  have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hf h₂)
+    (nonneg_of_one_le (one_le_one_plus hp.factors))
+  have h₄ := hp.tiny
+  have h₅ := OrderedRing.mul_nonneg (a := factor * ((1 + gamma c.products p.accumulation)
+      * (numeral c.products * p.tiny)) * (1 + p.factors) + p.tiny) (by grind)
+    (nonneg_of_one_le (one_le_one_plus hp.scores))
+  have h₆ := hp.scoresTiny
+  show 0 ≤ (factor * ((1 + gamma c.products p.accumulation)
+    * (numeral c.products * p.tiny)) * (1 + p.factors) + p.tiny) * (1 + p.scores) + p.scoresTiny
+  clear h₁ h₂ h₃ h₄
   grind
 
 /-! ## D -/
@@ -101,12 +113,6 @@ theorem sum_exchange {q z : Fin n → R} {b : Fin d → R} {u : Fin n → Fin d 
     generalize u j i = x
     grind
 
-private theorem le_mul_of_one_le {a b c : R} (ha : 0 ≤ a) (hab : a ≤ b) (hc : 1 ≤ c) :
-    a ≤ b * c := by
-  have h := OrderedField.mul_le_mul ha hab (c := 1) (d := c)
-    (Std.le_of_lt OrderedRing.zero_lt_one) hc
-  rwa [Semiring.mul_one] at h
-
 private theorem one_le_rescalings {e : R} (h₀ : 0 ≤ e) (h : e < 1) (k : Nat) :
     1 ≤ 1 / (1 - e) ^ k := by
   have h₁ := OrderedField.pow_pos (x := 1 - e) (by grind) k
@@ -118,23 +124,18 @@ private theorem div_rescalings (y e : R) (k : Nat) : y / (1 - e) ^ k = y * (1 / 
   generalize (1 - e) ^ k = x
   rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, Semiring.one_mul]
 
-/-- What D may be off by in the sums, in the order in which it is bounded. -/
-private def sums (p : GradientPrecision R) (c : GradientCounts) : R :=
-  (1 + gamma c.delta p.accumulation) * (1 + p.factors) * (1 + p.scores) * (1 + p.output)
-    / power (1 - p.exponential) c.rescalings
-
 private theorem sums_le {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
     (hc : numeral c.delta * p.accumulation < 1) {N : Nat} (hN : N ≤ c.delta) :
-    (1 + p.accumulation) ^ N * ((1 + p.factors) * (1 + p.scores)) ≤ sums p c ∧
+    (1 + p.accumulation) ^ N * ((1 + p.factors) * (1 + p.scores)) ≤ meanFactor p c ∧
       (1 + p.accumulation) ^ N * (1 + p.factors) / (1 - p.exponential) ^ c.rescalings
-        * (1 + p.output) ≤ sums p c := by
+        * (1 + p.output) ≤ meanFactor p c := by
   have hg := pow_le_gamma hp.accumulation hN hc
   have h₀ := OrderedField.one_le_pow (one_le_one_plus hp.accumulation) N
   have hf := one_le_one_plus hp.factors
   have hs := one_le_one_plus hp.scores
   have ho := one_le_one_plus hp.output
   have hI := one_le_rescalings hp.exponential hp.exponential_lt c.rescalings
-  rw [sums, power_eq]
+  rw [meanFactor, power_eq]
   generalize (1 + p.accumulation) ^ N = g at *
   generalize 1 + gamma c.delta p.accumulation = G at *
   generalize 1 + p.factors = f at *
@@ -157,13 +158,6 @@ private theorem sums_le {p : GradientPrecision R} (hp : PreciseGradient p) {c : 
   · rwa [← Semiring.mul_assoc]
   · rwa [show g * f * I * o = g * f * o * I by grind]
 
-private theorem regroup {g P E A x u F : R} (h : P * E * A ≥ 0) (hF : g * x * u ≤ F) :
-    g * (P * E * (A * x) * u) ≤ P * A * (E * F) := by
-  have := OrderedRing.mul_le_mul_of_nonneg_left hF h
-  have e₁ : P * E * A * (g * x * u) = g * (P * E * (A * x) * u) := by grind
-  have e₂ : P * E * A * F = P * A * (E * F) := by grind
-  rwa [e₁, e₂] at this
-
 /-- What a weight may be as it meets its value, over what it is. -/
 private def storedFactor (p : GradientPrecision R) (r : BackwardRow R n d_v) (j : Fin n) : R :=
   (1 + r.error j) * (1 + p.stored)
@@ -177,143 +171,332 @@ private theorem key_size_nonneg {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fi
     0 ≤ r.factor j * magnitude r.dO (r.value j) :=
   OrderedRing.mul_nonneg (hr.factor j) (dot_atMost_magnitude _ _).nonneg
 
+/-- One key of D, from its weight and dP. -/
+private theorem key_bound {S L A q n m c a G F : R} (hS : 0 ≤ S) (hL : 0 ≤ L) (hA : 0 ≤ A)
+    (hq : 0 ≤ q) (hn : 0 ≤ n) (hc : 0 ≤ c) (ha : 1 ≤ a) (h₁ : c * a * G ≤ F) (h₂ : c * a ≤ F)
+    (hm : n ≤ m) :
+    c * ((S + L) * (A * G + q) * a + n) ≤ S * A * F + F * (L * (A + q) + S * q + m) := by
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (OrderedRing.mul_nonneg (show 0 ≤ S + L by
+    grind) hA)
+  have i₂ := OrderedRing.mul_le_mul_of_nonneg_right h₂ (OrderedRing.mul_nonneg (show 0 ≤ S + L by
+    grind) hq)
+  have i₃ : c ≤ F := Std.le_trans (le_mul_of_one_le hc (Std.le_refl c) ha) h₂
+  have i₄ := OrderedField.mul_le_mul hc i₃ hn hm
+  clear h₁ h₂ hm hS hL hA hq hn hc ha i₃
+  grind
+
+/-- Σ |dO|, not negative. -/
+private theorem reach_nonneg (r : BackwardRow R n d_v) : 0 ≤ r.reach :=
+  sumOver_nonneg fun _ _ => absolute_nonneg _
+
+/-- What D may be in size: what is off by a share, and what is lost. -/
+private def meanMost (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v) : R :=
+  sumOver (fun j => r.weight j * storedFactor p r j
+      * (r.factor j * magnitude r.dO (r.value j)) * meanFactor p c) (List.finRange n)
+    + meanFactor p c * meanTiny p c r.reach r.keys
+
+/-- One factor of errors, and no fewer for fewer roundings. -/
+private theorem factor_facts {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
+    (hc : numeral c.delta * p.accumulation < 1) {N : Nat} (hN : N ≤ c.delta) :
+    (1 + p.accumulation) ^ N ≤ meanFactor p c := by
+  refine Std.le_trans ?_ (sums_le hp hc hN).1
+  have h₁ := nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) N)
+  exact le_mul_of_one_le h₁ (Std.le_refl _)
+    (Std.le_trans (one_le_one_plus hp.factors) (le_mul_of_one_le
+      (nonneg_of_one_le (one_le_one_plus hp.factors)) (Std.le_refl _) (one_le_one_plus hp.scores)))
+
+private theorem meanWeight_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} {r : BackwardRow R n d_v} (hr : r.Valid) {j : Fin n} {w : R}
+    (h : r.MeanWeight p c j w) :
+    Majorised (r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j)) (r.weight j) w
+      (r.weight j) :=
+  storedWeight_majorised hp.stored (hr.weight j) h
+
+private theorem meanWeightTiny_nonneg {p : GradientPrecision R} (hp : PreciseGradient p)
+    (c : GradientCounts) (k : GradientKey R) : 0 ≤ meanWeightTiny p c k := by
+  refine tinyOf_nonneg ?_
+  have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
+    (numeral_nonneg (2 * (c.rescalings + 1))) hp.tiny)
+    (nonneg_of_one_le (one_le_one_plus hp.stored))
+  have := hp.storedTiny
+  grind
+
+/-- A product of a number of numbers lost. -/
+private theorem timesTiny_nonneg' {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat)
+    (w : R) : 0 ≤ tinyOf w (numeral k * p.tiny) :=
+  tinyOf_nonneg (OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny)
+
+private theorem tiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) {w z : R}
+    (hz : 0 ≤ z) : tinyOf w p.tiny ≤ tinyOf w (numeral (k + 1) * p.tiny) * (1 + z) := by
+  refine le_mul_of_one_le (tinyOf_nonneg hp.tiny) ?_ (one_le_one_plus hz)
+  by_cases hn : w ≤ 0
+  · rw [tinyOf_zero hn, tinyOf_zero hn]
+    exact Std.le_refl _
+  · rw [tinyOf_pos hn, tinyOf_pos hn, numeral_succ]
+    have := OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny
+    generalize (numeral k : R) = m at *
+    grind
+
+private theorem meanTiny_eq (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) :
+    meanTiny p c r.reach r.keys = sumOver (fun j =>
+      meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)
+          + productTiny p c (r.factor j))
+        + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
+        + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (1 + r.reach))
+      (List.finRange n) + (p.outputTiny * r.reach + numeral c.products * p.tiny) := by
+  rw [meanTiny, BackwardRow.keys, sumOver_map]
+  rfl
+
 /-- D as the sum of products. -/
 private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
-    (hr : r.Valid) {k : Nat} {w x y : Fin n → R} {D : R}
-    (hw : ∀ j, StoredWeight p.stored (r.weight j) (r.error j) (w j))
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
+    (hr : r.Valid) {k : Nat} {w x y : Fin n → R} {D : R} (hw : ∀ j, r.MeanWeight p c j (w j))
     (hx : ∀ j, ComputedProduct p c (r.factor j) r.dO (r.value j) (x j))
-    (hy : ∀ j, Rounded p.accumulation (w j * x j) (y j))
+    (hy : ∀ j, StoredBelow p.accumulation p.tiny (w j * x j) (y j))
     (hD : RoundedSum p.accumulation k ((List.finRange n).map y) D)
     (hk : c.products + k + 1 ≤ c.delta) :
-    Majorised (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j))
-        * (storedFactor p r j * sums p c)) (List.finRange n))
+    Majorised (meanMost p c r)
       (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j)))
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
   have h₁ := Majorised.roundedSum hp.accumulation hD fun j _ =>
-    ((storedWeight_majorised (hr.weight j) (hw j)).mul
-      (product_majorised hp (hr.factor j) (hx j))).rounded (hy j)
+    ((meanWeight_majorised hp hr (hw j)).mul
+      (product_majorised hp hc₁ (hr.factor j) (hx j))).below_tinyOf hp.accumulation
+        (fun hn => by rw [storedWeight_eq_zero (hr.weight j) hn (hw j), Semiring.zero_mul]) (hy j)
   refine h₁.mono ?_
-  rw [← sumOver_mul_left]
-  refine sumOver_le_sumOver fun j _ => regroup (E := (1 + r.error j) * (1 + p.stored))
-    (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
-      (key_size_nonneg hr j)) ?_
-  refine Std.le_trans (le_of_eq ?_) (sums_le hp hc hk).1
-  rw [Semiring.pow_succ, Semiring.pow_add]
-  generalize (1 + p.accumulation) ^ k = a
-  generalize (1 + p.accumulation) ^ c.products = b
-  generalize (1 + p.factors) * (1 + p.scores) = f
-  clear h₁ hD hy hx hw hc hp
+  have one := one_le_one_plus hp.accumulation
+  have f₁ : (1 + p.accumulation) ^ k * (1 + p.accumulation)
+      * ((1 + p.accumulation) ^ c.products * ((1 + p.factors) * (1 + p.scores)))
+      ≤ meanFactor p c := by
+    refine Std.le_trans (le_of_eq ?_) (sums_le hp hc hk).1
+    rw [Semiring.pow_succ, Semiring.pow_add]
+    generalize (1 + p.accumulation) ^ k = a
+    generalize (1 + p.accumulation) ^ c.products = b
+    generalize (1 + p.factors) * (1 + p.scores) = f
+    clear h₁ hD hy hx hw hc hp one
+    grind
+  have f₂ := factor_facts hp hc (N := k + 1) (by omega)
+  rw [Semiring.pow_succ] at f₂
+  have f₃ := nonneg_of_one_le (OrderedField.one_le_pow one k)
+  have f₄ := reach_nonneg r
+  have f₅ : 0 ≤ p.outputTiny * r.reach + numeral c.products * p.tiny := by
+    have := OrderedRing.mul_nonneg hp.outputTiny f₄
+    have := OrderedRing.mul_nonneg (numeral_nonneg c.products) hp.tiny
+    grind
+  have f₆ : 0 ≤ meanFactor p c :=
+    Std.le_trans (OrderedRing.mul_nonneg f₃ (nonneg_of_one_le one)) f₂
+  have f₇ := OrderedRing.mul_nonneg f₆ f₅
+  have f₈ : sumOver (fun j => (1 + p.accumulation) ^ k
+      * ((r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
+        * (r.factor j * magnitude r.dO (r.value j) * ((1 + p.accumulation) ^ c.products
+          * ((1 + p.factors) * (1 + p.scores))) + productTiny p c (r.factor j))
+        * (1 + p.accumulation) + tinyOf (r.weight j) p.tiny)) (List.finRange n)
+      ≤ sumOver (fun j => r.weight j * storedFactor p r j
+          * (r.factor j * magnitude r.dO (r.value j)) * meanFactor p c
+        + meanFactor p c * (meanWeightTiny p c (r.key j)
+            * (r.factor j * magnitude r.dO (r.value j) + productTiny p c (r.factor j))
+          + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
+          + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (1 + r.reach)))
+        (List.finRange n) :=
+    sumOver_le_sumOver fun j _ =>
+      key_bound (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
+        (meanWeightTiny_nonneg hp c _) (key_size_nonneg hr j)
+        (productTiny_nonneg hp hc₁ (hr.factor j)) (tinyOf_nonneg hp.tiny) f₃ one f₁ f₂
+        (tiny_le hp c.rescalings f₄)
+  rw [sumOver_mul_left, sumOver_add (fun j => _ * meanFactor p c), sumOver_mul_left] at f₈
+  refine Std.le_trans f₈ ?_
+  rw [meanMost, meanTiny_eq]
+  clear f₈ h₁ f₁ f₂ f₃ f₄ f₅ f₆ hD hy hx hw hc hp one
+  generalize p.outputTiny * r.reach + numeral c.products * p.tiny = z at *
+  generalize meanFactor p c = F at *
+  generalize sumOver _ (List.finRange n) = x₁
+  generalize sumOver _ (List.finRange n) = x₂
   grind
 
 /-- One component of an output that is stored, times that of dO. -/
-private theorem output_majorised {p : GradientPrecision R} {r : BackwardRow R n d_v}
-    (hr : r.Valid) {T : R} {w : Fin n → R} {t : Fin n → R} {i : Fin d_v} {o y : R}
-    (hw : ∀ j, StoredWeight p.stored (r.weight j) (r.error j) (w j))
-    (ht : ∀ j, AtMost (T - 1) (t j - 1))
-    (ho : Rounded p.output
-      (sumOver (fun j => w j * (r.factor j * (r.value j)[i]) * t j) (List.finRange n)) o)
-    (hy : Rounded p.accumulation (r.dO[i] * o) y) :
+private theorem output_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} {r : BackwardRow R n d_v}
+    (hr : r.Valid) {T : R} {w : Fin n → R} {t e : Fin n → R} {i : Fin d_v} {o y : R}
+    (hw : ∀ j, r.MeanWeight p c j (w j)) (ht : ∀ j, AtMost (T - 1) (t j - 1))
+    (he : ∀ j, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j))
+    (ho : StoredBelow p.output p.outputTiny (sumOver (fun j =>
+      (w j * (r.factor j * (r.value j)[i]) + e j) * t j) (List.finRange n)) o)
+    (hy : StoredBelow p.accumulation p.tiny (r.dO[i] * o) y) :
     Majorised (T * (1 + p.output) * (1 + p.accumulation)
-        * (absolute r.dO[i] * sumOver (fun j => r.weight j * storedFactor p r j
-          * (r.factor j * absolute (r.value j)[i])) (List.finRange n)))
+        * (absolute r.dO[i] * sumOver (fun j => (r.weight j * storedFactor p r j
+            + meanWeightTiny p c (r.key j)) * (r.factor j * absolute (r.value j)[i]))
+          (List.finRange n))
+        + ((T * (1 + p.output) * (1 + p.accumulation)
+            * sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+              (List.finRange n) + p.outputTiny * (1 + p.accumulation)) * absolute r.dO[i]
+          + p.tiny))
       (absolute r.dO[i] * sumOver (fun j => r.weight j
         * (r.factor j * absolute (r.value j)[i])) (List.finRange n)) y
       (r.dO[i] * sumOver (fun j => r.weight j * (r.factor j * (r.value j)[i]))
         (List.finRange n)) := by
   have h₁ := Majorised.sum (xs := List.finRange n) fun j _ =>
-    ((storedWeight_majorised (hr.weight j) (hw j)).mul (.exact
-      ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i])))).mul_factor (ht j)
-  rw [sumOver_mul_right] at h₁
-  have h₂ := ((Majorised.exact (atMost_absolute r.dO[i])).mul (h₁.rounded ho)).rounded hy
+    (((meanWeight_majorised hp hr (hw j)).mul (.exact
+      ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i])))).near (y :=
+        w j * (r.factor j * (r.value j)[i]) + e j) (by
+          rw [show w j * (r.factor j * (r.value j)[i]) + e j
+            - w j * (r.factor j * (r.value j)[i]) = e j by grind]
+          exact he j)).mul_factor (ht j)
+  rw [sumOver_mul_right, sumOver_add] at h₁
+  have h₂ := ((Majorised.exact (atMost_absolute r.dO[i])).mul (h₁.below ho)).below hy
   refine h₂.mono (le_of_eq ?_)
   have e : (1 : R) + (T - 1) = T := by grind
   rw [e]
-  simp only [storedFactor]
-  generalize sumOver _ (List.finRange n) = x
+  generalize sumOver (fun j => (r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
+    * (r.factor j * absolute (r.value j)[i])) (List.finRange n) = x
+  generalize sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+    (List.finRange n) = z
   generalize 1 + p.output = a
   generalize 1 + p.accumulation = b
   generalize absolute r.dO[i] = f
   clear h₁ h₂ ho hy ht hw
   grind
 
+/-- The sizes of D from an output: X of the weights and values, E of what is lost of products. -/
+private theorem output_bound {X E U a c T o F η ν ρ N n : R} (hX : 0 ≤ X) (hE : 0 ≤ E) (hη : 0 ≤ η)
+    (hν : 0 ≤ ν) (hρ : 0 ≤ ρ) (hn : 0 ≤ n) (hc : 0 ≤ c) (ha : 1 ≤ a) (hN : n ≤ N)
+    (h₁ : c * (T * o * a) ≤ F) (h₂ : c * a ≤ F) (hU : X ≤ U) :
+    c * (T * o * a * X + ((T * o * a * E + η * a) * ρ + n * ν))
+      ≤ F * (U + (E * (1 + ρ) + (η * ρ + N * ν))) := by
+  have i₀ : c ≤ F := Std.le_trans (le_mul_of_one_le hc (Std.le_refl c) ha) h₂
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₁ hX
+  have i₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (OrderedRing.mul_nonneg hE hρ)
+  have i₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ (OrderedRing.mul_nonneg hη hρ)
+  have i₄ := OrderedField.mul_le_mul hc i₀ (OrderedRing.mul_nonneg hn hν)
+    (OrderedRing.mul_le_mul_of_nonneg_right hN hν)
+  have i₅ := OrderedRing.mul_le_mul_of_nonneg_left hU (Std.le_trans hc i₀)
+  have i₆ := OrderedRing.mul_nonneg (Std.le_trans hc i₀) hE
+  clear h₁ h₂ hU hX hE hη hν hρ hn hc ha hN i₀
+  grind
+
 /-- D from an output that is stored. -/
 private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
-    (hr : r.Valid) {m k : Nat} {w : Fin n → R} {t : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R}
-    (hw : ∀ j, StoredWeight p.stored (r.weight j) (r.error j) (w j))
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
+    (hr : r.Valid) {m k : Nat} {w : Fin n → R} {t e : Fin n → Fin d_v → R} {o y : Fin d_v → R}
+    {D : R} (hw : ∀ j, r.MeanWeight p c j (w j))
     (ht : ∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
         / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1))
-    (ho : ∀ i : Fin d_v, Rounded p.output
-        (sumOver (fun j => w j * (r.factor j * (r.value j)[i]) * t j i) (List.finRange n)) (o i))
-    (hy : ∀ i : Fin d_v, Rounded p.accumulation (r.dO[i] * o i) (y i))
+    (he : ∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j i))
+    (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny (sumOver (fun j =>
+      (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i) (List.finRange n)) (o i))
+    (hy : ∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i))
     (hD : RoundedSum p.accumulation k ((List.finRange d_v).map y) D)
-    (hk : m + k + 1 ≤ c.delta) :
-    Majorised (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j))
-        * (storedFactor p r j * sums p c)) (List.finRange n))
+    (hk : m + k + 1 ≤ c.delta) (hd : d_v ≤ c.products) :
+    Majorised (meanMost p c r)
       (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j)))
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
   have h₁ := Majorised.roundedSum hp.accumulation hD fun i _ =>
-    output_majorised hr hw (fun j => ht j i) (ho i) (hy i)
-  rw [sumOver_mul_left, sum_exchange, sum_exchange, sum_exchange] at h₁
-  have e : ∀ j, sumOver (fun i : Fin d_v => absolute r.dO[i] * absolute (r.value j)[i])
+    output_majorised hp hr hw (fun j => ht j i) (fun j => he j i) (ho i) (hy i)
+  rw [sumOver_add, sumOver_add, sumOver_numeral,
+    sumOver_mul_left, sumOver_mul_left, sum_exchange, sum_exchange, sum_exchange] at h₁
+  have e₁ : ∀ j, sumOver (fun i : Fin d_v => absolute r.dO[i] * absolute (r.value j)[i])
       (List.finRange d_v) = magnitude r.dO (r.value j) := fun j => by
     rw [magnitude, Vec.dot]
     simp only [Fin.getElem_fin, Vec.getElem_map]
-  simp only [e] at h₁
+  simp only [e₁] at h₁
   refine h₁.mono ?_
-  rw [← sumOver_mul_left, ← sumOver_mul_left]
-  refine sumOver_le_sumOver fun j _ => ?_
-  have n₁ : 0 ≤ r.weight j * storedFactor p r j * (r.factor j * magnitude r.dO (r.value j)) :=
-    OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
-      (key_size_nonneg hr j)
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (sums_le hp hc hk).2 n₁
-  rw [Semiring.pow_succ, Semiring.pow_add] at h₂
-  clear h₁ hD hy ho ht hw hc hp e n₁
-  generalize sums p c = F at *
-  generalize storedFactor p r j = E at *
-  generalize r.factor j * magnitude r.dO (r.value j) = A at *
-  rw [div_rescalings] at h₂ ⊢
-  generalize 1 / (1 - p.exponential) ^ c.rescalings = I at *
-  generalize (1 + p.accumulation) ^ k = a at *
-  generalize (1 + p.accumulation) ^ m = b at *
-  generalize 1 + p.accumulation = u at *
-  generalize 1 + p.factors = f at *
-  generalize 1 + p.output = q at *
-  refine Std.le_trans (le_of_eq ?_) (Std.le_trans h₂ (le_of_eq ?_))
-  · clear h₂
+  have one := one_le_one_plus hp.accumulation
+  have f₁ := (sums_le hp hc hk).2
+  have f₂ := factor_facts hp hc (N := k + 1) (by omega)
+  have f₃ := nonneg_of_one_le (OrderedField.one_le_pow one k)
+  have f₄ : (1 + p.accumulation) ^ k * ((1 + p.accumulation) ^ m * (1 + p.factors)
+      / (1 - p.exponential) ^ c.rescalings * (1 + p.output) * (1 + p.accumulation))
+      ≤ meanFactor p c := by
+    refine Std.le_trans (le_of_eq ?_) f₁
+    rw [Semiring.pow_succ, Semiring.pow_add, Field.div_eq_mul_inv, Field.div_eq_mul_inv]
+    generalize ((1 - p.exponential) ^ c.rescalings)⁻¹ = I
+    generalize (1 + p.accumulation) ^ k = a
+    generalize (1 + p.accumulation) ^ m = b
+    generalize 1 + p.accumulation = u
+    generalize 1 + p.factors = f
+    generalize 1 + p.output = q
+    clear h₁ hD hy ho ht hw hc hp f₁ f₂ f₃ one
     grind
-  · clear h₂
-    grind
+  rw [Semiring.pow_succ] at f₂
+  have f₅ : 0 ≤ meanFactor p c :=
+    Std.le_trans (OrderedRing.mul_nonneg f₃ (nonneg_of_one_le one)) f₂
+  have keys : ∀ j, 0 ≤ (r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
+      * (r.factor j * magnitude r.dO (r.value j)) := fun j => by
+    have i₁ := OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j)
+    have i₂ := meanWeightTiny_nonneg hp c (r.key j)
+    exact OrderedRing.mul_nonneg (by grind) (key_size_nonneg hr j)
+  have h₂ := output_bound (sumOver_nonneg (xs := List.finRange n) fun j _ => keys j)
+    (sumOver_nonneg (xs := List.finRange n) fun j _ =>
+      timesTiny_nonneg' hp (c.rescalings + 1) (r.weight j)) hp.outputTiny hp.tiny
+    (reach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_le_numeral hd) f₄ f₂
+    (U := sumOver (fun j => r.weight j * storedFactor p r j
+        * (r.factor j * magnitude r.dO (r.value j))
+        + (meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)
+            + productTiny p c (r.factor j))
+          + r.weight j * storedFactor p r j * productTiny p c (r.factor j))) (List.finRange n))
+    (sumOver_le_sumOver fun j _ => by
+      have i₁ := OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j)
+      have i₂ := meanWeightTiny_nonneg hp c (r.key j)
+      have i₃ := productTiny_nonneg hp hc₁ (hr.factor j)
+      have i₄ := OrderedRing.mul_nonneg i₁ i₃
+      have i₅ := OrderedRing.mul_nonneg i₂ i₃
+      clear h₁ hD hy ho ht hw hc hp f₁ f₂ f₃ one keys i₁ i₂ i₃ he hr
+      generalize r.weight j * storedFactor p r j = a at *
+      generalize meanWeightTiny p c (r.key j) = b at *
+      generalize productTiny p c (r.factor j) = q at *
+      generalize r.factor j * magnitude r.dO (r.value j) = A at *
+      grind)
+  refine Std.le_trans h₂ (le_of_eq ?_)
+  clear h₁ h₂ hD hy ho ht hw hc hp f₁ f₂ f₃ f₄ f₅ one keys he hr
+  rw [meanMost, meanTiny_eq]
+  simp only [sumOver_add, sumOver_mul_right]
+  generalize sumOver (fun j => r.weight j * storedFactor p r j
+    * (r.factor j * magnitude r.dO (r.value j))) (List.finRange n) = x₁
+  generalize sumOver (fun j => meanWeightTiny p c (r.key j)
+    * (r.factor j * magnitude r.dO (r.value j) + productTiny p c (r.factor j))) (List.finRange n)
+    = x₂
+  generalize sumOver (fun j => r.weight j * storedFactor p r j * productTiny p c (r.factor j))
+    (List.finRange n) = x₃
+  generalize sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+    (List.finRange n) = x₄
+  generalize meanFactor p c = F
+  generalize p.outputTiny * r.reach + numeral c.products * p.tiny = z
+  grind
 
 /-- D, however it is come by. -/
 private theorem mean_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
     (hr : r.Valid) {D : R} (h : ComputedMean p c r D) :
-    Majorised (meanSize r.keys + meanError p c r.keys) (meanSize r.keys) D
+    Majorised (meanSize r.keys + meanError p c r.reach r.keys) (meanSize r.keys) D
       (meanProduct r.keys) := by
-  have h₁ : Majorised (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j))
-        * (storedFactor p r j * sums p c)) (List.finRange n))
+  have h₁ : Majorised (meanMost p c r)
       (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j)))
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
     cases h with
-    | ofProducts hw hx hy hD hk => exact mean_ofProducts hp hc hr hw hx hy hD hk
-    | ofOutput hw ht ho hy hD hk => exact mean_ofOutput hp hc hr hw ht ho hy hD hk
-  simp only [meanSize, meanError, meanProduct, BackwardRow.keys, sumOver_map, BackwardRow.key,
+    | ofProducts hw hx hy hD hk => exact mean_ofProducts hp hc₁ hc hr hw hx hy hD hk
+    | ofOutput hw ht he ho hy hD hk hd =>
+      exact mean_ofOutput hp hc₁ hc hr hw ht he ho hy hD hk hd
+  rw [meanError, ← Semiring.add_assoc]
+  simp only [meanMost] at h₁
+  generalize meanFactor p c * meanTiny p c r.reach r.keys = z at *
+  simp only [meanSize, meanProduct, BackwardRow.keys, sumOver_map, BackwardRow.key,
     gradientKey]
   refine h₁.mono (le_of_eq ?_)
+  refine congrArg (· + z) ?_
   rw [← sumOver_add]
   refine sumOver_congr fun j _ => ?_
-  show _ * _ * (_ * sums p c) = _ + _ * _ * (_ * _ * sums p c - 1)
+  show _ * _ * _ * meanFactor p c = _ + _ * _ * (_ * _ * meanFactor p c - 1)
   rw [storedFactor]
   clear h₁ h hc hr hp
-  generalize sums p c = F
+  generalize meanFactor p c = F
   generalize magnitude r.dO (r.value j) = A
   grind
 
@@ -324,15 +507,16 @@ private theorem mean_keys {r : BackwardRow R n d_v} {p : GradientPrecision R}
     (hc : numeral c.products * p.accumulation < 1)
     (hx : ComputedProduct p c (r.factor j) r.dO (r.value j) x) :
     Majorised ((r.key j).size * ((1 + gamma c.products p.accumulation) * (1 + p.factors)
-      * (1 + p.scores))) (r.key j).size x (r.key j).product := by
-  refine (product_majorised hp (hr.factor j) hx).mono ?_
+      * (1 + p.scores)) + productTiny p c (r.key j).factor) (r.key j).size x (r.key j).product := by
+  refine (product_majorised hp hc (hr.factor j) hx).mono ?_
   have h₁ := pow_le_gamma hp.accumulation (Nat.le_refl c.products) hc
   have h₂ := scale_le (key_size_nonneg hr j) (C := (1 + p.factors) * (1 + p.scores))
     (OrderedRing.mul_nonneg (nonneg_of_one_le (one_le_one_plus hp.factors))
       (nonneg_of_one_le (one_le_one_plus hp.scores))) h₁
   rw [← Semiring.mul_assoc] at h₂ ⊢
-  rwa [Semiring.mul_assoc, Semiring.mul_assoc, ← Semiring.mul_assoc (1 + gamma _ _),
+  rw [Semiring.mul_assoc, Semiring.mul_assoc, ← Semiring.mul_assoc (1 + gamma _ _),
     ← Semiring.mul_assoc] at h₂
+  exact OrderedAdd.add_le_left h₂ _
 
 private theorem three_terms {A D L x y z x' y' a b : R} (h₁ : Majorised a A x' x)
     (h₂ : Majorised b D y' y) (h₃ : Majorised L L z z) :
@@ -355,9 +539,9 @@ theorem rounded_innerGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     {r : BackwardRow R n d_v} (hr : r.Valid) {D x G : R} {j : Fin n} (hD : ComputedMean p c r D)
     (hx : ComputedProduct p c (r.factor j) r.dO (r.value j) x)
     (hG : RoundedSum p.unit 3 [x, -D, r.dL] G) :
-    AtMost (innerError p c r.dL r.keys (r.key j))
+    AtMost (innerError p c r.reach r.dL r.keys (r.key j))
       (G - innerGradient r.dL r.keys (r.key j)) := by
-  have terms := three_terms (mean_keys hp hr hc₁ hx) (mean_majorised hp hc₂ hr hD)
+  have terms := three_terms (mean_keys hp hr hc₁ hx) (mean_majorised hp hc₁ hc₂ hr hD)
     (.exact (atMost_absolute r.dL))
   have h₁ := (Majorised.roundedSum hp.unit (xs := [(_, _, x, (r.key j).product),
     (_, _, -D, -meanProduct r.keys), (_, _, r.dL, r.dL)]) (f := fun t => t.2.2.1) hG terms).error
@@ -367,7 +551,8 @@ theorem rounded_innerGradient {p : GradientPrecision R} (hp : PreciseGradient p)
   simp only [sumOver_cons, sumOver_nil] at h₁ h₃
   clear terms hG hx hD hc₁ hc₂ hu hp hr
   generalize (1 + gamma c.products p.accumulation) * (1 + p.factors) * (1 + p.scores) = E at *
-  generalize meanError p c r.keys = e at *
+  generalize meanError p c r.reach r.keys = e at *
+  generalize productTiny p c (r.key j).factor = q at *
   generalize meanSize r.keys = W at *
   generalize meanProduct r.keys = M at *
   generalize (r.key j).size = A at *
@@ -376,12 +561,14 @@ theorem rounded_innerGradient {p : GradientPrecision R} (hp : PreciseGradient p)
   generalize gamma 3 p.unit = g at *
   generalize (1 + p.unit) ^ 3 = f at *
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₂ h₃
-  have h₅ := h₁.mono (show f * (A * E + (W + e + (L + 0))) - (A + (W + (L + 0)))
-    ≤ (1 + g) * (A * E + (W + e + (L + 0))) - (A + (W + (L + 0))) by
+  have h₅ := h₁.mono (show f * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0)))
+    ≤ (1 + g) * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0))) by
       clear h₁ h₂ h₃
       grind)
   rwa [show G - (P + (-M + (r.dL + 0))) = G - (P - M + r.dL) by grind,
-    show (1 + g) * (A * E + (W + e + (L + 0))) - (A + (W + (L + 0)))
-      = (E - 1) * A + e + g * (A + W + L + ((E - 1) * A + e)) by clear h₅ h₁ h₂ h₃ h₄; grind] at h₅
+    show (1 + g) * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0)))
+      = (E - 1) * A + q + e + g * (A + W + L + ((E - 1) * A + q + e)) by
+        clear h₅ h₁ h₂ h₃ h₄
+        grind] at h₅
 
 end Attention.Proof

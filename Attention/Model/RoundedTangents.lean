@@ -103,50 +103,69 @@ inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols
 
 variable {d : Nat}
 
+/-- The scale is the product of σ₁, σ₂ and σ, rounded up to three times. But for these roundings,
+what is left of it is at most max (1, |scale|), and so is its product with either part: as where
+each of the three is 1, √scale or the scale. -/
+structure RateScaledBy (p : Precision R) (scale σ₁ σ₂ σ : R) : Prop where
+  /-- The product of the three. -/
+  product : RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ)
+  /-- It meets errors of both operands. -/
+  both : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ
+  /-- It meets errors of the second operand. -/
+  first : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) (σ₁ * σ)
+  /-- It meets errors of the first operand. -/
+  second : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) (σ₂ * σ)
+
 /-- The products of the numbers of `q` and `k`, each operand multiplied by its part of the scale,
-rounded and stored as for a score, none of them below the normal numbers. -/
-@[expose] def ComputedProducts (p : Precision R) (f : ScoreFormats R) (σ₁ σ₂ : R) (q k : Vec R d)
+rounded and stored as for a score; each is off by `ν` where it is below the normal numbers. -/
+@[expose] def ComputedProducts (p : Precision R) (f : ScoreFormats R) (ν σ₁ σ₂ : R) (q k : Vec R d)
     (products : Fin d → R) : Prop :=
   ∃ (a b : Nat) (q' k' : Fin d → R), a + b ≤ f.roundings ∧
-    (∀ i : Fin d, StoredTimes p { f with operandsTiny := 0 } a (σ₁ * q[i]) (q' i)) ∧
-    (∀ i : Fin d, StoredTimes p { f with operandsTiny := 0 } b (σ₂ * k[i]) (k' i)) ∧
-    (∀ i : Fin d, Rounded p.accumulation (q' i * k' i) (products i))
+    (∀ i : Fin d, StoredTimes p f a (σ₁ * q[i]) (q' i)) ∧
+    (∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i)) ∧
+    (∀ i : Fin d, StoredNear p.accumulation ν (q' i * k' i) (products i))
 
 /-- `z` is what a function may compute for σ₁ σ₂ (⟨q̇, k⟩ + ⟨q, k̇⟩). -/
-inductive ComputedDots (p : Precision R) (f : ScoreFormats R) (additions : Nat) (σ₁ σ₂ : R)
+inductive ComputedDots (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat) (σ₁ σ₂ : R)
     (q dq k dk : Vec R d) : R → Prop
   /-- As one sum of all products. -/
-  | together {x y : Fin d → R} {z : R} : ComputedProducts p f σ₁ σ₂ dq k x →
-      ComputedProducts p f σ₁ σ₂ q dk y →
+  | together {x y : Fin d → R} {z : R} : ComputedProducts p f ν σ₁ σ₂ dq k x →
+      ComputedProducts p f ν σ₁ σ₂ q dk y →
       RoundedSum p.accumulation additions
         ((List.finRange d).map x ++ (List.finRange d).map y) z →
-      ComputedDots p f additions σ₁ σ₂ q dq k dk z
+      ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
   /-- As two inner products, each stored, and then added. -/
-  | apart {x y : Fin d → R} {a a' a'' b b' b'' z : R} : ComputedProducts p f σ₁ σ₂ dq k x →
-      ComputedProducts p f σ₁ σ₂ q dk y →
+  | apart {x y : Fin d → R} {a a' a'' b b' b'' z : R} : ComputedProducts p f ν σ₁ σ₂ dq k x →
+      ComputedProducts p f ν σ₁ σ₂ q dk y →
       RoundedSum p.accumulation additions ((List.finRange d).map x) a →
       RoundedSum p.accumulation additions ((List.finRange d).map y) b →
-      Rounded f.operands a a' → Rounded f.scores a' a'' → Rounded f.operands b b' →
-      Rounded f.scores b' b'' → Rounded p.unit (a'' + b'') z →
-      ComputedDots p f additions σ₁ σ₂ q dq k dk z
+      StoredNear f.operands f.operandsTiny a a' → StoredNear f.scores f.scoresTiny a' a'' →
+      StoredNear f.operands f.operandsTiny b b' → StoredNear f.scores f.scoresTiny b' b'' →
+      Rounded p.unit (a'' + b'') z → ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
+
+/-- `z` is `x`, stored as a score is up to twice, each time off by η_s where it is below the normal
+numbers. -/
+@[expose] def StoredTwice (f : ScoreFormats R) (x z : R) : Prop :=
+  ∃ y, StoredNear f.scores f.scoresTiny x y ∧ StoredNear f.scores f.scoresTiny y z
 
 /-- `ScoreRateRun b y`: a function may compute `y` for the rate of `b`. It has the scale as the
 product of σ₁, σ₂ and σ, rounded up to three times. -/
-inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) : BoundedScoreRate R → R → Prop
+inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
+    BoundedScoreRate R → R → Prop
   /-- Of a score that is not changed. -/
   | score {d additions : Nat} {scale σ₁ σ₂ σ z z' x y : R} {q dq k dk : Vec R d} :
-      RoundedTimes p.unit 3 scale (σ₁ * σ₂ * σ) →
-      ComputedDots p f additions σ₁ σ₂ q dq k dk z → Rounded f.scores z z' →
-      Rounded p.unit (σ * z') x → Rounded f.scores x y →
-      ScoreRateRun p f (boundedScoreRate p f additions scale q dq k dk) y
+      RateScaledBy p scale σ₁ σ₂ σ →
+      ComputedDots p f ν additions σ₁ σ₂ q dq k dk z → StoredNear f.scores f.scoresTiny z z' →
+      Rounded p.unit (σ * z') x → StoredNear f.scores f.scoresTiny x y →
+      ScoreRateRun p f ν (boundedScoreRate p f ν additions scale q dq k dk) y
   /-- Through a change whose slope is `g`, computed as `g'`. -/
-  | through {b : BoundedScoreRate R} {g γ g' x y z : R} : ScoreRateRun p f b x → 0 ≤ g →
-      AtMost γ (g' - g) → RoundedTimes p.unit 2 (g' * x) y → RoundedTimes f.scores 2 y z →
-      ScoreRateRun p f (b.through p f g γ) z
-  /-- With the rate of a number that is added: that rate rounded, the sum, and what is stored of
-  it. -/
-  | plus {b : BoundedScoreRate R} {a a' x y z : R} : ScoreRateRun p f b x → Rounded p.unit a a' →
-      Rounded p.unit (x + a') y → RoundedTimes f.scores 2 y z →
-      ScoreRateRun p f (b.plus p f a) z
+  | through {b : BoundedScoreRate R} {g γ g' x y z : R} : ScoreRateRun p f ν b x → 0 ≤ g →
+      AtMost γ (g' - g) → RoundedTimes p.unit 2 (g' * x) y → StoredTwice f y z →
+      ScoreRateRun p f ν (b.through p f g γ) z
+  /-- With the rate of a number that is added: that rate rounded, which may be a product below the
+  normal numbers; the sum; and what is stored of it. -/
+  | plus {b : BoundedScoreRate R} {a a' x y z : R} : ScoreRateRun p f ν b x →
+      StoredNear p.unit f.scoresTiny a a' → Rounded p.unit (x + a') y → StoredTwice f y z →
+      ScoreRateRun p f ν (b.plus p f a) z
 
 end Attention.Model

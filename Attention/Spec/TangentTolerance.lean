@@ -134,13 +134,23 @@ the sum of two inner products; and to the format of scores each of these, their 
   power (1 + p.accumulation) (additions + 1) * (operandFactor p f * (1 + f.operands))
     * power (1 + p.unit) 5 * power (1 + f.scores) 3
 
-/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). -/
-@[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (additions : Nat) (scale : R)
-    (q dq k dk : Vec R d) : BoundedScoreRate R :=
+/-- What numbers below the normal ones add to an inner product of operands that are each off by τ,
+which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν). -/
+@[expose] def rateUnderflow (τ ν : R) (q k : Vec R d) : R :=
+  sumOver (fun i : Fin d => τ * (absolute q[i] + absolute k[i] + τ) + ν) (List.finRange d)
+
+/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off by `ν`,
+scaled operands by r η_op, the inner products by η_op where they are stored as operands are, and all
+that is stored as a score by η_s. Of the scale at most max (1, |scale|) multiplies any of these. -/
+@[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
+    (scale : R) (q dq k dk : Vec R d) : BoundedScoreRate R :=
   let size := absolute scale * (magnitude dq k + magnitude q dk)
+  let τ := numeral f.roundings * f.operandsTiny
+  let lost := max 1 (absolute scale) * (rateUnderflow τ ν dq k + rateUnderflow τ ν q dk
+    + (numeral 2 * f.operandsTiny + numeral 3 * f.scoresTiny)) + f.scoresTiny
   { rate := scale * (Vec.dot dq k + Vec.dot q dk)
     size := size
-    error := (scoreRateFactor p f additions - 1) * size }
+    error := (scoreRateFactor p f additions - 1) * size + scoreRateFactor p f additions * lost }
 
 /-- What two operations and as many roundings to the format of scores make of a rate. -/
 @[expose] def changeFactor (p : Precision R) (f : ScoreFormats R) : R :=
@@ -154,13 +164,15 @@ it. -/
   { rate := slope * b.rate
     size := (slope + slopeError) * b.size
     error := (changeFactor p f - 1) * ((slope + slopeError) * (b.size + b.error))
-      + ((slope + slopeError) * b.error + slopeError * b.size) }
+      + ((slope + slopeError) * b.error + slopeError * b.size)
+      + changeFactor p f * (numeral 2 * f.scoresTiny) }
 
 /-- The rate with that of a number `a` that is added. -/
 @[expose] def BoundedScoreRate.plus (p : Precision R) (f : ScoreFormats R) (a : R)
     (b : BoundedScoreRate R) : BoundedScoreRate R :=
   { rate := b.rate + a
     size := b.size + absolute a
-    error := (changeFactor p f - 1) * (b.size + absolute a + b.error) + b.error }
+    error := (changeFactor p f - 1) * (b.size + absolute a + b.error) + b.error
+      + changeFactor p f * (numeral 3 * f.scoresTiny) }
 
 end Attention.Spec

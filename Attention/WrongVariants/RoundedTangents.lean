@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Rounding.ScoreRates
+public import Attention.Proof.Rounding.Scores
 public import Attention.Proof.Rounding.Tangents
 public import Attention.WrongVariants.RoundingRules
 
@@ -246,16 +247,38 @@ theorem meanExact_refuted : ¬ TangentStays (R := R) ComputedTangent meanExact :
 precision, formats, additions and what is known of the rate. -/
 abbrev ScoreRateStays (R : Type u) [OrderedField R]
     (bound : Precision R → ScoreFormats R → Nat → BoundedScoreRate R → R) : Prop :=
-  ∀ (p : Precision R) (f : ScoreFormats R), Precise p → 0 ≤ f.operands → 0 ≤ f.scores →
+  ∀ (p : Precision R) (f : ScoreFormats R), Precise p → PreciseFormats f → 0 ≤ f.scores →
+    0 ≤ f.scoresTiny → ∀ ν : R, 0 ≤ ν →
     ∀ (d additions : Nat) (scale : R) (q dq k dk : Vec R d) (y : R),
-    ScoreRateRun p f (boundedScoreRate p f additions scale q dq k dk) y →
-    AtMost (bound p f additions (boundedScoreRate p f additions scale q dq k dk))
-      (y - (boundedScoreRate p f additions scale q dq k dk).rate)
+    ScoreRateRun p f ν (boundedScoreRate p f ν additions scale q dq k dk) y →
+    AtMost (bound p f additions (boundedScoreRate p f ν additions scale q dq k dk))
+      (y - (boundedScoreRate p f ν additions scale q dq k dk).rate)
 
 omit [Exponential R R] in
 /-- Positive control: the bound of the theorem. -/
 theorem scoreRateError_stays : ScoreRateStays R fun _ _ _ b => b.error :=
-  fun _ _ hp hf hs _ _ _ _ _ _ _ _ run => (Proof.rounded_score_rate hp hf hs run).2
+  fun _ _ hp hf hs hη _ hν _ _ _ _ _ _ _ _ run =>
+    (Proof.rounded_score_rate hp hf hs hη hν run).2
+
+omit [Exponential R R] in
+/-- A scale of 1 that nothing is multiplied by. -/
+private theorem unscaled {p : Precision R} (hp : Precise p) : RateScaledBy p 1 1 1 1 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have u := hp.unit
+  have one : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute (1 : R))) (1 : R) := by
+    rw [absolute_one, show max (1 : R) 1 = 1 by rw [OrderedField.max_def]; split <;> rfl,
+      Semiring.mul_one]
+    have := OrderedField.one_le_pow (x := 1 + p.unit) (by grind) 3
+    exact ⟨by grind, this⟩
+  have one' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute (1 : R))) (1 * 1 : R) := by
+    rwa [Semiring.mul_one]
+  refine ⟨?_, one, one', one'⟩
+  rw [show (1 : R) * 1 * 1 = 1 by grind]
+  exact ⟨1, ⟨1, ⟨1, rfl, not_rounded u 1⟩, not_rounded u 1⟩, not_rounded u 1⟩
+
+omit [Exponential R R] in
+private theorem stored_exactly (x : R) : StoredNear 0 0 x x :=
+  Proof.storedNear_of_rounded (not_rounded (Std.le_refl _) x) (Std.le_refl _)
 
 /-- A bound in proportion to the rate, of which terms may cancel. -/
 @[expose] def inProportion (p : Precision R) (f : ScoreFormats R) (additions : Nat)
@@ -268,33 +291,77 @@ theorem inProportion_refuted : ¬ ScoreRateStays R inProportion := fun claim => 
   have z := Std.le_refl (0 : R)
   have precise : Precise (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) :=
     ⟨z, Std.le_of_lt h₀, z, h₀, z, z⟩
-  have rate : (boundedScoreRate (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1
-      #v[-1] #v[1] #v[1] #v[1]).rate = 0 := by
+  have rate : (boundedScoreRate (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 0 1
+      1 #v[-1] #v[1] #v[1] #v[1]).rate = 0 := by
     show (1 : R) * ((1 * 1 + 0) + (-1 * 1 + 0)) = 0
     grind
   have products : ∀ a b c : R, Rounded 1 (1 * a * (1 * b)) c →
-      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 1 1 #v[a]
+      ComputedProducts (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 0 1 1 #v[a]
         #v[b] fun _ => c := fun a b c h =>
     ⟨0, 0, fun _ => 1 * a, fun _ => 1 * b, Nat.le_refl _, fun i => by
       obtain rfl : i = 0 := Subsingleton.elim ..
       rfl, fun i => by
       obtain rfl : i = 0 := Subsingleton.elim ..
-      rfl, fun _ => h⟩
-  have run : ScoreRateRun (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩
-      (boundedScoreRate _ _ 1 1 #v[-1] #v[1] #v[1] #v[1]) (1 * (2 + -1)) :=
+      rfl, fun _ => Proof.storedNear_of_rounded h z⟩
+  have run : ScoreRateRun (⟨0, 1, 0, 0, 0, .unrounded⟩ : Precision R) ⟨0, 0, 0, 0, 1, 0⟩ 0
+      (boundedScoreRate _ _ 0 1 1 #v[-1] #v[1] #v[1] #v[1]) (1 * (2 + -1)) :=
     .score (σ₁ := 1) (σ₂ := 1) (σ := 1) (z := 2 + -1) (z' := 2 + -1) (x := 1 * (2 + -1))
-      (by
-        rw [show (1 : R) * 1 * 1 = 1 by grind]
-        exact ⟨1, ⟨1, ⟨1, rfl, not_rounded z 1⟩, not_rounded z 1⟩, not_rounded z 1⟩)
+      (unscaled precise)
       (.together (x := fun _ => 2) (y := fun _ => -1)
         (products 1 1 2 ⟨1, ⟨by grind, Std.le_refl _⟩, by grind⟩)
         (products (-1) 1 (-1) ⟨0, .zero (Std.le_of_lt h₀), by grind⟩)
         (.add (k := 0) (xs := [2]) (ys := [-1]) .one .one
           (not_rounded (Std.le_of_lt h₀) _) (not_rounded (Std.le_of_lt h₀) _)))
-      (not_rounded z _) (not_rounded z _) (not_rounded z _)
-  have h := (claim _ _ precise z z 1 1 1 _ _ _ _ _ run).2
+      (stored_exactly _) (not_rounded z _) (stored_exactly _)
+  have h := (claim _ _ precise ⟨z, z⟩ z z 0 z 1 1 1 _ _ _ _ _ run).2
   rw [inProportion, rate, absolute_of_zero] at h
   clear claim run products rate precise
+  grind
+
+/-- A bound of rates that are normal numbers all the way. -/
+@[expose] def withoutUnderflow (p : Precision R) (f : ScoreFormats R) (additions : Nat)
+    (b : BoundedScoreRate R) : R :=
+  (scoreRateFactor p f additions - 1) * b.size
+
+omit [Exponential R R] in
+/-- A rate of 0 as an operand of 0 that is stored as 1 makes it. -/
+theorem withoutUnderflow_refuted : ¬ ScoreRateStays R withoutUnderflow := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have precise := exactly_precise (R := R)
+  have products : ∀ x : Nat → R, StoredTimes exactly ⟨0, 1, 0, 1, 1, 0⟩ 1 (1 * 0 : R) (x 0) →
+      ComputedProducts (exactly : Precision R) ⟨0, 1, 0, 1, 1, 0⟩ 0 1 1 #v[0]
+        #v[1] fun _ => x 0 * (1 * 1) := fun x h =>
+    ⟨1, 0, fun _ => x 0, fun _ => 1 * 1, Nat.le_refl _, fun i => by
+      obtain rfl : i = 0 := Subsingleton.elim ..
+      exact h, fun i => by
+      obtain rfl : i = 0 := Subsingleton.elim ..
+      rfl, fun _ => stored_exactly _⟩
+  have stored : ∀ c : R, AtMost 1 c → StoredTimes exactly ⟨0, 1, 0, 1, 1, 0⟩ 1 (1 * 0 : R) c :=
+    fun c h => ⟨1 * 0, 1 * 0, rfl, not_rounded z _, 1 * 0, not_rounded z _, by
+      rwa [show c - 1 * 0 = c by grind]⟩
+  have run : ScoreRateRun (exactly : Precision R) ⟨0, 1, 0, 1, 1, 0⟩ 0
+      (boundedScoreRate _ _ 0 1 1 #v[0] #v[0] #v[1] #v[1]) (1 * (1 * (1 * 1) + 0 * (1 * 1))) :=
+    .score (σ₁ := 1) (σ₂ := 1) (σ := 1) (unscaled precise)
+      (.together (x := fun _ => 1 * (1 * 1)) (y := fun _ => 0 * (1 * 1))
+        (products (fun _ => 1) (stored 1 ⟨by grind, Std.le_refl _⟩))
+        (products (fun _ => 0) (stored 0 ⟨by grind, by grind⟩))
+        (.add (k := 0) (xs := [1 * (1 * 1)]) (ys := [0 * (1 * 1)]) .one .one
+          (not_rounded z _) (not_rounded z _)))
+      (stored_exactly _) (not_rounded z _) (stored_exactly _)
+  have h := (claim _ _ precise ⟨z, Std.le_of_lt h₀⟩ z z 0 z 1 1 1 _ _ _ _ _ run).2
+  have rate : (boundedScoreRate (exactly : Precision R) ⟨0, 1, 0, 1, 1, 0⟩ 0 1 1 #v[0] #v[0] #v[1]
+      #v[1]).rate = 0 := by
+    show (1 : R) * ((0 * 1 + 0) + (0 * 1 + 0)) = 0
+    grind
+  have size : (boundedScoreRate (exactly : Precision R) ⟨0, 1, 0, 1, 1, 0⟩ 0 1 1 #v[0] #v[0] #v[1]
+      #v[1]).size = 0 := by
+    show absolute (1 : R) * ((absolute 0 * absolute 1 + 0) + (absolute 0 * absolute 1 + 0)) = 0
+    rw [absolute_of_zero]
+    generalize absolute (1 : R) = x
+    grind
+  rw [withoutUnderflow, rate, size] at h
+  clear claim run products rate size precise stored
   grind
 
 end Attention.WrongVariants

@@ -74,6 +74,20 @@ theorem rounded {u : R} (h : Near M S e z) (hz : Rounded u z z') : Near ((1 + u)
   obtain ⟨t, rfl, ht⟩ := rounded_factor hz
   exact h.factor ht
 
+/-- What is off by `η` more. -/
+theorem off {η : R} (h : Near M S e z) (hz : AtMost η (z' - z)) : Near (M + η) S e z' := by
+  have h₁ := h.error.add hz
+  have h₂ := h.most.add hz
+  rw [show z - e + (z' - z) = z' - e by grind] at h₁
+  rw [show z + (z' - z) = z' by grind] at h₂
+  exact ⟨h.exact, h₂, h₁.mono (by grind)⟩
+
+/-- A number that is stored, perhaps below the normal numbers. -/
+theorem storedNear {u η : R} (h : Near M S e z) (hz : StoredNear u η z z') :
+    Near ((1 + u) * M + η) S e z' := by
+  obtain ⟨y, hy, hz⟩ := hz
+  exact (h.rounded hy).off hz
+
 /-- Roundings in a row. -/
 theorem roundedTimes {u : R} {k : Nat} (h : Near M S e z) (hz : RoundedTimes u k z z') :
     Near ((1 + u) ^ k * M) S e z' := by

@@ -104,9 +104,9 @@ omit [Exponential R R] in
 /-- The rate that the bounds of a score's rate follow is that of the score over dual numbers;
 through a change it is multiplied by the slope, and a rate that is added is added. -/
 theorem boundedScoreRate_tangent {q_len kv_len d : Nat} (p : Precision R) (f : ScoreFormats R)
-    (additions : Nat) (scale : R) (Q dQ : Matrix R q_len d) (K dK : Matrix R kv_len d)
+    (ν : R) (additions : Nat) (scale : R) (Q dQ : Matrix R q_len d) (K dK : Matrix R kv_len d)
     (i : Fin q_len) (j : Fin kv_len) :
-    (boundedScoreRate p f additions scale Q[i] dQ[i] K[j] dK[j]).rate
+    (boundedScoreRate p f ν additions scale Q[i] dQ[i] K[j] dK[j]).rate
         = (Dual.const scale * Vec.dot (Q.dual dQ)[i] (K.dual dK)[j]).der ∧
       ∀ (b : BoundedScoreRate R) (x y : Dual R), b.rate = x.der →
         (∀ slope e : R, (b.through p f slope e).rate = slope * x.der) ∧

@@ -115,6 +115,34 @@ def _weigh(row: Softmax, factor: Tensor, x: Bounded, y: Tensor, rounding: Roundi
     return Bounded((row.p * x.exact) @ y, error @ y.abs(), (row.p * x.size) @ y.abs())
 
 
+@dataclass(frozen=True)
+class _Underflow:
+    """How far a number below the normal ones may be off: a product; an operand that is scaled and
+    stored; the rate of a score, once it is stored."""
+
+    product: float
+    operand: float
+    score: float
+
+    @classmethod
+    def of(cls, rounding: RoundingModel) -> _Underflow:
+        flush, tiny = rounding.flush_to_zero, rounding.accumulator.smallest_normal
+        operands, scores = rounding.operands, rounding.scores
+        # A product that is stored, too: of relative errors of the storing no more than another.
+        return cls(
+            product=tiny,
+            operand=0.0 if operands is None else operands.underflow(flush) + 2 * tiny,
+            score=2 * tiny + (0.0 if scores is None else scores.underflow(flush)),
+        )
+
+
+@implements("Attention.Spec.rateUnderflow")
+def _lost_products(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
+    """What underflow adds to inner products of these, `[batch, heads, q_len, kv_len]`."""
+    ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
+    return operand * (ends + q.shape[-1] * operand) + q.shape[-1] * product
+
+
 @implements("Attention.Spec.boundedScoreRate")
 def _score_rates(
     q: Tensor, k: Tensor, rates: Rates, scored: Scored, row: Softmax, rounding: RoundingModel
@@ -125,20 +153,18 @@ def _score_rates(
     d_q, d_k, scale = rates.query.double(), rates.key.double(), scored.scale
     exact = scale * (d_q @ k.mT + q @ d_k.mT)
     size = abs(scale) * (d_q.abs() @ k.abs().mT + q.abs() @ d_k.abs().mT)
+    factor = math.expm1(_score_rate_factor(q.shape[-1], rounding))
+    tiny = _Underflow.of(rounding)
+    operand = tiny.operand * rounding.operand_roundings
+    lost = sum(_lost_products(x, y, operand, tiny.product) for x, y in ((d_q, k), (q, d_k)))
+    lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 3 * tiny.score) + tiny.score
     # Two units of float64 for the caller's own rounding of the scale.
-    factor = math.expm1(_score_rate_factor(q.shape[-1], rounding)) + 2 * FLOAT64.unit
-    off = factor * size
-    if rounding.operands is not None:
-        lost = rounding.operands.underflow(rounding.flush_to_zero) * max(1.0, abs(scale))
-        rows, columns = ((x.abs() + dx.abs()).sum(-1) for x, dx in ((q, d_q), (k, d_k)))
-        ends = rows[..., None] + columns[..., None, :]
-        off = off + 2 * torch.where(size == 0, 0.0, lost * (ends + q.shape[-1] * lost))
+    moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)
     changed = math.expm1(2 * math.log1p(u) + 2 * math.log1p(stored))
-    moved = Bounded(exact, off, size)
     if scored.softcap is not None:
-        moved = _through(moved, row, changed)
+        moved = _through(moved, row, changed, tiny.score)
     for added in rates.added:
-        moved = _plus(moved, added.double(), changed)
+        moved = _plus(moved, added.double(), changed, tiny.score)
 
     def where_visible(x: Tensor) -> Tensor:
         return torch.where(row.visible, x, 0.0)
@@ -162,15 +188,16 @@ def _score_rate_factor(head_dim: int, rounding: RoundingModel) -> float:
 
 
 @implements("Attention.Spec.BoundedScoreRate.through")
-def _through(x: Bounded, row: Softmax, changed: float) -> Bounded:
+def _through(x: Bounded, row: Softmax, changed: float, tiny: float) -> Bounded:
     """Through softcap. A slope that is 0 in float64, of a softcap that is reached, is not 0."""
     slope = row.slope + row.slope_error
     error = changed * slope * (x.size + x.error) + slope * x.error + row.slope_error * x.size
-    return Bounded(row.slope * x.exact, error, slope * x.size)
+    return Bounded(row.slope * x.exact, error + (1 + changed) * 2 * tiny, slope * x.size)
 
 
 @implements("Attention.Spec.BoundedScoreRate.plus")
-def _plus(x: Bounded, rate: Tensor, changed: float) -> Bounded:
+def _plus(x: Bounded, rate: Tensor, changed: float, tiny: float) -> Bounded:
     """The rate of a score with the rate of a number that is added to it."""
     size = x.size + rate.abs()
-    return Bounded(x.exact + rate, changed * (size + x.error) + x.error, size)
+    error = changed * (size + x.error) + x.error + (1 + changed) * 3 * tiny
+    return Bounded(x.exact + rate, error, size)

@@ -31,7 +31,7 @@ from bridge.conformance.tolerances.gradient_tolerance import (
     Softmax,
     softmax_bounds,
 )
-from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates
 from bridge.spec import tangent_tolerance as by_spec
 
@@ -42,6 +42,13 @@ ROUNDING_MODELS = {
     "flash": RoundingModel.flash("bfloat16", block_n=16),
     "sdpa-math-reduced": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "widened": RoundingModel.widened("float16"),
+    # So small that underflow shows.
+    "half": replace(
+        RoundingModel.sdpa_math("float16", reduced=True),
+        accumulator=FLOAT16,
+        accumulation_unit=FLOAT16.unit,
+        block_n=4,
+    ),
 }
 
 
@@ -77,7 +84,7 @@ def draw(seed: int) -> Problem:
             sinks=some(1) if sunk else None,
         ),
         Scored(
-            0.5,
+            float(rng.choice([0.5, 2.0])),
             softcap=2.5 if rng.random() < 0.5 else None,
             added=[some(q_len, kv_len), mask] if biased else [mask],
             sinks=some(1) if sunk else None,
@@ -98,17 +105,23 @@ def numbers(x: Tensor) -> list[Decimal]:
 def wrong_score_rates(
     problem: Problem, rounding: RoundingModel, code: ModuleType = tangent_tolerance
 ) -> Iterator[str]:
-    """The rates of scores that are not allowed the Spec's tolerance, for formats without a smallest
-    number; the code has 2·2⁻⁵³ more for the caller's own rounding of the scale."""
-    rounding = endless(rounding, weights=True)
+    """The rates of scores that are not allowed the Spec's tolerance, where operands and scores
+    that are products may be off by 2 ν more; the code has 2·2⁻⁵³ more for the caller's own rounding
+    of the scale."""
     q, k, rates = problem.query, problem.key, problem.rates
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, rates, problem.scored, row, rounding)
     p, formats, d = precision(rounding), score_formats(rounding, problem.scored.scale), q.shape[-1]
+    tiny = Decimal(rounding.accumulator.smallest_normal)
+    formats = replace(
+        formats,
+        operands_tiny=formats.operands_tiny + 2 * tiny if rounding.operands else Decimal(0),
+        scores_tiny=formats.scores_tiny + 2 * tiny,
+    )
     for i, j in row.visible[0, 0].nonzero().tolist():
         with localcontext(digits()):
             bound = by_spec.bounded_score_rate(
-                *(p, formats, 2 * d - 1, Decimal(problem.scored.scale)),
+                *(p, formats, tiny, 2 * d - 1, Decimal(problem.scored.scale)),
                 *(numbers(x[0, 0, i]) for x in (q, rates.query)),
                 *(numbers(x[0, 0, j]) for x in (k, rates.key)),
                 d=d,
@@ -236,6 +249,14 @@ MUTANTS = {
         "changed * (size + x.error) + x.error",
         "changed * size + x.error",
     ),
+    "operands that do not underflow": ("operand = tiny.operand *", "operand = 0.0 *"),
+    "operands' errors that do not meet": ("(ends + q.shape[-1] * operand)", "ends"),
+    "products that do not underflow": (" + q.shape[-1] * product", " + 0 * product"),
+    "inner products that do not underflow": ("2 * tiny.operand + 3", "3"),
+    "scores that do not underflow": ("3 * tiny.score) + tiny.score", "2 * tiny.score)"),
+    "an error that the scale does not reach": ("max(1.0, abs(scale)) * (lost", "(lost"),
+    "a slope's product that does not underflow": ("(1 + changed) * 2 * tiny", "0 * tiny"),
+    "an added rate that does not underflow": ("(1 + changed) * 3 * tiny", "2 * tiny"),
 }
 
 
@@ -243,7 +264,7 @@ MUTANTS = {
 def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = MUTANTS[name]
     module = change_code(old, new, monkeypatch, tangent_tolerance)
-    models = ("coarse", "flash", "sdpa-math-reduced")
+    models = ("coarse", "flash", "sdpa-math-reduced", "half")
     assert any(
         any(check(draw(seed), ROUNDING_MODELS[model], module))
         for seed in range(8)

@@ -447,6 +447,7 @@ public import Attention.Vectors.NaturalFamilies
 public import Attention.Vectors.NaturalGradient
 public import Attention.Vectors.NaturalGradientFamilies
 public import Attention.Vectors.NaturalGradientSound
+public import Attention.Vectors.NaturalSampledSound
 public import Attention.Vectors.NaturalSound
 public import Attention.Vectors.OperationFamilies
 public import Attention.Vectors.OperationJson

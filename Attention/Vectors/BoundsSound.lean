@@ -6,6 +6,7 @@ public import Attention.Proof.Enclosure.LogSumExp
 public import Attention.Proof.Enclosure.Vectors
 public import Attention.Vectors.CaseSound
 public import Attention.Vectors.Natural
+public import Attention.Vectors.Rule
 
 public section
 
@@ -88,10 +89,14 @@ private theorem eq_two_pow_of_dvd : ∀ (k : Nat) {d : Nat}, d ∣ 2 ^ k → ∃
       rw [Nat.Coprime, Nat.gcd_comm, Nat.gcd_rec, h₂]
       decide
 
+/-- The denominator of a number over a power of two is one. -/
+theorem den_eq_two_pow {q : Rat} {k : Nat} (h : q.den ∣ 2 ^ k) : q.den = 2 ^ q.den.log2 := by
+  obtain ⟨j, hj⟩ := eq_two_pow_of_dvd k h
+  rw [hj, Nat.log2_two_pow]
+
 private theorem dyadic {q : Rat} (h : exactInBf16 q = true) : q.den = 2 ^ q.den.log2 := by
   have h : (decide (_ < 256) && decide (q.den ∣ 2 ^ 64)) = true := h
-  obtain ⟨j, hj⟩ := eq_two_pow_of_dvd 64 (of_decide_eq_true (Bool.and_eq_true _ _ ▸ h).2)
-  rw [hj, Nat.log2_two_pow]
+  exact den_eq_two_pow (of_decide_eq_true (Bool.and_eq_true _ _ ▸ h).2)
 
 /-- What the program takes for exact has intervals that contain it. -/
 theorem allContain_of_checkExact {number : Rat → R} (hnumber : IsNumber number) {qs : List Rat}
@@ -102,6 +107,20 @@ theorem allContain_of_checkExact {number : Rat → R} (hnumber : IsNumber number
     · exact ha
     · simp [checkExact, ha] at h
   exact contains_ofRat (dyadic (List.all_eq_true.mp hall q hq)) (hnumber q)
+
+/-- The interval of a number of a rule that readers know contains it. -/
+theorem contains_ofRule (hnumber : IsNumber number) {r : Rule} (h : r.check = .ok ()) (x : Int) :
+    (ofRat (mkRat x r.over)).Contains (number (mkRat x r.over)) := by
+  have known : r.over ∣ 2 ^ 24 := by
+    rw [Rule.check] at h
+    split at h
+    case isTrue known => exact known.2.2.2
+    case isFalse => cases h
+  refine contains_ofRat (den_eq_two_pow (Nat.dvd_trans ?_ known)) (hnumber _)
+  rw [Rat.den_mkRat]
+  split
+  · exact Nat.one_dvd _
+  · exact Nat.div_dvd_of_dvd (Nat.gcd_dvd_left ..)
 
 private theorem invSqrt_zero (p : Nat) : (Interval.invSqrt 0 : Interval p) = .all := by
   simp only [Interval.invSqrt]

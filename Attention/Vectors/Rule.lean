@@ -43,7 +43,7 @@ def Rule.numerators (r : Rule) (count : Nat) : Array Int := Id.run do
     throw s!"the rule of {r.name} is not one that readers know"
 
 /-- `heads` matrices of `m` rows and `n` columns, one after another. -/
-def Rule.matrices (r : Rule) (heads m n : Nat) : List (List (List Rat)) :=
+@[expose] def Rule.matrices (r : Rule) (heads m n : Nat) : List (List (List Rat)) :=
   let xs := r.numerators (heads * m * n)
   (List.range heads).map fun h => (List.range m).map fun i => (List.range n).map fun j =>
     mkRat xs[(h * m + i) * n + j]! r.over

@@ -153,6 +153,40 @@ end SampledCase
 
 namespace NaturalSampledCase
 
+section
+variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [IntCast R] [Exp R R]
+variable (number : Rat → R) (c : SampledCase)
+
+/-- A numerator over a denominator as a number. number: a fraction as one. -/
+@[expose] def quotient {R : Type u} (number : Rat → R) (over : Nat) (x : Int) : R :=
+  number (mkRat x over)
+
+/-- What becomes of the scores of a head, by its number in its sequence, before they are masked:
+temperature, softcap, ALiBi, bias, in this order. added: the numerators of the bias. -/
+@[expose] def changes (added : Array Int) (head : Nat) : ScoreMod R c.q_len c.kv_len :=
+  let heated : ScoreMod R c.q_len c.kv_len :=
+    c.temperatures.elim (fun _ _ s => some s) fun ts => .temperature (number ts[head]!)
+  let changed := heated.andThen <| modified (q_len := c.q_len) (kv_len := c.kv_len) number
+    c.softcap (c.alibi.map fun (alignment, slopes) => (alignment, slopes[head]!)) none .none
+  match c.bias with
+  | none => changed
+  | some rule => changed.andThen fun i j s =>
+    some (s + quotient number rule.over added[(head * c.q_len + i.val) * c.kv_len + j.val]!)
+
+/-- The numerators of the bias, of all heads of a sequence. -/
+@[expose] def added : Array Int :=
+  (c.bias.map (·.numerators (c.heads * c.q_len * c.kv_len))).getD #[]
+
+/-- The keys as a query of a query head sees them, by its number among those of all sequences, with
+the sink if there is one. -/
+@[expose] def sinkRow {d : Nat} (head : Nat) (row : List (ScoredValue R R d)) :
+    List (ScoredValue R R d) :=
+  match c.sinks with
+  | none => row
+  | some sinks => withSink (number sinks[head % c.heads]!) row
+
+end
+
 /-- Runs the Spec over intervals: for each query head of each sequence the wanted rows. -/
 @[expose] def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
   let c := given.inputs
@@ -160,22 +194,11 @@ namespace NaturalSampledCase
   checkExact (c.scale.toList ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ c.sinks.getD [])
   (c.bias.map Rule.check).getD (.ok ())
-  let number := fun (over : Nat) (x : Int) => (Interval.ofDyadic x over.log2 : Interval working)
-  let added := (c.bias.map (·.numerators (c.heads * c.q_len * c.kv_len))).getD #[]
-  let modify := fun h =>
-    let heated : ScoreMod (Interval working) c.q_len c.kv_len :=
-      c.temperatures.elim (fun _ _ s => some s) fun ts => .temperature (ofRat ts[h]!)
-    let changed := heated.andThen <| modified (q_len := c.q_len) (kv_len := c.kv_len) ofRat
-      c.softcap (c.alibi.map fun (alignment, slopes) => (alignment, slopes[h]!)) none .none
-    match c.bias with
-    | none => changed
-    | some rule => changed.andThen fun i j s =>
-      some (s + number rule.over added[(h * c.q_len + i.val) * c.kv_len + j.val]!)
-  let heads ← c.seen (R := Interval working) (scaleOf c.scale c.head_dim) number number modify
-  (heads.zipIdx).mapM fun (rows, n) => rows.mapM fun row => do
-    let row := match c.sinks with
-      | none => row
-      | some sinks => withSink (ofRat sinks[n % c.heads]!) row
+  let added := added c
+  let heads ← c.seen (scaleOf c.scale c.head_dim) (quotient ofRat) (quotient ofRat)
+    (changes ofRat c added)
+  (heads.zipIdx).mapM fun (rows, n) => rows.mapM fun row =>
+    let row := sinkRow ofRat c n row
     enclosedRow (row.map (·.score)) (attend row)
 
 end NaturalSampledCase

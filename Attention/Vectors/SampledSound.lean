@@ -14,6 +14,8 @@ namespace Attention.Vectors
 
 open Spec
 
+universe u
+
 /-- What is computed for some queries is what attention of all of them has in their rows, for every
 mask and change of the scores. -/
 theorem attend_pickRows {S R : Type} {q_len kv_len d d_v n : Nat} [Add S] [Mul S] [OfNat S 0]
@@ -43,19 +45,56 @@ namespace SampledCase
     ((c.temperatures.getD (List.replicate c.heads 1))[number % c.heads]!).num).andThen
     (c.maskOf number).toScoreMod
 
-/-- Its queries, by rule. -/
-@[expose] def queries (c : SampledCase) (number : Nat) : Matrix Int c.q_len c.head_dim :=
-  part (c.q.numerators (c.batch * c.heads * c.q_len * c.head_dim)) (fun x => x) number _ _
+section
+variable {S R : Type u} (toScore : Nat → Int → S) (toValue : Nat → Int → R)
+
+/-- Its queries, by rule. toScore: a numerator over a denominator as a number. -/
+@[expose] def queries (c : SampledCase) (number : Nat) : Matrix S c.q_len c.head_dim :=
+  part (c.q.numerators (c.batch * c.heads * c.q_len * c.head_dim)) (toScore c.q.over) number _ _
 
 /-- Its keys. -/
-@[expose] def keys (c : SampledCase) (number : Nat) : Matrix Int c.kv_len c.head_dim :=
-  part (c.k.numerators (c.batch * c.num_kv_heads * c.kv_len * c.head_dim)) (fun x => x)
+@[expose] def keys (c : SampledCase) (number : Nat) : Matrix S c.kv_len c.head_dim :=
+  part (c.k.numerators (c.batch * c.num_kv_heads * c.kv_len * c.head_dim)) (toScore c.k.over)
     (number / c.group) _ _
 
 /-- Its values. -/
-@[expose] def values (c : SampledCase) (number : Nat) : Matrix Rat c.kv_len c.value_dim :=
-  part (c.v.numerators (c.batch * c.num_kv_heads * c.kv_len * c.value_dim))
-    (fun x => mkRat x c.v.over) (number / c.group) _ _
+@[expose] def values (c : SampledCase) (number : Nat) : Matrix R c.kv_len c.value_dim :=
+  part (c.v.numerators (c.batch * c.num_kv_heads * c.kv_len * c.value_dim)) (toValue c.v.over)
+    (number / c.group) _ _
+
+end
+
+/-- What the program computes from without dropout: the keys as each wanted query sees them, which
+are those of the whole; and what it has checked. -/
+theorem seen_ok {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [Mul R]
+    {scale : S} {toScore : Nat → Int → S} {toValue : Nat → Int → R} {c : SampledCase}
+    {modify : Nat → ScoreMod S c.q_len c.kv_len}
+    {heads : List (List (List (ScoredValue S R c.value_dim)))}
+    (h : c.seen scale toScore toValue modify = .ok heads) :
+    c.q.check = .ok () ∧ c.k.check = .ok () ∧ c.v.check = .ok () ∧
+    (∀ ts, c.temperatures = some ts → checkTemperatures c.heads ts c.q = .ok ()) ∧
+    (indices c.q_len c.rows).length = c.rows.length ∧
+    heads = (List.range (c.batch * c.heads)).map fun number =>
+      (List.finRange (indices c.q_len c.rows).length).map fun r =>
+        scored scale ((modify (number % c.heads)).andThen (c.maskOf number).toScoreMod)
+          (c.queries toScore number) (c.keys toScore number) (c.values toValue number)
+          (indices c.q_len c.rows)[r] (List.finRange c.kv_len) := by
+  rw [seen] at h
+  obtain ⟨_, hq, h⟩ := bind_ok h
+  obtain ⟨_, hk, h⟩ := bind_ok h
+  obtain ⟨_, hv, h⟩ := bind_ok h
+  obtain ⟨_, -, h⟩ := bind_ok h
+  obtain ⟨_, h⟩ := check_ok h
+  obtain ⟨_, ht, h⟩ := bind_ok h
+  obtain ⟨hrows, h⟩ := check_ok h
+  obtain rfl := Except.ok.inj h
+  refine ⟨hq, hk, hv, fun ts hts => ?_, hrows.1, ?_⟩
+  · rw [hts] at ht
+    exact ht
+  · refine List.map_congr_left fun number _ => ?_
+    refine List.ext_getElem (by simp) fun i hi hi' => ?_
+    simp [scored, score, pickMod, pickRows, queries, keys, values,
+      -List.getElem!_eq_getElem?_getD]
 
 /-- The keys of a row without their values. -/
 @[expose] def withoutValues {d : Nat} (row : List (ScoredValue Int Rat d)) :
@@ -114,9 +153,9 @@ theorem run_sound {c : SampledCase} {results : List (List RowResult)} (h : c.run
       (∀ head ∈ results, head.length = c.rows.length) ∧
       ∀ (number : Nat) (i : Fin (indices c.q_len c.rows).length) (r : RowResult),
         results[number]?.bind (·[i.val]?) = some r →
-        let Q := c.queries number
-        let K := c.keys number
-        let V := c.values number
+        let Q := c.queries (fun _ x => x) number
+        let K := c.keys (fun _ x => x) number
+        let V := c.values (fun over x => mkRat x over) number
         let query := (indices c.q_len c.rows)[i]
         r.output = (match factors with
           | none => attention scale.num (c.whole number) Q K V
@@ -156,13 +195,15 @@ theorem run_sound {c : SampledCase} {results : List (List RowResult)} (h : c.run
     | none =>
       simp [hn, -List.getElem!_eq_getElem?_getD] at hr
       subst hr
-      exact outcome_pickRows scale.num (c.whole number) (c.queries number) (c.keys number)
-        (c.values number) ⟨(indices c.q_len c.rows).toArray, by simp⟩ i
+      exact outcome_pickRows scale.num (c.whole number) (c.queries (fun _ x => x) number)
+        (c.keys (fun _ x => x) number) (c.values (fun over x => mkRat x over) number)
+        ⟨(indices c.q_len c.rows).toArray, by simp⟩ i
     | some Z =>
       simp [hn, -List.getElem!_eq_getElem?_getD] at hr
       subst hr
-      exact outcome_pickFactor scale.num (c.whole number) (c.queries number) (c.keys number)
-        (c.values number) (Z number) ⟨(indices c.q_len c.rows).toArray, by simp⟩ i
+      exact outcome_pickFactor scale.num (c.whole number) (c.queries (fun _ x => x) number)
+        (c.keys (fun _ x => x) number) (c.values (fun over x => mkRat x over) number) (Z number)
+        ⟨(indices c.q_len c.rows).toArray, by simp⟩ i
 
 end SampledCase
 

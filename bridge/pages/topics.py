@@ -112,7 +112,10 @@ TOPICS = (
     ),
     Topic(
         "The real numbers, and bounds on them",
-        ("Enclosure", "Real", "AlgorithmSound", "CaseSound", "NaturalSound", "SampledSound"),
+        (
+            *("Enclosure", "Real", "AlgorithmSound", "CaseSound", "NaturalSound", "SampledSound"),
+            "NaturalSampledSound",
+        ),
     ),
     Topic(
         "What attention can and cannot do",

@@ -172,7 +172,8 @@ class Type(Struct, frozen=True, tag_field="kind", tag=str.lower):
 
 
 def read(answer: Mapping[str, Any]) -> Definition | Type:
-    """The definition or type in Lean's answer about a name. Raises ValueError for terms that are written otherwise."""
+    """The definition or type in Lean's answer about a name. Raises ValueError for terms that are
+    written otherwise."""
     try:
         return msgspec.convert(answer, Definition | Type)
     except msgspec.ValidationError as error:

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error, tanh_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import (
@@ -28,7 +29,6 @@ from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.spec.score_change_tolerance import ScoreChange
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
-from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error, tanh_error
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),

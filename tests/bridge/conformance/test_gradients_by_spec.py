@@ -11,6 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
+from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -44,8 +46,6 @@ from bridge.spec.gradient_tolerance import (
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
-from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
-from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from bridge.spec.tolerance import BoundedKey, Denominator, gamma
 
 ROUNDING_MODELS = {

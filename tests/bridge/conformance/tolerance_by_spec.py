@@ -92,9 +92,9 @@ def endless(
     """The rounding model with formats that have the same digits and no smallest number: so the
     terms of the tolerance for numbers below the normal ones are 0. Only scaled operands, scores,
     weights and results are stored as they are, unless weights are divided by their sum first, of
-    which the Spec knows nothing. weights: these formats are changed, too, as the bounds of gradients and tangents
-    know nothing of them. accumulator: so is that of the accumulator, of whose smallest numbers only
-    the bounds of outputs know."""
+    which the Spec knows nothing. weights: these formats are changed, too, as the bounds of
+    gradients and tangents know nothing of them. accumulator: so is that of the accumulator, of
+    whose smallest numbers only the bounds of outputs know."""
 
     def wide(form: Format | None) -> Format | None:
         return form and replace(form, smallest_normal=0.0, smallest_subnormal=0.0)

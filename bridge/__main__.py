@@ -97,11 +97,7 @@ def verify(stage: tuple[str, ...], record: bool) -> None:
     verdict = f"[green]{holds}.[/]" if ok else "[red]Not everything holds; see above.[/]"
     console.print(f"{verdict} The whole report: {path.relative_to(root)}")
     if record:
-        try:
-            found = timings.of_verify(verification.report, whole)
-        except ValueError as error:
-            raise Problem(f"--record: {error}") from error
-        written.record(root, "verify", found)
+        written.record(root, "verify", timings.of_verify(verification.report, whole))
     sys.exit(0 if ok else 1)
 
 
@@ -294,10 +290,7 @@ def findings(name: tuple[str, ...]) -> None:
     from bridge.pages import written
 
     root = checkout()
-    try:
-        chosen = [subjects.find_function(one) for one in name] or list(subjects.CALLED)
-    except KeyError as error:
-        raise Problem(f"NAME: {error.args[0]}") from error
+    chosen = [subjects.find_function(one) for one in name] or list(subjects.CALLED)
     absent = store.missing_packages(chosen)
     if absent:
         raise Problem(
@@ -353,7 +346,7 @@ def axioms(name: tuple[str, ...]) -> None:
     every theorem of the package itself. Exit status 1 if anything that it needs, in other packages
     too, rests on more than Lean's three axioms.
     """
-    from bridge.audit.axioms import UnknownDeclarationError, axioms_of
+    from bridge.audit.axioms import axioms_of
     from bridge.toolchain import find
     from bridge.toolchain.lake import package_root
 
@@ -364,10 +357,7 @@ def axioms(name: tuple[str, ...]) -> None:
         errors = [str(m) for m in built.messages if m.severity == "error"]
         tell_problems(console, errors or ["the package does not build"])
         sys.exit(1)
-    try:
-        found = axioms_of(lean, name)
-    except UnknownDeclarationError as error:
-        raise Problem(f"NAME: {error}") from error
+    found = axioms_of(lean, name)
     for line in found.lines:
         click.echo(line)
     tell_problems(console, list(found.problems))
@@ -388,17 +378,13 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
     constants have no body there: they stand in the file as axioms, and OUT.bodiless.json lists
     them, by their kind, and how many of them each exported constant of the library rests on.
     """
-    from bridge.audit.second_kernel.export import NameUnknownError
     from bridge.audit.second_kernel.files import write_proofs
     from bridge.toolchain import find
 
     root = checkout()
     path = root / "build" / "proofs.ndjson" if out is None else out
-    try:
-        with writing(f"--out: {path}"):
-            found = write_proofs(find(root, announce=click.echo), path, name)
-    except NameUnknownError as error:
-        raise Problem(f"NAME: {error}") from error
+    with writing(f"--out: {path}"):
+        found = write_proofs(find(root, announce=click.echo), path, name)
 
     def count_in_words(numbers: Mapping[str, int]) -> str:
         return ", ".join(f"{number} {what}" for what, number in numbers.items()) or "none"
@@ -440,8 +426,6 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
         found = collect.collect(verification.library, verification.stage)
     except LibraryFailure as error:
         raise click.ClickException(f"the library cannot be indexed: {error.problems[0]}") from error
-    except collect.NameUnknownError as error:
-        raise Problem(f"NAME: {error}") from error
     if name is None:
         show.summary(console, found)
     elif len(entries := found.index.find(name)) == 1:
@@ -450,7 +434,7 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     elif entries or (entries := found.index.inside(name)):
         show.listing(console, entries)
     else:
-        raise Problem(f"NAME: {collect.NameUnknownError(name)}")
+        raise collect.NameUnknownError(name)
     if as_json is not None:
         write(Path(as_json), json.dumps(collect.to_json(found), ensure_ascii=False, indent=1))
     if graph is not None:

@@ -27,6 +27,7 @@ from bridge import quick
 from bridge.audit.second_kernel import check as second_kernel
 from bridge.cache import Cache
 from bridge.command import Problem, checkout
+from bridge.errors import MendableError
 from bridge.quick import Selection
 from bridge.report import timings
 from bridge.report.timings import Times
@@ -256,8 +257,8 @@ def _record(run: Run, whole: float) -> None:
 
     try:
         found = timings.of_test(run.times, whole)
-    except ValueError as error:
-        raise Problem(f"--record: {error}") from error
+    except MendableError as error:
+        raise Problem(str(error)) from error
     written.record(run.root, "test", found)
 
 

@@ -35,7 +35,7 @@ def axioms_of(lean: Lean, names: Sequence[str] = ()) -> Rested:
     unknown = [name for name in names if name not in of]
     if unknown:
         raise UnknownDeclarationError(
-            f"{unknown[0]!r} is no declaration of the package, nor of its imports"
+            f"NAME: {unknown[0]!r} is no declaration of the package, nor of its imports"
         )
     own = packages.read(lean.root).own
     wanted = names or [

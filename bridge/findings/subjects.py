@@ -14,6 +14,7 @@ import torch
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters import libraries
 from bridge.conformance.adapters.adapter import About
+from bridge.errors import MendableError
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
 
@@ -49,10 +50,10 @@ CALLED = (
 
 
 def find_function(name: str) -> Called:
-    """The function of that name. Raises KeyError where there is none."""
+    """The function of that name. Raises MendableError where there is none."""
     known = {one.name: one for one in CALLED}
     if name not in known:
-        raise KeyError(f"no function {name!r} is run; there are {', '.join(known)}")
+        raise MendableError(f"NAME: no function {name!r} is run; there are {', '.join(known)}")
     return known[name]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from bridge.audit.implemented import known_implementations
 from bridge.audit.library import Library, Stage
 from bridge.cache import digest
+from bridge.errors import MendableError
 from bridge.index import compare, extract, traced
 from bridge.index.entries import Index, assemble
 from bridge.index.gaps import Gap, gaps
@@ -24,12 +25,12 @@ from bridge.vectors.load import default_directory
 _GENERATED = ("inst", "to", "mk")
 
 
-class NameUnknownError(Exception):
-    """The library has nothing of this name; the message says so, with the nearest names."""
+class NameUnknownError(MendableError):
+    """The library has nothing of a NAME; the message says so, with the nearest names."""
 
     def __init__(self, wanted: str, near: Sequence[str] = ()) -> None:
         hint = f"; the nearest: {', '.join(near)}" if near else ""
-        super().__init__(f"the library declares nothing called {wanted!r}{hint}")
+        super().__init__(f"NAME: the library declares nothing called {wanted!r}{hint}")
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def collect(library: Library, stage: Stage) -> Collected:
     ToolchainError, SourceError or VectorError for an error that is not in a declaration."""
     root, audit = library.root, library.find_build_and_audit(stage)
     key = digest(root, ["bridge/index/listing.lean"], library.key())
-    answers, _ = library.cache.get("listing", key, lambda: extract.listing(library.lean), bool)
+    script, lean = extract.SCRIPT, library.lean
+    answers, _ = library.cache.get("listing", key, lambda: lean.read_stored(script, "listed"), bool)
     constants = extract.read_constants(answers)
     texts = texts_of(root)
     instances = [d["name"] for d in audit["listing"].values() if d["instance_of"]]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 Point = tuple[float, float]
 
@@ -92,16 +93,13 @@ def _columns(boxes: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     """Each box right of all from which an arrow leads to it; a box to which no arrow leads, next to
     the first that it leads to. Raises ValueError for arrows in a circle."""
     column = [0] * boxes
-    for _ in range(boxes + 1):
-        moved = False
-        for start, end in arrows:
-            if column[end] <= column[start]:
-                column[end], moved = column[start] + 1, True
-        if not moved:
-            break
-    else:
-        raise ValueError("arrows lead in a circle")
-    for box in set(range(boxes)) - {end for _, end in arrows}:
+    left = {box: [start for start, end in arrows if end == box] for box in range(boxes)}
+    try:
+        for box in TopologicalSorter(left).static_order():
+            column[box] = max((column[one] + 1 for one in left[box]), default=0)
+    except CycleError as error:
+        raise ValueError("arrows lead in a circle") from error
+    for box in (box for box, before in left.items() if not before):
         column[box] = min((column[end] for start, end in arrows if start == box), default=1) - 1
     return column
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bridge.errors import MendableError
 from bridge.files import write_changed
 
 FILE = "docs/timings.json"
@@ -59,7 +60,7 @@ def _read_stored(root: Path) -> dict[str, Any]:
 
 
 def of_verify(report: Mapping[str, Mapping[str, Any]], whole: float) -> Timings:
-    """The times of a run of `verify` that did everything, with none kept. Raises ValueError
+    """The times of a run of `verify` that did everything, with none kept. Raises MendableError
     otherwise."""
     _did_everything(name for name, found in report.items() if found.get("kept") or not found["ok"])
     stages = {
@@ -74,7 +75,7 @@ def of_verify(report: Mapping[str, Mapping[str, Any]], whole: float) -> Timings:
 
 
 def of_test(checks: Mapping[str, Times | None], whole: float) -> Timings:
-    """The times of a run of `test`, by check; None: it was kept, for which ValueError is raised."""
+    """The times of a run of `test`, by check. Raises MendableError for None: it was kept."""
     _did_everything(name for name, times in checks.items() if times is None)
     stages = {name: times for name, times in checks.items() if times is not None}
     return Timings(_machine(), round(whole, 2), stages)
@@ -82,7 +83,8 @@ def of_test(checks: Mapping[str, Times | None], whole: float) -> Timings:
 
 def _did_everything(kept: Iterable[str]) -> None:
     if names := ", ".join(kept):
-        raise ValueError(f"times are recorded of a run that did everything; not so here: {names}")
+        said = "--record: times are recorded of a run that did everything; not so here:"
+        raise MendableError(f"{said} {names}")
 
 
 def _machine() -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
+
 # Called with how many constants the kernel has checked again so far, and with how many there are.
 OnChecked = Callable[[int, int], None]
 
@@ -97,20 +99,8 @@ def look_at(
         file = files[answer["module"]]
         problems += findings(answer, file)
         if "first_line" in answer and not answer["internal"]:
-            declarations.append(
-                Declaration(
-                    full_name(answer),
-                    answer["kind"],
-                    answer["module"],
-                    file,
-                    answer["first_line"],
-                    answer["last_line"],
-                    tuple(answer["axioms"]),
-                    tuple(answer["mentions"]),
-                    answer["class"],
-                    answer["instance_of"],
-                )
-            )
+            named = {"name": full_name(answer), "file": file, "is_class": answer["class"]}
+            declarations.append(msgspec.convert({**answer, **named}, Declaration))
     order = list(files)
     declarations.sort(key=lambda d: (order.index(d.module), d.first_line, d.name))
     return tuple(declarations), problems

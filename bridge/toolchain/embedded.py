@@ -18,7 +18,7 @@ from bridge.toolchain import modules, packages
 from bridge.toolchain.audit import Audit, OnChecked, look_at, on_trust
 from bridge.toolchain.drivers import Drivers
 from bridge.toolchain.errors import ToolchainError
-from bridge.toolchain.messages import BuildResult, ModuleResult, message_of
+from bridge.toolchain.messages import BuildResult, ModuleResult, message_of, whole_listing
 from bridge.toolchain.modules import Module
 from bridge.toolchain.packages import Packages
 from bridge.toolchain.prepare import Embedded, alone
@@ -416,8 +416,8 @@ class EmbeddedLean:
         self, script: Path, until: str, wanted: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its stock output, and then the `wanted` names, a line each; the last
-        answer is the one with the key `until`.
+        default targets and its stock output, and then the `wanted` names, a line each, but for
+        the last, which has the key `until`.
 
         Raises ToolchainError if a module is not built as it stands, or if the script ends early.
         """
@@ -431,7 +431,7 @@ class EmbeddedLean:
             process.close_input()
             answers = process.answers_until(until)
         (self.folder / "default.profraw").unlink(missing_ok=True)
-        return answers
+        return whole_listing(answers, script.name, until)
 
     @contextmanager
     def _alone(self, stale: Sequence[Module]) -> Iterator[None]:

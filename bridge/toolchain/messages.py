@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bridge.toolchain.errors import ToolchainError
+
+Answer = dict[str, Any]
 Severity = Literal["error", "warning", "info"]
 # Lean's names of them; any other is information.
 _SEVERITIES: dict[str, Severity] = {"error": "error", "warning": "warning"}
@@ -71,3 +75,12 @@ def message_of(answer: dict[str, Any], file: str) -> Message:
     position = answer["pos"]
     text = "\n".join(filter(None, [answer.get("caption"), answer["data"].rstrip("\n")]))
     return Message(severity, file, position["line"], position["column"], text)
+
+
+def whole_listing(answers: Iterable[Answer], script: str, until: str) -> list[Answer]:
+    """The answers of a Lean file but the last, whose key `until` says how many there are. Raises
+    ToolchainError where some are missing."""
+    *found, last = answers
+    if last[until] != len(found):
+        raise ToolchainError(f"{script}: {len(found)} of {last[until]} answers came")
+    return found

@@ -20,7 +20,13 @@ from bridge.files import write_changed
 from bridge.toolchain import modules, packages
 from bridge.toolchain.audit import PLACED, STANDARD_AXIOMS, Audit, OnChecked, look_at
 from bridge.toolchain.errors import ToolchainError
-from bridge.toolchain.messages import BuildResult, Message, ModuleResult, Severity
+from bridge.toolchain.messages import (
+    BuildResult,
+    Message,
+    ModuleResult,
+    Severity,
+    whole_listing,
+)
 
 OnModule = Callable[[str, ModuleResult | None], None]
 
@@ -119,8 +125,8 @@ class NativeLean:
         self, script: Path, until: str, wanted: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         """The answers of a Lean file whose `main` is given, on its input, each module of the
-        default targets and its output, and then the `wanted` names, a line each; the last answer is
-        the one with the key `until`."""
+        default targets and its output, and then the `wanted` names, a line each, but for the last,
+        which has the key `until`. Raises ToolchainError if the script ends early."""
         found = packages.read(self.root)
         request = "".join(
             f"{m.name}\t{_stored_by_lake(found.of(m.name).root, m.name)}\n"
@@ -133,7 +139,7 @@ class NativeLean:
         if not answers or until not in answers[-1]:
             said = (done.stderr or done.stdout).strip()
             raise ToolchainError(f"{script.name}: {said[-1000:] or 'Lean gave no reason'}")
-        return answers
+        return whole_listing(answers, script.name, until)
 
     def _run_file(self, name: str, text: str, arguments: Sequence[str]) -> str:
         """Run a Lean file that is no module, so that it sees all parts of its imports."""

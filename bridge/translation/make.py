@@ -12,10 +12,10 @@ from bridge.index import collect
 from bridge.index.entries import Index
 from bridge.translation import library as translated
 from bridge.translation import package
-from bridge.translation.extract import terms_of
 from bridge.translation.package import FOLDER, Source
 from bridge.translation.terms import read
 
+SCRIPT = "bridge/translation/terms.lean"
 _KINDS = frozenset({"definition", "proposition", "type", "structure", "inductive"})
 _FOLDERS = ("Attention.Spec.", "Attention.Algebra.")
 # The intervals in which natural exponentials are computed.
@@ -42,8 +42,10 @@ def texts(library: Library, stage: Stage) -> dict[str, str]:
     """
     index = collect.collect(library, stage).index
     wanted, root = names_of(index), library.root
-    key = digest(root, ["bridge/translation/terms.lean"], f"{library.key()} {' '.join(wanted)}")
-    answers, _ = library.cache.get("terms", key, lambda: terms_of(library.lean, wanted), bool)
+    key = digest(root, [SCRIPT], f"{library.key()} {' '.join(wanted)}")
+    answers, _ = library.cache.get(
+        "terms", key, lambda: library.lean.read_stored(root / SCRIPT, "translated", wanted), bool
+    )
     sources = {e.name: Source(e.file, e.range[0], e.doc) for e in index.entries.values()}
     return package.texts(translated.Library(map(read, answers)), sources, root)
 

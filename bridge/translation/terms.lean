@@ -12,7 +12,7 @@ public section
 
 Standard input: a line for each module of the library, its name and its stored output, separated by a
 tab; then a line for each name that is asked for. Prints lines that begin with `@@` and hold JSON: one for
-each name, and a last one with how many there were. Run as it stands by `bridge/translation/extract.py`.
+each name, and a last one with how many there were. Run as it stands by `bridge/translation/make.py`.
 
 A recursive definition is read from the unfolding equation that Lean proves of it, since its stored value
 is made of recursors. Of each argument it is said whether it is a type, a proof, an instance or a term:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class TtirError(ValueError):
@@ -192,25 +195,21 @@ class Operation:
         (value,) = self.results
         return value
 
-    def integer(self, attribute: str) -> int:
-        """An attribute that is an integer; raises TtirError if it is missing or is none."""
-        found = self.attributes.get(attribute)
-        if not isinstance(found, int):
-            raise TtirError(f"{self} has {attribute} = {found!r}, which must be an integer")
+    def _attribute(self, name: str, kind: type[T], what: str) -> T:
+        """An attribute of a type; raises TtirError if it is missing or is of another."""
+        found = self.attributes.get(name)
+        if not isinstance(found, kind):
+            raise TtirError(f"{self} has {name} = {found!r}, which must be {what}")
         return found
+
+    def integer(self, attribute: str) -> int:
+        return self._attribute(attribute, int, "an integer")
 
     def word(self, attribute: str) -> str:
-        """An attribute that is a word; raises TtirError if it is missing or is none."""
-        found = self.attributes.get(attribute)
-        if not isinstance(found, str):
-            raise TtirError(f"{self} has {attribute} = {found!r}, which must be a word")
-        return found
+        return self._attribute(attribute, str, "a word")
 
     def integers(self, attribute: str) -> list[int]:
-        """An attribute that is a list of integers; raises TtirError if it is missing or is none."""
-        found = self.attributes.get(attribute)
-        if not isinstance(found, list):
-            raise TtirError(f"{self} has {attribute} = {found!r}, which must be a list of integers")
+        found = self._attribute(attribute, list, "a list of integers")
         return [n for n in found if isinstance(n, int)]
 
     @property

@@ -18,14 +18,15 @@ from typing import Any, TextIO
 
 from bridge.audit.second_kernel.olean import OleanError
 from bridge.audit.second_kernel.stored import Constant, Kind, Stored
+from bridge.errors import MendableError
 
 FORMAT = "3.1.0"
 _QUOTIENT = (("type", "Quot"), ("ctor", "Quot.mk"), ("lift", "Quot.lift"), ("ind", "Quot.ind"))
 _WORDS = {Kind.AXIOM: "axiom", Kind.DEFINITION: "def", Kind.THEOREM: "thm", Kind.OPAQUE: "opaque"}
 
 
-class NameUnknownError(Exception):
-    """The library has no constant of this name. The message is one sentence."""
+class NameUnknownError(MendableError):
+    """The library has no constant of a NAME. The message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,13 @@ def export(
     file.write(json.dumps({"meta": meta}, separators=(",", ":")) + "\n")
     for name in names:
         if name not in stored.numbers:
-            raise NameUnknownError(f"{name!r} is no constant of the library, nor of its imports")
+            said = f"NAME: {name!r} is no constant of the library, nor of its imports"
+            raise NameUnknownError(said)
     wanted = [stored.numbers[one] for one in names] or stored.own
     left_out = {one: None for one in wanted if stored.constant(one).unsafe}
     if names and left_out:
         raise NameUnknownError(
-            f"{names[wanted.index(min(left_out))]} is unsafe: no kernel checks it"
+            f"NAME: {names[wanted.index(min(left_out))]} is unsafe: no kernel checks it"
         )
     counts: Counter[str] = Counter()
     bodiless: dict[str, list[str]] = {}

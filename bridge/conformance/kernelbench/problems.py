@@ -27,7 +27,7 @@ from bridge.conformance.sandbox import wire
 from bridge.conformance.sandbox.remote import Remote
 from bridge.conformance.sandbox.session import Lost, Session
 from bridge.conformance.sandbox.wire import Text, WireError
-from bridge.conformance.tensors.batch import DTYPES, error_text
+from bridge.conformance.tensors.batch import DTYPES, describe_error
 from bridge.conformance.tolerances.rounding_model import generous
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _CAUSAL: tuple[Causal | None, ...] = (None, "top-left", "bottom-right", "square"
 _OTHERS, _OWN, _DRAWN = 3, 1, 6
 # The answer of a problem's process: dtype and shape of each input, and its numbers.
 _Size = Annotated[int, Meta(ge=0, le=1 << 40)]
-_Shape = Annotated[tuple[_Size, ...], Meta(max_length=8)]
+_Input = tuple[torch.dtype, Annotated[tuple[_Size, ...], Meta(max_length=8)]]
 _FEW = Meta(max_length=64)
 # The most numbers of queries, keys or values: the answers for more take hours.
 _MOST_OF_A_HEAD = 1 << 24
@@ -93,8 +93,7 @@ def refuses_other_sizes(function: Function, operation: Operation) -> str | None:
     except Lost:
         raise
     except Exception as error:
-        text = error_text(error).strip().splitlines()
-        return f"raised {type(error).__name__}: {text[0][:200] if text else ''}".rstrip(": ")
+        return describe_error(error)
     return None
 
 
@@ -131,9 +130,7 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
             what, name = frame.field("text", Text), wire.show(frame.field("type", Text))
             raise CallableError(f"its get_inputs raised {name}: {what[:200]}".rstrip(": "))
         wire.read(frame.kind, Literal["inputs"], "an answer")
-        each = frame.field(
-            "inputs", Annotated[list[tuple[Literal[*ALL_DTYPES], _Shape] | None], _FEW]
-        )
+        each = frame.field("inputs", Annotated[list[_Input | None], _FEW])
         numbers = frame.field("numbers", Annotated[list[_Size], _FEW])
     except WireError as error:
         raise CallableError(f"its process sent an invalid answer: {error}") from error
@@ -144,7 +141,8 @@ def _inputs(session: Session) -> tuple[list[tuple[int, ...]], str, list[int]]:
             f"its get_inputs returns {len(known)} tensors of floating numbers in {len(each)} "
             "inputs; three of one dtype are accepted: query, key and value"
         )
-    return [shape for _, shape in known], known[0][0], numbers
+    dtype = str(known[0][0]).removeprefix("torch.")
+    return [shape for _, shape in known], dtype, numbers
 
 
 def _show_shapes(shapes: list[tuple[int, ...]]) -> str:

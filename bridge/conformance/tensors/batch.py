@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bridge.conformance.inside.frames import FLOATS
 from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
 from bridge.vectors.model.kept import keep
 from bridge.vectors.model.sampled import FloatMatrix, seen_by
 
-DTYPES: dict[str, torch.dtype] = {
-    "float64": torch.float64,
-    "float32": torch.float32,
-    "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
-}
+DTYPES = FLOATS
+# Of vectors that one batch can have.
+_ALIKE = attrgetter(
+    "q_len", "kv_len", "head_dim", "value_dim", "model", "scale", "softcap", "alibi", "sink"
+)
 
 Array = NDArray[np.float64]
 
@@ -339,19 +340,7 @@ def groups(
     `largest`."""
     found: dict[tuple[object, ...], list[AttentionVector]] = {}
     for vector in vectors:
-        key = (
-            vector.q_len,
-            vector.kv_len,
-            vector.head_dim,
-            vector.value_dim,
-            vector.mask.window or vector.mask.kind,
-            vector.model,
-            vector.scale,
-            vector.softcap,
-            vector.alibi,
-            vector.bias is None,
-            vector.sink,
-        )
+        key = (*_ALIKE(vector), vector.mask.window or vector.mask.kind, vector.bias is None)
         found.setdefault(key, []).append(vector)
     for group in found.values():
         for start in range(0, len(group), largest):

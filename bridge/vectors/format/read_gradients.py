@@ -23,7 +23,7 @@ def gradient(entry: Entry) -> GradientVector:
     entry["grad_log_sum_exp"].check_count("num_heads", "rows")
     bias = _bias(entry)
     options = per_head(entry)
-    options["alibi"] = slopes = _slopes(entry)
+    options["alibi"] = slopes = slopes_of(entry)
     sizes: Sizes = {
         "q": (*_QUERIES, "head_dim"),
         "k": (*_KEYS, "head_dim"),
@@ -88,7 +88,8 @@ def _bias(entry: Entry) -> Any:
     return bias.numbers(None, rows, "kv_len", read=bf16_or_none)
 
 
-def _slopes(entry: Entry) -> Slopes | None:
+def slopes_of(entry: Entry) -> Slopes | None:
+    """The linear biases of each head."""
     if not has_changes(entry, "alibi"):
         return None
     alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge.vectors.format.fields import Entry, Field, bf16
+from bridge.vectors.format.fields import Entry, Field
 from bridge.vectors.format.read_dropout import probability, seed_of
-from bridge.vectors.format.read_gradients import Sizes, check_bounds, results
-from bridge.vectors.format.read_options import has_changes, per_head, scale, softcap
+from bridge.vectors.format.read_gradients import Sizes, check_bounds, results, slopes_of
+from bridge.vectors.format.read_options import has_changes, pairs_of_heads, per_head, scale, softcap
 from bridge.vectors.format.read_packed import sequences
 from bridge.vectors.format.read_results import enclosed_row, row
 from bridge.vectors.format.read_rules import MOST_NUMBERS, rule
 from bridge.vectors.model.attention import Dropout, Exact, Mask, Row
-from bridge.vectors.model.gradients import PER_HEAD, Slopes
+from bridge.vectors.model.gradients import PER_HEAD
 from bridge.vectors.model.sampled import (
     Numbers,
     Packed,
@@ -49,7 +49,7 @@ def sampled_attention(entry: Entry) -> SampledVector:
         masks=_masks(entry, batch * heads, packed),
         rows=rows,
         softcap=softcap(entry),
-        alibi=_slopes(entry),
+        alibi=slopes_of(entry),
         bias=bias,
         dropout_p=p,
         dropout_seed=seed,
@@ -71,8 +71,7 @@ def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
     numbers than are drawn in a second."""
     data = entry.data
     batch, heads, kv_heads = data["batch"], data["num_heads"], data["num_kv_heads"]
-    if heads % kv_heads:
-        raise entry["num_heads"].fail(f"is {heads}, no multiple of num_kv_heads, {kv_heads}")
+    pairs = pairs_of_heads(entry, batch)
     q_len, kv_len = data["q_len"], data["kv_len"]
     shapes: dict[str, tuple[int, ...]] = {
         "q": (batch, heads, q_len, data["head_dim"]),
@@ -80,7 +79,7 @@ def _shapes(entry: Entry) -> dict[str, tuple[int, ...]]:
         "v": (batch, kv_heads, kv_len, data["value_dim"]),
     }
     numbers = sum(map(math.prod, shapes.values()))
-    if max(numbers, batch * heads * q_len * kv_len) > MOST_NUMBERS:
+    if max(numbers, pairs) > MOST_NUMBERS:
         raise entry["q_len"].fail(
             f"and the other sizes come to more than {MOST_NUMBERS} numbers, or pairs of a query "
             "and a key"
@@ -147,13 +146,6 @@ def _places(entry: Entry, name: str, size: str) -> tuple[int, ...]:
     return places
 
 
-def _slopes(entry: Entry) -> Slopes | None:
-    if not has_changes(entry, "alibi"):
-        return None
-    alibi, bottom_right = entry["alibi"], entry.data["kv_len"] - entry.data["q_len"]
-    return Slopes(alibi["slopes"].numbers("num_heads", read=bf16), alibi.shift(bottom_right))
-
-
 def _check_integers(entry: Entry, vector: SampledVector) -> None:
     for name in ("q", "k"):
         if entry.data[name]["over"] != 1:
@@ -201,7 +193,7 @@ def sampled_gradient(entry: Entry) -> SampledGradientVector:
     for name in ("alibi", "bias", *PER_HEAD):
         if name in entry and batch > 1:
             raise entry[name].fail(f"is given for each head, but there are {batch} sequences")
-    alibi, bias, each_head = _slopes(entry), _bias(entry, heads), _per_head(entry)
+    alibi, bias, each_head = slopes_of(entry), _bias(entry, heads), _per_head(entry)
     packed, (p, seed) = _packing(entry), _dropout(entry)
     there = {*each_head, *(() if alibi is None else ("slopes",))}
     for name in ("slopes", *PER_HEAD):

@@ -7,6 +7,7 @@ recomputed, and a kernel's errors judged, as for attention itself.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -32,15 +33,8 @@ _ALL = Mask("none")
 
 def problem(vector: Vector, name: str, **fields: Any) -> AttentionVector:
     """A plain problem of the vector, named so."""
-    return AttentionVector(
-        id=name,
-        family=vector.family,
-        lean=vector.lean,
-        theorem=vector.theorem,
-        reason=vector.reason,
-        model=vector.model,
-        **fields,
-    )
+    shared = {one.name: getattr(vector, one.name) for one in dataclasses.fields(Vector)}
+    return AttentionVector(**{**shared, "id": name}, **fields)
 
 
 class ComesToAttention(Vector, ABC):

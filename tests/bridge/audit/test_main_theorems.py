@@ -10,6 +10,7 @@ from bridge.audit import claims, main_theorems, statements
 from bridge.audit.claims import Claim, Manifest
 from bridge.cache import Cache
 from bridge.toolchain import ToolchainError
+from bridge.toolchain.messages import whole_listing
 
 ENTRY = '[[theorem]]\nid = "{id}"\nkind = "corollary"\nlean = "{lean}"\nsentence = "Says."\n'
 
@@ -90,7 +91,7 @@ class OneAnswer:
 
     def read_stored(self, script: Path, until: str, wanted: list[str]) -> list[dict[str, Any]]:
         self.asked.append(wanted)
-        return [*self.answers, {until: len(wanted)}]
+        return [*self.answers]
 
 
 def said_of_statements(
@@ -150,11 +151,9 @@ def test_statements_that_say_something_are_looked_at_once(
     assert lean.asked == [["A.t A A.B B"]]
 
 
-def test_a_statement_that_was_not_looked_at_is_missed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(ToolchainError, match="0 of 1 statements were looked at"):
-        said_of_statements(tmp_path, OneAnswer(tmp_path), monkeypatch)
+def test_a_statement_that_was_not_looked_at_is_missed() -> None:
+    with pytest.raises(ToolchainError, match=r"statements\.lean: 0 of 1 answers came"):
+        whole_listing([{"looked_at": 1}], "statements.lean", "looked_at")
 
 
 def test_an_id_is_listed_once(tmp_path: Path) -> None:

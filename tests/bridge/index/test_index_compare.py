@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from index_sample import Sample
+from msgspec.structs import replace
 
 from bridge.index import compare
 

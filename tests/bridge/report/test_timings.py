@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridge.errors import MendableError
 from bridge.report import timings
 from bridge.report.verify import STAGES
 
@@ -48,10 +49,10 @@ def test_each_stage_has_its_row() -> None:
 
 @pytest.mark.parametrize("section", [{"ok": True, "kept": True}, {"ok": False}])
 def test_times_of_a_run_that_did_not_do_everything_are_refused(section: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="not so here: build"):
+    with pytest.raises(MendableError, match="not so here: build"):
         timings.of_verify(report(build=section), 1.0)
 
 
 def test_a_check_that_was_kept_has_no_time_to_record() -> None:
-    with pytest.raises(ValueError, match=r"not so here: types$"):
+    with pytest.raises(MendableError, match=r"not so here: types$"):
         timings.of_test({"lint": {"seconds": 1.0}, "types": None}, 1.0)

@@ -164,7 +164,7 @@ class Session:
         self.outputs = {}
         numbers: dict[str, Tensor] = {}
         described = self._describe(result, "result", device, numbers)
-        shown = {f"cache {name}": _taken(self.caches[name]) for name in fields["show"]}
+        shown = {f"cache {name}": _take(self.caches[name]) for name in fields["show"]}
         told = {
             "result": described,
             "cached": several,
@@ -182,7 +182,7 @@ class Session:
         sums = [(x * tensors[place].to(x.device)).sum() for place, x in outputs.items()]
         gradients = torch.autograd.grad(sums, list(by.values()), allow_unused=True)
         pairs = zip(by, gradients, strict=True)
-        numbers = {name: _taken(x.to_dense()) for name, x in pairs if x is not None}
+        numbers = {name: _take(x.to_dense()) for name, x in pairs if x is not None}
         return "differentiated", {"changed": self._changed_inputs()}, numbers
 
     def _describe(self, value: Any, place: str, device: str, numbers: dict[str, Tensor]) -> Any:
@@ -193,7 +193,7 @@ class Session:
             sent = kind in frames.FLOATS and value.layout == torch.strided and there
             if sent:
                 self.outputs[place] = value
-                numbers[place] = _taken(value)
+                numbers[place] = _take(value)
             about: dict[str, Any] = {"tensor": place if sent else None}
             about |= {"dtype": kind, "shape": list(value.shape), "device": value.device.type}
             about |= {"layout": str(value.layout), "graph": bool(value.requires_grad)}
@@ -260,7 +260,7 @@ class _Kept(NamedTuple):
     memory: _Memory
 
 
-def _taken(tensor: Tensor) -> Tensor:
+def _take(tensor: Tensor) -> Tensor:
     """The numbers as they are now, for the judge: of a call nothing is looked at before.
 
     The first launch of a kernel can wait for the whole device, and so for streams that the function

@@ -156,7 +156,8 @@ def _score_rates(
     factor = math.expm1(_score_rate_factor(q.shape[-1], rounding))
     tiny = _Underflow.of(rounding)
     operand = tiny.operand * rounding.operand_roundings
-    lost = sum(_lost_products(x, y, operand, tiny.product) for x, y in ((d_q, k), (q, d_k)))
+    lost = _lost_products(d_q, k, operand, tiny.product)
+    lost = lost + _lost_products(q, d_k, operand, tiny.product)
     lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 3 * tiny.score) + tiny.score
     # Two units of float64 for the caller's own rounding of the scale.
     moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)

@@ -29,11 +29,11 @@ def test_numbers_are_taken_before_anything_is_compared(monkeypatch: pytest.Monke
         def backward(ctx: Any, grad: Tensor) -> Tensor:
             return found
 
-    def comparing(*_: Tensor) -> bool:
+    def compare(*_: Tensor) -> bool:
         found.fill_(1.0)
         return True
 
-    monkeypatch.setattr(served, "_is_unchanged", comparing)
+    monkeypatch.setattr(served, "_is_unchanged", compare)
     session = served.Session()
     session.function = Late.apply
     _, _, numbers = session.call(CALL, {"query": query})

@@ -51,17 +51,11 @@ class Compiling(Command):
 @click.option("--json", "json_to", metavar="FILE", help="Write the verdict as JSON too.")
 def prove(
     kernel: str,
-    dtype: str,
-    layout: str,
     causal_alignment: str,
-    backward: bool,
-    minus_infinity: tuple[float, ...],
-    masked_loads: float | None,
-    arch: int,
-    configuration: int,
     seconds: float,
     keep: bool,
     json_to: str | None,
+    **options: Any,
 ) -> None:
     """Compare the results of a Triton kernel with attention.
 
@@ -72,6 +66,7 @@ def prove(
     Exit status 0: EQUAL, 1: WRONG, 3: CANNOT TELL; 2 for misuse.
     """
     published = PUBLISHED.get(kernel)
+    backward, masked_loads = options["backward"], options["masked_loads"]
     if kernel not in _OWN and published is None:
         place, colon, attribute = kernel.rpartition(":")
         if not colon:
@@ -82,12 +77,12 @@ def prove(
                 f"KERNEL: there is no Python file {place!r}, of which {kernel!r} names a function"
             )
     if published is not None:
-        layout = published.layout
+        options["layout"] = published.layout
         _refuse(published, backward)
     if keep and not (ROOT / "docs").is_dir():
         raise Problem(f"--keep: is for a checkout of the project; {ROOT} has no docs")
-    if keep and (minus_infinity or masked_loads is not None):
-        declared = "--minus-infinity" if minus_infinity else "--masked-loads"
+    if keep and (options["minus_infinity"] or masked_loads is not None):
+        declared = "--minus-infinity" if options["minus_infinity"] else "--masked-loads"
         raise Problem(f"--keep: is for verdicts under no declaration; {declared} is given")
     if keep and published is None:
         raise Problem(f"--keep: is for {', '.join(PUBLISHED)}; {kernel} is given")
@@ -103,10 +98,6 @@ def prove(
     if kernel in _OWN:
         verdict = _own(kernel, seconds)
     else:
-        options: dict[str, Any] = {
-            "dtype": dtype, "layout": layout, "arch": arch, "configuration": configuration,
-            "minus_infinity": minus_infinity, "masked_loads": masked_loads, "backward": backward,
-        }  # fmt: skip
         launcher = kernel if published is None else published.launcher
         if masked_loads is None and published is not None and backward:
             options["masked_loads"] = published.masked_loads

@@ -303,16 +303,12 @@ class Verdict:
         tables.implementations(console, section)
         if len({outcome.subject.name for outcome in self.outcomes}) == 1:
             tables.by_family(console, results)
-        for stated in sorted(
-            {str(o.subject.bench.operation) for o in self.outcomes if o.subject.bench}
-        ):
-            text = f"The definition: {stated}."
-            console.print(text, highlight=False, markup=False, soft_wrap=True)
-        for text in sorted(
-            {str(o.subject.operation) for o in self.outcomes if o.subject.operation}
-        ):
+        subjects = [outcome.subject for outcome in self.outcomes]
+        for stated in sorted({str(one.bench.operation) for one in subjects if one.bench}):
+            tell(console, f"The definition: {stated}.")
+        for text in sorted({str(one.operation) for one in subjects if one.operation}):
             tell(console, f"The problem: {text}.")
-        for shards in {o.subject.shards for o in self.outcomes if o.subject.shards is not None}:
+        for shards in {one.shards for one in subjects if one.shards is not None}:
             tell(console, f"A function of shards: {shards}.")
         if any(outcome.description.features is not None for outcome in self.outcomes):
             tell(console, f"Order of the vectors: --seed {self.conditions.seed}.")

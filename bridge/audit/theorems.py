@@ -47,6 +47,11 @@ def listed_theorems(path: Path) -> list[dict[str, str]]:
     return list(entries)
 
 
+def sentences_by_id(path: Path) -> dict[str, str]:
+    """By theorem id, its sentence. Raises SourceError for what is no list of theorems."""
+    return {entry["id"]: entry["sentence"] for entry in listed_theorems(path)}
+
+
 def count_kinds(entries: Iterable[Mapping[str, str]]) -> dict[str, int]:
     """How many theorems there are of each kind."""
     found = Counter(entry["kind"] for entry in entries)

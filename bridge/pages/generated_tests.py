@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.audit.theorems import sentences_by_id
 from bridge.pages.render import render
 from bridge.source.excerpt import SourceError
 from bridge.vectors.model.attention import Family
@@ -186,12 +186,6 @@ class Tested:
     docstring: str
 
 
-def sentences(root: Path) -> dict[str, str]:
-    """By theorem id, its sentence in docs/theorems.toml."""
-    data = tomllib.loads((root / "docs" / "theorems.toml").read_text("utf-8"))
-    return {theorem["id"]: theorem["sentence"] for theorem in data["theorem"]}
-
-
 def _wrap(text: str, before: str = "") -> str:
     """The text in the lines of a docstring; `before` stands before its first word."""
     return "\n    ".join(textwrap.wrap(before + text, _WIDTH - 4)).removeprefix(before)
@@ -233,7 +227,7 @@ def modules(root: Path, families: Sequence[Family]) -> dict[str, str]:
     Raises SourceError for a definition that there is no call for, and for a theorem that is not
     listed; ValueError for a family of definitions that are called differently.
     """
-    sentence = sentences(root)
+    sentence = sentences_by_id(root / "docs" / "theorems.toml")
     by_call: dict[Call, list[Tested]] = {}
     for family in families:
         definition = _definition(family)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from bridge.audit.implemented import known_implementations
 from bridge.audit.theorems import listed_theorems
 from bridge.index.maps import COMMAND, FILE, FORMAT
@@ -89,26 +91,11 @@ def read(root: Path, families: Sequence[Family]) -> Maps:
     _same("definitions of the Spec", set(stored["definitions"]), declared_names(root))
     sources = Sources(root, families)
     definitions = {
-        name: Definition(
-            name,
-            one["module"],
-            tuple(one["uses"]),
-            one["operation"],
-            one["run"],
-            sources.lean(name),
-        )
+        name: Definition(name, lean=sources.lean(name), **{**one, "uses": tuple(one["uses"])})
         for name, one in stored["definitions"].items()
     }
     theorems = {
-        id: Theorem(
-            id,
-            one["lean"],
-            listed[id]["sentence"],
-            one["module"],
-            tuple(one["uses"]),
-            tuple(one["needs"]),
-            tuple(one["rests_on"]),
-        )
+        id: msgspec.convert({**listed[id], **one, "speaks_of": one["uses"]}, Theorem)
         for id, one in stored["theorems"].items()
     }
     vectors: dict[str, dict[str, int]] = defaultdict(dict)

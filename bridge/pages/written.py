@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from bridge.audit.theorems import sentences_by_id
 from bridge.files import write_texts
 from bridge.findings import store, verdicts
 from bridge.pages import (
@@ -39,13 +40,14 @@ def texts(root: Path) -> dict[str, str]:
     SourceError where a page shows something that the sources lack."""
     families = load(root / "tests" / "vectors")
     maps = map_data.read(root, families)
+    sentences = sentences_by_id(root / "docs" / "theorems.toml")
     made = {
         **chapters.pages(root, families),
         **pictures.pictures(families),
         mutants_page.PAGE: mutants_page.page(),
         vectors_page.PAGE: vectors_page.page(families, trackers.items(root)),
         findings_page.PAGE: findings_page.page(
-            store.read(root / store.FILE), generated_tests.sentences(root), verdicts.read(root)
+            store.read(root / store.FILE), sentences, verdicts.read(root)
         ),
         **examples_page.texts(root),
         claims_page.PAGE: claims_page.page(root, (family.name for family in families)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -138,9 +139,7 @@ class Verdict:
         if level.left:
             left = "; ".join(map(shape_text, level.left))
             lines.append(f"{name}: not run within the time: {left}")
-        reasons: dict[str, int] = {}
-        for _, sentence in level.refused:
-            reasons[sentence] = reasons.get(sentence, 0) + 1
+        reasons = Counter(sentence for _, sentence in level.refused)
         lines += [f"{name}: {n} shapes refused: {why}" for why, n in reasons.items()]
         return lines or [f"{name}: no shape was run"]
 

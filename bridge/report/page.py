@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bridge.audit.theorems import theorem_list
+from bridge.audit.theorems import sentences_by_id, theorem_list
 from bridge.conformance.judging.judge import (
     VectorResult,
     by_size,
@@ -26,6 +25,7 @@ from bridge.conformance.tensors.batch import exactly, visible
 from bridge.conformance.tolerances import gradients, tangents
 from bridge.report import plots
 from bridge.report.tables import alignment_of_is_causal, no_sandbox
+from bridge.source.excerpt import SourceError
 from bridge.templates import template
 from bridge.vectors.model.attention import AttentionVector, Exact, Family, Vector
 from bridge.vectors.model.gradients import GradientVector
@@ -135,9 +135,8 @@ def reasons(outcome: Outcome) -> list[tuple[str, int]]:
 def theorem_sentences(path: Path) -> dict[str, str]:
     """The sentence of each theorem by its id; none where the list is not there or damaged."""
     try:
-        entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
-        return {str(entry["id"]): str(entry["sentence"]) for entry in entries}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        return sentences_by_id(path)
+    except (OSError, UnicodeDecodeError, SourceError):
         return {}
 
 

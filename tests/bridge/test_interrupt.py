@@ -8,15 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+import committed
 import pytest
 from small_verify import ROOT, SmallVerify
 
 from bridge.interrupt import STATUS
 from bridge.limits import Limit, communicate
-from bridge.vectors.load import load
 
 # From Ctrl-C to the end: of the processor's time, or without any of it.
 WITHIN = Limit(3.0, idle_s=3.0)
@@ -57,8 +56,7 @@ def commands(session: int) -> list[str]:
     "whole_group", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["terminal", "kill"]
 )
 def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -> None:
-    chosen = [f for f in load() if f.name in ("causal", "gradient")]
-    run = SmallVerify(tmp_path, [replace(f, vectors=f.vectors[:6]) for f in chosen])
+    run = SmallVerify(tmp_path, [*committed.some("causal", 6), *committed.some("gradient", 6)])
     process = run.start(AUDIT, **WHAT)
     until(process, run.kept_files)
     assert any(line.startswith("sleep") for line in commands(process.pid))

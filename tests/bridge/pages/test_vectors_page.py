@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
+import committed
 import msgspec
 import pytest
 
@@ -19,8 +20,7 @@ from bridge.vectors.format import shape_operations as operations
 from bridge.vectors.format import shapes
 from bridge.vectors.format.shape_check import VECTORS
 from bridge.vectors.format.shape_index import Entry
-from bridge.vectors.load import default_directory, load, write_index
-from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.load import default_directory, write_index
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / vectors_page.PAGE).read_text("utf-8")
@@ -79,9 +79,8 @@ def test_the_example_checks_the_vectors(program: Path) -> None:
     assert done.returncode == 0, done.stderr
     wanted = [
         f"{v.id}: {v.q_len} rows"
-        for family in load()
-        for v in family.vectors
-        if isinstance(v, AttentionVector) and v.model == "exact" and v.kv_len <= 20
+        for v in committed.vectors("attention")
+        if v.model == "exact" and v.kv_len <= 20
         if v.mask.kind in ("none", "causal", "boolean")
     ]
     assert done.stdout.splitlines() == wanted

@@ -6,12 +6,12 @@ import functools
 from dataclasses import replace
 from fractions import Fraction
 
+import committed
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.spec import interval as intervals
-from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask
 from bridge.vectors.model.by_intervals import NoBoundsError, enclosed_rows
 
@@ -22,12 +22,7 @@ _SMALL = 40
 @functools.cache
 def shared_vectors() -> list[AttentionVector]:
     """The vectors of the files that fresh ones are like."""
-    return [
-        vector
-        for family in load()
-        for vector in family.vectors
-        if isinstance(vector, AttentionVector) and vector.model == "natural"
-    ]
+    return [v for v in committed.vectors("attention") if v.model == "natural"]
 
 
 def test_the_bounds_are_lean_s_bit_by_bit() -> None:

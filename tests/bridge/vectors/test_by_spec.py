@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import committed
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from bridge.spec import backward_heads, backward_options
 from bridge.spec.attention import mask_to_score_mod
 from bridge.spec.core import EXACT
 from bridge.vectors.exact import attention as exact
-from bridge.vectors.load import default_directory, load
+from bridge.vectors.load import default_directory
 from bridge.vectors.model.attention import AttentionVector, Mask, Matrix, Row
 from bridge.vectors.model.by_spec import (
     Integers,
@@ -29,7 +30,6 @@ from bridge.vectors.model.by_spec import (
     spec_mask,
 )
 from bridge.vectors.model.gradients import Gradients, GradientVector
-from bridge.vectors.model.operations import GroupedQueryVector
 from bridge.vectors.model.sampled import seen_by
 
 # Queries times keys times columns that the translation goes through in a few milliseconds.
@@ -41,12 +41,8 @@ _UNIT = 1 << 16
 @functools.cache
 def shared_vectors() -> list[AttentionVector]:
     """The vectors of the files that fresh ones are like: exact, and without a sink."""
-    return [
-        vector
-        for family in load()
-        for vector in family.vectors
-        if isinstance(vector, AttentionVector) and vector.model == "exact" and not vector.options
-    ]
+    found = committed.vectors("attention")
+    return [v for v in found if v.model == "exact" and not v.options]
 
 
 @functools.cache
@@ -118,7 +114,7 @@ def test_the_translation_gives_what_lean_gives() -> None:
 
 
 def test_grouped_heads_by_the_translation_are_what_lean_gives() -> None:
-    grouped = [v for f in load() for v in f.vectors if isinstance(v, GroupedQueryVector)]
+    grouped = committed.vectors("grouped-query")
     sizes = [v.num_heads * v.q_len * v.kv_len * (v.head_dim + v.value_dim) for v in grouped]
     small = [v for v, size in zip(grouped, sizes, strict=True) if size <= 4 * _SMALL]
     assert len(small) > 20
@@ -231,13 +227,9 @@ def gradients_by_translation(vector: GradientVector) -> Gradients:
 
 def whole_gradients() -> list[GradientVector]:
     """The exact vectors of the files that are whole numbers and a mask alone."""
-    found = [
-        v
-        for f in load()
-        for v in f.vectors
-        if isinstance(v, GradientVector) and v.model == "exact" and not v.options
-    ]
-    given = ((v, (v.q, v.k, v.v, v.grad_output, (v.grad_log_sum_exp,))) for v in found)
+    found = committed.vectors("gradient")
+    exact = (v for v in found if v.model == "exact" and not v.options)
+    given = ((v, (v.q, v.k, v.v, v.grad_output, (v.grad_log_sum_exp,))) for v in exact)
     return [
         v
         for v, parts in given

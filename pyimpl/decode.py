@@ -139,14 +139,11 @@ def _attention_decode(
     *flat: Any,
 ) -> tuple[Tensor, Tensor]:
     """The same of arguments that are checked but for the numbers in their tensors."""
-    batch = query.shape[0]
-    capacity = _capacity(key_cache, page_table)
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     by_kernels = choose_backend(backend, query, value_cache) == "triton"
     if by_kernels and not options.check:
-        return _triton(
-            query, key_cache, value_cache, options, kv_lens, page_table, num_splits, capacity
-        )
+        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
+    batch, capacity = query.shape[0], _capacity(key_cache, page_table)
     lens = [capacity] * batch
     if kv_lens is not None:
         lens = kv_lens.tolist()
@@ -157,9 +154,7 @@ def _attention_decode(
     if num_splits is not None:
         num_splits = min(num_splits, max(lens, default=1) or 1)
     if by_kernels:
-        return _triton(
-            query, key_cache, value_cache, options, kv_lens, page_table, num_splits, capacity
-        )
+        return _triton(query, key_cache, value_cache, options, kv_lens, page_table, num_splits)
     out = query.new_empty(*query.shape[:3], value_cache.shape[3])
     lse = query.new_empty(query.shape[:3], dtype=compute_dtype(query.dtype))
     # Sequences of one length in one cache are taken together.
@@ -198,22 +193,20 @@ def _triton(
     kv_lens: Tensor | None,
     page_table: Tensor | None,
     num_splits: int | None,
-    capacity: int,
 ) -> tuple[Tensor, Tensor]:
     """By the kernels, which take all sequences at once, and read nothing outside of the cache
     whatever the lengths and the pages are."""
     decode, paged = _kernels()
     if kv_lens is not None:
-        kv_lens = _as_indices(kv_lens, capacity, query.device)
+        kv_lens = _as_indices(kv_lens, query.device)
     if page_table is None or kv_lens is None:
         return decode(
             query, key_cache, value_cache, options,
             kv_lens=kv_lens, bottom_right=True, num_splits=num_splits,
         )  # fmt: skip
-    # A page number beyond those that there are stays one.
     return paged(
-        query, key_cache, value_cache, _as_indices(page_table, key_cache.shape[0], query.device),
-        kv_lens, options, bottom_right=True, num_splits=num_splits,
+        query, key_cache, value_cache, _as_indices(page_table, query.device), kv_lens, options,
+        bottom_right=True, num_splits=num_splits,
     )  # fmt: skip
 
 
@@ -226,11 +219,11 @@ def _kernels() -> tuple[Callable[..., tuple[Tensor, Tensor]], Callable[..., tupl
     return decode, decode_paged
 
 
-def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
-    """Whole numbers in 32 bits, as the kernels take them; those beyond −1 … `most` as the nearest
-    of these."""
+def _as_indices(given: Tensor, device: torch.device) -> Tensor:
+    """Whole numbers in 32 bits, as the kernels take them; those beyond −1 … 2³¹ − 1 as the nearest
+    of these: a length below 0 or beyond any cache, a page that no pool has."""
     if given.dtype != torch.int32:
-        given = given.clamp(-1, most)
+        given = given.clamp(-1, 2**31 - 1)
     elif given.device == device:
         return given
     return given.to(device, torch.int32)
@@ -239,7 +232,8 @@ def _as_indices(given: Tensor, most: int, device: torch.device) -> Tensor:
 def _check_integers(name: str, given: Tensor, batch: int, others: str = "") -> None:
     """A tensor of int32 or int64 of shape `[batch]`, or with `others` of one dimension more."""
     arguments.check_integers(name, given)
-    if given.dim() != (2 if others else 1) or given.shape[0] != batch:
+    sizes = given.shape
+    if len(sizes) != (2 if others else 1) or sizes[0] != batch:
         wanted = f"[{batch}{others}]"
         raise ValueError(f"{name} must be of shape {wanted}, not {arguments.shape(given)}")
 

@@ -179,6 +179,51 @@ def test_tiles_that_lie_in_one_page(page_size: int, options: dict[str, object]) 
     assert torch.equal(result[1], expected[1])
 
 
+def spread(x: Tensor, order: list[int]) -> Tensor:
+    """The same numbers with memory in another order of dimensions, and NaN, or for whole numbers
+    −9, around each."""
+    places = [order.index(i) for i in range(x.dim())]
+    fill = math.nan if x.is_floating_point() else -9
+    around = x.new_full([2 * x.shape[i] + 1 for i in order], fill)
+    inside = around[(slice(1, None, 2),) * x.dim()].permute(places)
+    return inside.copy_(x)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3), st.integers(1, 5)),
+    page_size=st.sampled_from([1, 3, 15, 16, 17, 32, 48, 64]),
+    shares=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+    order=st.permutations(range(4)),
+    num_splits=st.sampled_from([1, 2, 5, 40]),
+    block_n=st.sampled_from([16, 32]),
+    left=st.none() | st.integers(0, 30),
+    right=st.none() | st.integers(0, 3),
+    beyond=st.sampled_from([-(2**31), -1, 0, 2**31 - 1]),
+    numbers=st.integers(0, 2**16),
+)
+def test_odd_pages(
+    sizes, page_size, shares, order, num_splits, block_n, left, right, beyond, numbers
+) -> None:
+    """Tensors of any strides, several queries, lengths from 0 on in a table of any entries beyond
+    them, more splits than tiles: the same as plain attention of each sequence's keys."""
+    batch, kv_heads, group, q_len = sizes
+    torch.manual_seed(numbers)
+    capacity = page_size * -(-70 // page_size)
+    lens = torch.tensor([round(share * capacity) for share in shares[:batch]], dtype=torch.int32)
+    query = torch.randn(batch, kv_heads * group, q_len, 16)
+    key, value = (torch.randn(batch, kv_heads, capacity, dim) for dim in (16, 8))
+    pools, table = in_pages([key, value], lens, page_size)
+    table[table == -7] = beyond
+    sinks = torch.linspace(-1, 1, kv_heads * group)
+    options = score_options(query, left=left, right=right, sinks=sinks)
+    result = decode_paged(
+        *(spread(x, order) for x in (query, *pools)), spread(table, [1, 0]), spread(lens, [0]),
+        options, bottom_right=True, num_splits=num_splits, block_n=block_n,
+    )  # fmt: skip
+    check_each(result, query, key, value, lens, left=left, right=right, sinks=sinks)
+
+
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 @pytest.mark.parametrize("block_n", [16, 32])
 def test_a_page_that_is_not_there_gives_nan(block_n: int) -> None:

@@ -21,21 +21,6 @@ attribute [local irreducible] working
 
 variable {R : Type u} [OrderedField R] {number : Rat → R} {m n : Nat}
 
-theorem AllContain.append {as bs : List Rat} (ha : AllContain number as)
-    (hb : AllContain number bs) : AllContain number (as ++ bs) :=
-  fun q hq => (List.mem_append.mp hq).elim (ha q) (hb q)
-
-/-- The matrices of a rule that readers know. -/
-theorem allContain_matrices (hnumber : IsNumber number) {r : Rule} (h : r.check = .ok ())
-    (heads m n : Nat) : AllContain number (r.matrices heads m n).flatten.flatten := by
-  intro q hq
-  obtain ⟨row, hrow, hq⟩ := List.mem_flatten.mp hq
-  obtain ⟨A, hA, hrow⟩ := List.mem_flatten.mp hrow
-  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hA
-  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hrow
-  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hq
-  exact contains_ofRule hnumber h _
-
 namespace SampledGradientCase
 
 /-! ## What is kept -/

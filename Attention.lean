@@ -460,6 +460,7 @@ public import Attention.Vectors.RealSound
 public import Attention.Vectors.Rule
 public import Attention.Vectors.Sampled
 public import Attention.Vectors.SampledGradient
+public import Attention.Vectors.SampledGradientSound
 public import Attention.Vectors.SampledJson
 public import Attention.Vectors.SampledParts
 public import Attention.Vectors.SampledSound

@@ -60,6 +60,10 @@ theorem AllContain.left {as bs : List Rat} (h : AllContain number (as ++ bs)) :
 theorem AllContain.right {as bs : List Rat} (h : AllContain number (as ++ bs)) :
     AllContain number bs := fun q hq => h q (List.mem_append_right _ hq)
 
+theorem AllContain.append {as bs : List Rat} (ha : AllContain number as)
+    (hb : AllContain number bs) : AllContain number (as ++ bs) :=
+  fun q hq => (List.mem_append.mp hq).elim (ha q) (hb q)
+
 theorem AllContain.head {q : Rat} {bs : List Rat} (h : AllContain number (q :: bs)) :
     (ofRat q).Contains (number q) := h q (List.mem_cons_self ..)
 
@@ -121,6 +125,17 @@ theorem contains_ofRule (hnumber : IsNumber number) {r : Rule} (h : r.check = .o
   split
   · exact Nat.one_dvd _
   · exact Nat.div_dvd_of_dvd (Nat.gcd_dvd_left ..)
+
+/-- So do those of its matrices. -/
+theorem allContain_matrices (hnumber : IsNumber number) {r : Rule} (h : r.check = .ok ())
+    (heads m n : Nat) : AllContain number (r.matrices heads m n).flatten.flatten := by
+  intro q hq
+  obtain ⟨row, hrow, hq⟩ := List.mem_flatten.mp hq
+  obtain ⟨A, hA, hrow⟩ := List.mem_flatten.mp hrow
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hA
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hrow
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hq
+  exact contains_ofRule hnumber h _
 
 private theorem invSqrt_zero (p : Nat) : (Interval.invSqrt 0 : Interval p) = .all := by
   simp only [Interval.invSqrt]

@@ -104,7 +104,7 @@ def writeAll (folder : Folder) : IO Unit := do
     write folder "sampled" "natural"
       (fun id th c => return Json.naturalSampled id th c (← c.run)) naturalSampledCaseFamilies
     write folder "sampled-gradient" "natural"
-      (fun id th c => do Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
+      (fun id th c => return Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
     write folder "varlen" "exact" Json.drawnVarlen drawnVarlenCaseFamilies
     write folder "paged" "exact" Json.drawnPaged drawnPagedCaseFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) philoxCaseFamilies

@@ -385,7 +385,20 @@ theorem compute_ok (hnumber : IsNumber number) (hall : AllContain number c.numbe
       each.toList = sinks.map number ∧ variant = .sinks each
 
 omit [NaturalExp R] in
-private theorem sinkVariant_ok (hall : AllContain number (c.sinks.getD []))
+/-- The intervals of the numbers that are listed for each head contain them. -/
+theorem perHead_ok {heads : Nat} {xs : List Rat} (hall : AllContain number xs)
+    {each' : Vec (Interval working) heads} (h : perHead heads xs = .ok each') :
+    ∃ each : Vec R heads, each.toList = xs.map number ∧ VecContains each' each := by
+  obtain ⟨A, hA, h⟩ := bind_ok h
+  obtain rfl := Except.ok.inj h
+  obtain ⟨X, hX, hc⟩ := toMatrix_contains (rows := [xs]) hA (by simpa using hall)
+  have h₀ := congrArg (·[0]?) hX
+  exact ⟨X[0], by simpa [rowsOf] using h₀, hc 0 (by decide)⟩
+
+omit [NaturalExp R] in
+/-- What the heads have over intervals contains what they have, where there is neither dropout nor a
+temperature. -/
+theorem sinkVariant_ok (hall : AllContain number (c.sinks.getD []))
     {variant' : Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)}
     (h : c.sinkVariant = .ok variant') :
     ∃ variant : Variant R c.q_len c.kv_len (c.num_kv_heads * c.group),
@@ -400,13 +413,8 @@ private theorem sinkVariant_ok (hall : AllContain number (c.sinks.getD []))
     rw [hs] at h hall
     obtain ⟨each', he, h⟩ := bind_ok h
     obtain rfl := Except.ok.inj h
-    obtain ⟨A, hA, he⟩ := bind_ok he
-    obtain rfl := Except.ok.inj he
-    obtain ⟨X, hX, hc⟩ := toMatrix_contains (rows := [sinks]) hA (by simpa using hall)
-    refine ⟨.sinks X[0], ?_, hc 0 (by decide)⟩
-    simp only [HasSinks, hs]
-    have h₀ := congrArg (·[0]?) hX
-    exact ⟨X[0], by simpa [rowsOf] using h₀, rfl⟩
+    obtain ⟨each, hX, hc⟩ := perHead_ok hall he
+    exact ⟨.sinks each, by simpa [HasSinks, hs] using hX, hc⟩
 
 /-- **natural-gradient-vectors-sound**: if the program yields bounds for a case of the backward pass
 with the natural exponential, then over every ordered field with one, and with square roots, each

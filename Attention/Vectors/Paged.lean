@@ -80,15 +80,18 @@ structure DrawnPagedCase where
   /-- The rows of V. -/
   v : Rule
 
+/-- Rows of a whole pool, slot by slot, as pages. -/
+@[expose] def toPages {α : Type} (num_pages page_size : Nat) (rows : List α) : List (List α) :=
+  (List.range num_pages).map fun p => (rows.drop (p * page_size)).take page_size
+
 /-- The case with its numbers. -/
-def DrawnPagedCase.inputs (c : DrawnPagedCase) : Except String PagedCase := do
+@[expose] def DrawnPagedCase.inputs (c : DrawnPagedCase) : Except String PagedCase := do
   let f := c.without
-  let pages {α : Type} (rows : List (List α)) : List (List (List α)) :=
-    (List.range f.num_pages).map fun p => (rows.drop (p * f.page_size)).take f.page_size
   let q ← c.q.integers f.sequences.length f.head_dim
+  let k ← c.k.integers (f.num_pages * f.page_size) f.head_dim
+  let v ← c.v.rows (f.num_pages * f.page_size) f.value_dim
   return { f with
-    k := pages (← c.k.integers (f.num_pages * f.page_size) f.head_dim)
-    v := pages (← c.v.rows (f.num_pages * f.page_size) f.value_dim)
+    k := toPages f.num_pages f.page_size k, v := toPages f.num_pages f.page_size v
     sequences := f.sequences.zipWith (fun s row => { s with q := row }) q }
 
 end Attention.Vectors

@@ -129,4 +129,63 @@ theorem run_sound {c : PagedCase} {results : List RowResult} (h : c.run = .ok re
 
 end PagedCase
 
+namespace DrawnPagedCase
+
+private theorem rats_pages (table : List Nat) (num_pages page_size length : Nat)
+    (rows : List (List Int)) :
+    rats ((table.flatMap fun p => (toPages num_pages page_size rows).getD p []).take length)
+      = (table.flatMap fun p => (toPages num_pages page_size (rats rows)).getD p []).take
+        length := by
+  rw [rats, List.map_take, List.map_flatMap]
+  refine congrArg (List.take _) (congrArg List.flatten (List.map_congr_left fun p _ => ?_))
+  by_cases hp : p < num_pages <;>
+    simp [toPages, rats, List.getD_eq_getElem?_getD, hp, List.map_take, List.map_drop]
+
+/-- **drawn-paged-vectors-sound**: if the program gives results for a cache in pages whose numbers
+are drawn by rule, there is one for each sequence: its output is the attention of the row that the
+rule draws for it over the keys and values that the pages of its table hold of the rows that the
+rules draw for the pool, in the order of the table, up to its length, and beside it are the largest
+score of that row and the denominator against it. -/
+theorem run_sound {c : DrawnPagedCase} {f : PagedCase} {results : List RowResult}
+    (hf : c.inputs = .ok f) (h : f.run = .ok results) :
+    let g := c.without
+    let pool {α : Type} : List α → List (List α) := toPages g.num_pages g.page_size
+    results.length = g.sequences.length ∧
+    ∀ (i : Nat) (s : PagedSequence) (r : RowResult), g.sequences[i]? = some s →
+      results[i]? = some r →
+      ∃ (q : Vec Int g.head_dim) (kvs : List (KeyValue Int Rat g.head_dim g.value_dim)),
+        (c.q.matrices 1 g.sequences.length g.head_dim).flatten[i]?
+          = some (q.toList.map fun (x : Int) => (x : Rat)) ∧ kvs.length = s.length ∧
+        rats (kvs.map (·.1.toList)) = (s.table.flatMap fun p =>
+          (pool (c.k.matrices 1 (g.num_pages * g.page_size) g.head_dim).flatten).getD p []).take
+            s.length ∧
+        kvs.map (·.2.toList) = (s.table.flatMap fun p =>
+          (pool (c.v.matrices 1 (g.num_pages * g.page_size) g.value_dim).flatten).getD p []).take
+            s.length ∧
+        r.output = (attendRows g.scale (fun _ s => some s) q kvs).toList ∧
+        r.Describes (scoredRows g.scale (fun _ s => some s) q kvs) := by
+  rw [inputs] at hf
+  obtain ⟨q, hq, hf⟩ := bind_ok hf
+  obtain ⟨k, hk, hf⟩ := bind_ok hf
+  obtain ⟨v, hv, hf⟩ := bind_ok hf
+  obtain rfl := Except.ok.inj hf
+  rw [Rule.rows] at hv
+  obtain ⟨_, -, hv⟩ := bind_ok hv
+  obtain rfl := Except.ok.inj hv
+  have hq := integers_ok hq
+  have hlen : q.length = c.without.sequences.length := by
+    have h := congrArg List.length hq
+    simpa [rats, Rule.matrices] using h
+  obtain ⟨length, each⟩ := PagedCase.run_sound h
+  refine ⟨by simpa [hlen] using length, fun i s r hs hr => ?_⟩
+  have hi : i < q.length := hlen ▸ (List.getElem?_eq_some_iff.mp hs).1
+  obtain ⟨x, kvs, hx, hkvs, hK, hV, hrest⟩ := each i { s with q := q[i] } r
+    (by simp [List.getElem?_zipWith, hs, hi]) hr
+  refine ⟨x, kvs, ?_, hkvs, ?_, hV, hrest⟩
+  · rw [← hq, hx]
+    simp [rats, hi]
+  · rw [hK, rats_pages, integers_ok hk]
+
+end DrawnPagedCase
+
 end Attention.Vectors

@@ -2,7 +2,8 @@ module
 
 public import Attention.Model.Real.Exact
 public import Attention.Proof.Real.LogSumExp
-public import Attention.Vectors.NaturalGradientSound
+public import Attention.Vectors.NaturalSampledSound
+public import Attention.Vectors.SampledGradientSound
 public import Attention.Vectors.TangentSound
 public import Attention.Vectors.TransformerTokens
 
@@ -10,9 +11,9 @@ public section
 
 /-! # The bounds in the vectors are bounds of real numbers
 
-What `NaturalSound`, `NaturalGradientSound`, `TangentSound`, `TransformerSound` and
-`TransformerTokens` ask of a field, a square root and a number for each
-fraction, the real numbers have: their theorems speak of something. -/
+What `NaturalSound`, `NaturalSampledSound`, `NaturalGradientSound`, `SampledGradientSound`,
+`TangentSound`, `TransformerSound` and `TransformerTokens` ask of a field, a square root and a
+number for each fraction, the real numbers have: their theorems speak of something. -/
 
 namespace Attention.Vectors
 
@@ -83,5 +84,26 @@ theorem natural_vectors_real {c : NaturalCase} {results : List EnclosedRow}
   obtain ⟨L, hL, _⟩ := Proof.exists_isLogSumExp
     ((c.row Real.ofRat (factorOf Real.sqrt Real.ofRat c.scale c.head_dim) Q K V i).map (·.score))
   exact ⟨L, hL, (each i r hr).2 L hL⟩
+
+/-- **natural-sampled-vectors-real**: if the program yields bounds for a case of which some rows are
+computed with the natural exponential, the rows of the output over the real numbers lie between
+them, and every one has a log-sum-exp, which does. -/
+theorem natural_sampled_vectors_real {given : NaturalSampledCase}
+    {results : List (List EnclosedRow)} (h : given.run = .ok results) :
+    let c := given.inputs
+    let scale := factorOf Real.sqrt Real.ofRat c.scale c.head_dim
+    ∀ (head : Nat) (i : Fin (indices c.q_len c.rows).length) (r : EnclosedRow),
+      results[head]?.bind (·[i.val]?) = some r →
+      let query := (indices c.q_len c.rows)[i]
+      Proof.Pointwise BoundContains r.output
+        (NaturalSampledCase.output Real.ofRat c scale head)[query].toList ∧
+      ∃ L, IsLogSumExp Real L
+          ((NaturalSampledCase.row Real.ofRat c scale head query).map (·.score)) ∧
+        LseContains r.logSumExp L := by
+  intro c scale head i r hr query
+  have describes := (NaturalSampledCase.run_sound isSqrt_real isNumber_real h).2.2.2 head i r hr
+  obtain ⟨L, hL, _⟩ := Proof.exists_isLogSumExp
+    ((NaturalSampledCase.row Real.ofRat c scale head query).map (·.score))
+  exact ⟨describes.1, L, hL, describes.2 L hL⟩
 
 end Attention.Vectors

@@ -49,12 +49,12 @@ def Rule.numerators (r : Rule) (count : Nat) : Array Int := Id.run do
     mkRat xs[(h * m + i) * n + j]! r.over
 
 /-- A matrix of `m` rows and `n` columns; an error for a rule that readers do not know. -/
-def Rule.rows (r : Rule) (m n : Nat) : Except String (List (List Rat)) := do
+@[expose] def Rule.rows (r : Rule) (m n : Nat) : Except String (List (List Rat)) := do
   r.check
   return (r.matrices 1 m n).flatten
 
 /-- The same of integers; an error for numbers that are none. -/
-def Rule.integers (r : Rule) (m n : Nat) : Except String (List (List Int)) := do
+@[expose] def Rule.integers (r : Rule) (m n : Nat) : Except String (List (List Int)) := do
   unless r.over = 1 do throw s!"the numbers of {r.name} have to be integers"
   return (← r.rows m n).map (·.map (·.num))
 

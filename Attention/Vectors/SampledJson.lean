@@ -65,8 +65,8 @@ def naturalSampled (id theoremId : String) (c : NaturalSampledCase)
 
 /-- A case of the backward pass, with the gradients of its rows and keys. -/
 def sampledGradient (id theoremId : String) (c : SampledGradientCase) (g : EnclosedGradients) :
-    Except String String := do
-  let f ← c.inputs
+    String :=
+  let f := c.without
   let given := [
     ("softcap", f.softcap.map rat),
     ("alibi", f.alibi.map fun (alignment, slopes) => object
@@ -79,7 +79,7 @@ def sampledGradient (id theoremId : String) (c : SampledGradientCase) (g : Enclo
     ("expected_temperature", c.temperatures.map fun _ => object (bounds g.temperatures))]
   let present := fun (fields : List (String × Option String)) =>
     fields.filterMap fun (name, value) => value.map (name, ·)
-  return vector id c.leanName theoremId f.reason <| [
+  vector id c.leanName theoremId f.reason <| [
     ("batch", toString c.batch), ("num_heads", toString (f.num_kv_heads / c.batch * f.group)),
     ("num_kv_heads", toString (f.num_kv_heads / c.batch)),
     ("q_len", toString f.q_len), ("kv_len", toString f.kv_len), ("head_dim", toString f.head_dim),

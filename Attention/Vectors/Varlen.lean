@@ -96,7 +96,7 @@ structure DrawnVarlenCase where
   v : Rule
 
 /-- The case with its numbers. -/
-def DrawnVarlenCase.inputs (c : DrawnVarlenCase) : Except String VarlenCase := do
+@[expose] def DrawnVarlenCase.inputs (c : DrawnVarlenCase) : Except String VarlenCase := do
   let f := c.without
   return { f with
     q := ← c.q.integers f.q_lens.sum f.head_dim, k := ← c.k.integers f.kv_lens.sum f.head_dim

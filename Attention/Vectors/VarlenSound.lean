@@ -124,4 +124,65 @@ theorem run_sound {c : VarlenCase} {results : List RowResult} (h : c.run = .ok r
 
 end VarlenCase
 
+/-! ## Numbers by rule -/
+
+/-- The integers of a rule are its numbers. -/
+theorem integers_ok {r : Rule} {m n : Nat} {rows : List (List Int)}
+    (h : r.integers m n = .ok rows) : rats rows = (r.matrices 1 m n).flatten := by
+  rw [Rule.integers] at h
+  obtain ⟨hover, h⟩ := check_ok h
+  obtain ⟨xs, hx, h⟩ := bind_ok h
+  obtain rfl := Except.ok.inj h
+  rw [Rule.rows] at hx
+  obtain ⟨_, -, hx⟩ := bind_ok hx
+  obtain rfl := Except.ok.inj hx
+  rw [rats, List.map_map]
+  refine (List.map_congr_left fun row hrow => ?_).trans (List.map_id _)
+  rw [Function.comp_apply, List.map_map]
+  refine (List.map_congr_left fun x hx => ?_).trans (List.map_id _)
+  obtain ⟨A, hA, hrow⟩ := List.mem_flatten.mp hrow
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hA
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hrow
+  obtain ⟨_, -, rfl⟩ := List.mem_map.mp hx
+  rw [hover, Rat.mkRat_one]
+  rfl
+
+namespace DrawnVarlenCase
+
+/-- **drawn-varlen-vectors-sound**: if the program gives results for packed sequences whose numbers
+are drawn by rule, there are sequences of the lengths of the case that hold the rows that the rules
+draw, one after another, and the outputs are the rows of the attention of each sequence; beside each
+are the largest score of that row, where the keys of other sequences are masked, and the denominator
+against it. -/
+theorem run_sound {c : DrawnVarlenCase} {f : VarlenCase} {results : List RowResult}
+    (hf : c.inputs = .ok f) (h : f.run = .ok results) :
+    let g := c.without
+    ∃ seqs : List (Sequence Int Rat g.head_dim g.value_dim),
+      seqs.map (·.queries.length) = g.q_lens ∧ seqs.map (·.keyValues.length) = g.kv_lens ∧
+      rats ((seqs.flatMap (·.queries)).map (·.toList))
+        = (c.q.matrices 1 g.q_lens.sum g.head_dim).flatten ∧
+      rats ((seqs.flatMap (·.keyValues)).map (·.1.toList))
+        = (c.k.matrices 1 g.kv_lens.sum g.head_dim).flatten ∧
+      (seqs.flatMap (·.keyValues)).map (·.2.toList)
+        = (c.v.matrices 1 g.kv_lens.sum g.value_dim).flatten ∧
+      results.map (·.output) = (seqs.zipIdx.flatMap fun (s, b) =>
+        attentionRows g.scale (g.mods b) s.queries s.keyValues).map (·.toList) ∧
+      ∀ (i : Nat) (q : Vec Int g.head_dim) (r : RowResult),
+        (seqs.flatMap (·.queries))[i]? = some q →
+        results[i]? = some r →
+        r.Describes (scoredRows g.scale (packedMod (cuSeqlens g.q_lens) (cuSeqlens g.kv_lens)
+          g.mods i) q (seqs.flatMap (·.keyValues))) := by
+  rw [inputs] at hf
+  obtain ⟨q, hq, hf⟩ := bind_ok hf
+  obtain ⟨k, hk, hf⟩ := bind_ok hf
+  obtain ⟨v, hv, hf⟩ := bind_ok hf
+  obtain rfl := Except.ok.inj hf
+  obtain ⟨seqs, hq_lens, hkv_lens, hQ, hK, hV, hrest⟩ := VarlenCase.run_sound h
+  rw [Rule.rows] at hv
+  obtain ⟨_, -, hv⟩ := bind_ok hv
+  obtain rfl := Except.ok.inj hv
+  exact ⟨seqs, hq_lens, hkv_lens, hQ ▸ integers_ok hq, hK ▸ integers_ok hk, hV, hrest⟩
+
+end DrawnVarlenCase
+
 end Attention.Vectors

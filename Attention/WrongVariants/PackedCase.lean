@@ -144,4 +144,22 @@ theorem runPrefixTwice_refuted : ¬ SoundCascade runPrefixTwice := fun h => by
     rw [ho'] at ho
     exact absurd ho (by decide +kernel)
 
+/-! ## Numbers by rule -/
+
+/-- What `drawn-varlen-vectors-sound` needs of the check of a rule whose numbers become integers:
+their numerators are the numbers. -/
+abbrev SoundIntegers (check : Rule → Prop) : Prop :=
+  ∀ r : Rule, check r → ∀ x : Int, ((mkRat x r.over).num : Rat) = mkRat x r.over
+
+/-- Positive control: the program's. -/
+theorem over_one_soundIntegers : SoundIntegers fun r => r.over = 1 := fun r h x => by
+  rw [h, Rat.mkRat_one]
+  rfl
+
+/-- The check of a rule without the demand for integers: 1 / 2 becomes 1. -/
+theorem anyOver_refuted : ¬ SoundIntegers fun r => r.check = .ok () := fun h =>
+  absurd (h { name := "", bound := 1, over := 2 }
+    (by show Rule.check _ = _; rw [Rule.check, if_pos (by decide +kernel)]; rfl) 1)
+    (by decide +kernel)
+
 end Attention.WrongVariants

@@ -18,7 +18,8 @@ abbrev SoundRules (check : Rule → Except String Unit)
 
 attribute [local instance] Lean.Grind.Ring.intCast
 
-private theorem isNumber_rat : IsNumber fun q : Rat => q := fun q => by
+/-- A fraction is its own number. -/
+theorem isNumber_rat : IsNumber fun q : Rat => q := fun q => by
   show q * ((q.den : Int) : Rat) = (q.num : Rat)
   have h := Rat.num_divInt_den q
   have h₀ : ((q.den : Int) : Rat) ≠ 0 := fun h₀ =>

@@ -69,7 +69,10 @@ TOPICS = (
     Topic("Dropout", ("Dropout", "KeepMask", "Philox")),
     Topic(
         "The backward pass",
-        ("Backward", "Derivative", "Slopes", "Tangent", "GradientSound", "NaturalGradientSound"),
+        (
+            *("Backward", "Derivative", "Slopes", "Tangent"),
+            *("GradientSound", "NaturalGradientSound", "SampledGradientSound"),
+        ),
         "backward",
     ),
     Topic(

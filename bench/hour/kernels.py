@@ -320,8 +320,8 @@ def _with_sums(
     return Prepared((launch,), run, (grad_q, grad_k, grad_v), (sums,))
 
 
-def _keys_default(case: Case, capability: int) -> Options:
-    return backward_keys.launch_options(*_sizes(case), score_options(case), capability)
+def _keys_default(case: Case, capability: int, sums: bool = False) -> Options:
+    return backward_keys.launch_options(*_sizes(case), score_options(case), capability, sums)
 
 
 def _queries(inputs: Inputs, chosen: Options, capability: int) -> Prepared:
@@ -490,7 +490,12 @@ KERNELS: dict[str, Kernel] = {
         least_shared=_least_shared(2, of_queries=True),
     ),
     "sums": Kernel(
-        "backward", _keys_default, _sums, _around_sums, same_bits=False, least_shared=_OF_KEYS
+        "backward",
+        partial(_keys_default, sums=True),
+        _sums,
+        _around_sums,
+        same_bits=False,
+        least_shared=_OF_KEYS,
     ),
     "decode": Kernel("decode", _decode_default, _decode, _around_decode),
     "paged": Kernel("decode", _decode_default, _decode, _around_decode, paged=True),

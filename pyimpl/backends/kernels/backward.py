@@ -267,7 +267,8 @@ def backward(
         if hopper and (sums is None or head_dim in choice.WITH_SUMS):
             many = processors(query.device)
             return hopper_backward.launch(given, grad_k, grad_v, sums, processors=many)
-        return launch_of(partial(keys, sums=sums), backward_keys.launch_options(*sizes))
+        default = backward_keys.launch_options(*sizes, sums is not None)
+        return launch_of(partial(keys, sums=sums), default)
 
     def queries(chosen: dict[str, int]) -> Launch:
         return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)

@@ -298,10 +298,15 @@ def keys_kernel(
 
 
 def launch_options(
-    dtype: torch.dtype, head_dim: int, value_dim: int, options: ScoreOptions, capability: int
+    dtype: torch.dtype,
+    head_dim: int,
+    value_dim: int,
+    options: ScoreOptions,
+    capability: int,
+    sums: bool = False,
 ) -> dict[str, int]:
     """`block_m`, `block_n`, `num_warps` and `num_stages` for `launch`; chosen as
-    `pyimpl.backends.kernels.forward.launch_options` says."""
+    `pyimpl.backends.kernels.forward.launch_options` says. sums: dQ is added too."""
     dim = padded_size(max(head_dim, value_dim))
     wide = has_warpgroups(capability)
     if dtype == torch.float32:
@@ -320,13 +325,15 @@ def launch_options(
         # With 64 queries at 128 Triton 3.6 spills in the loop.
         return by_size(dim, (64, 128, 8, 3), (32, 128, 8, 3), (32, 64, 8, 2))
     if wide:
-        # More keys at 256 would take more tensor memory than there is.
-        middle = (32, 128, 8, 2) if more else (64, 128, 8, 2)
+        # More keys at 256, or at 128 more queries with a fifth product, would take more tensor
+        # memory than there is.
+        middle = (32, 128, 8, 2) if more or sums else (64, 128, 8, 2)
         return by_size(dim, (64, 128, 8, 3), middle, (32, 32, 4, 2))
     if options.sinks is not None:
         # Choosing the queries that see a key takes registers too.
         return by_size(dim, (32, 128, 8, 2), (32, 64, 4, 2), (32, 32, 4, 1))
-    return by_size(dim, (32, 128, 8, 2), (16 if more else 32, 128, 8, 2), (32, 32, 4, 2))
+    middle = (32, 64, 8, 2) if sums else (16 if more else 32, 128, 8, 2)
+    return by_size(dim, (32, 128, 8, 2), middle, (32, 32, 4, 2))
 
 
 def launch(
@@ -353,7 +360,7 @@ def launch(
             raise ValueError(f"sums must be contiguous, not of strides {sums.stride()}")
         sum_strides = strides_in_sequences(sums, given.sequences)
     sizes = (given.query.dtype, given.query.shape[-1], given.value.shape[-1])
-    chosen = chosen or launch_options(*sizes, given.options, capability)
+    chosen = chosen or launch_options(*sizes, given.options, capability, sums is not None)
     constants = tile_constants(given, chosen, grad_key, grad_value) | {
         "BOTTOM_RIGHT": given.sequences is not None and given.sequences.bottom_right,
         "SINKS": given.options.sinks is not None,

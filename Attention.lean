@@ -160,6 +160,7 @@ public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedStoredGradients
 public import Attention.Model.RoundedTangents
+public import Attention.Model.RoundedTemperature
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
 public import Attention.Model.UnderflowScores
@@ -319,6 +320,7 @@ public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
+public import Attention.Proof.Rounding.Temperature
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.Proof.Rounding.UnderflowMatrices
@@ -399,6 +401,7 @@ public import Attention.Spec.StateTolerance
 public import Attention.Spec.StoredGradientTolerance
 public import Attention.Spec.Tangent
 public import Attention.Spec.TangentTolerance
+public import Attention.Spec.TemperatureTolerance
 public import Attention.Spec.TileBounds
 public import Attention.Spec.Tolerance
 public import Attention.Spec.Transformer

@@ -57,6 +57,7 @@ public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedSoftcap
 public import Attention.WrongVariants.RoundedStoredGradients
 public import Attention.WrongVariants.RoundedTangents
+public import Attention.WrongVariants.RoundedTemperature
 public import Attention.WrongVariants.RoundedTiny
 public import Attention.WrongVariants.RoundedUnderflow
 public import Attention.WrongVariants.Rounding

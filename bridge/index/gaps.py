@@ -49,6 +49,8 @@ WITHOUT_VECTORS = {
     "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py",
     "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
     "added; as above",
+    "Attention.Spec.TemperatureTolerance": "the same of the gradient by a temperature; compared "
+    "with the code that judges in tests/bridge/conformance/test_temperature_by_spec.py",
     "Attention.Spec.SoftcapTolerance": "how far a score and the slope of softcap may be from the "
     "exact ones in a backward pass; compared with the code that judges in "
     "tests/bridge/conformance/test_capped_scores_by_spec.py",

@@ -97,6 +97,7 @@ TOPICS = (
             *("GradientTolerance", "TangentTolerance", "Rounding.Gradient", "Rounding.Inner"),
             *("Rounding.Tangent", "Rounding.ScoreRates", "Rounding.Majorants", "Rounding.Near."),
             *("SoftcapTolerance", "Rounding.Softcap", "StoredGradient", "Rounding.StoredGradients"),
+            *("TemperatureTolerance", "Rounding.Temperature"),
         ),
         "tolerances",
     ),

@@ -165,7 +165,8 @@ private theorem probabilities_nonneg (i : Fin q_len) (j : Fin kv_len) :
     exact Std.le_refl _
   · exact OrderedField.div_nonneg h₁ (by grind)
 
-private theorem backwardRow_valid (hZ : ∀ i j, 0 ≤ Z i j)
+/-- The rows of attention with dropout have weights, factors and errors that are not negative. -/
+theorem backwardRow_valid (hZ : ∀ i j, 0 ≤ Z i j)
     {error slopeError : Fin q_len → Fin kv_len → R} (he : ∀ i j, 0 ≤ error i j) (i : Fin q_len) :
     (backwardRow scale modify slope Q K V Z dO dLse error slopeError i).Valid :=
   ⟨probabilities_nonneg scale modify Q K i, hZ i, he i⟩

@@ -3,7 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from an implementation's rounding model
 (`rounding_model.RoundingModel`, the same as of the forward pass). `docs/tolerances.md` derives
-every term and says which are proved: all but numbers below the normal ones, and temperatures.
+every term and says which are proved: all but numbers below the normal ones.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ class Bounded:
         error = _total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)
         return Bounded(one(factors * self.exact), error, size)
 
+    @implements("Attention.Spec.storedGradientTerm")
     def store(self, rounding: RoundingModel) -> Bounded:
         """This in the format of the output, from which more is computed."""
         error = self.error + rounding.output.unit * (self.exact.abs() + self.error)

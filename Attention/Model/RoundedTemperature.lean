@@ -1,0 +1,34 @@
+module
+
+public import Attention.Model.Rounding
+public import Attention.Spec.TemperatureTolerance
+
+public section
+
+/-! # Sums over components that are rounded
+
+What a backward pass may compute for the gradient by a temperature from those by the queries.
+Source: docs/tolerances.md, "Gradients". -/
+
+namespace Attention.Model
+
+open Spec
+
+universe u v
+
+variable {R : Type u} [OrderedField R]
+
+/-- All components of the queries of `n` batches, which share the temperature of a head. -/
+@[expose] def components (n q_len d : Nat) : List (Fin n × Fin q_len × Fin d) :=
+  (List.finRange n).flatMap fun b => (List.finRange q_len).flatMap fun i =>
+    (List.finRange d).map fun c => (b, i, c)
+
+/-- `z` is what a function may compute for Σ x y over a list: each product is rounded, and they are
+added in any order, in a tree that makes of a product at most `roundings` roundings with its own. -/
+@[expose] def ComputedSumOver {α : Type v} (accumulation : R) (roundings : Nat) (xs : List α)
+    (x y : α → R) (z : R) : Prop :=
+  ∃ (k : Nat) (products : α → R), k + 1 ≤ roundings ∧
+    (∀ i ∈ xs, Rounded accumulation (x i * y i) (products i)) ∧
+    RoundedSum accumulation k (xs.map products) z
+
+end Attention.Model

@@ -1,0 +1,125 @@
+"""The code's bounds of the gradients by queries and by their temperature are those that are proved:
+the Spec's, with 50 digits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerance_by_spec import CLOSE, NATURAL, change_code, difference, digits, endless
+
+from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.spec.gradient_tolerance import GradientTerm, total_error
+from bridge.spec.temperature_tolerance import stored_gradient_term
+from pyimpl.internal.scores import ScoreOptions
+
+ROUNDING_MODELS = {
+    "float32": RoundingModel.float32(4),
+    # So coarse that few roundings more show.
+    "coarse": replace(RoundingModel.float32(), accumulation_unit=2.0**-10),
+    "flash": RoundingModel.flash("bfloat16", block_n=2),
+    "normalised, scores stored": RoundingModel.sdpa_math("bfloat16", reduced=True),
+}
+SCALE = 0.5
+
+
+def wrong_temperatures(
+    seed: int, rounding: RoundingModel, code: ModuleType = gradient_tolerance
+) -> Iterator[str]:
+    """Which bounds are not as the Spec has them, from those of the gradients by queries times their
+    temperature on, for formats without a smallest number. Those are the code's own for queries that
+    were rounded once more."""
+    rng = np.random.default_rng(seed)
+    batch, heads, q_len, kv_len, d = (int(rng.integers(1, 4)) for _ in range(5))
+    q, d_o = (torch.tensor(rng.normal(size=(batch, heads, q_len, d))) for _ in range(2))
+    k, v = (torch.tensor(rng.normal(size=(batch, heads, kv_len, d))) for _ in range(2))
+    temperature = torch.tensor(rng.normal(size=heads))
+    rounding = endless(rounding, weights=True)
+    found = code.of_options(
+        q, k, v, d_o, None, ScoreOptions(SCALE, temperature=temperature), rounding
+    )
+    once_more = replace(
+        rounding, operands=rounding.input, operand_roundings=rounding.operand_roundings + 1
+    )
+    scored = gradient_tolerance.Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
+    scaled = gradient_tolerance.gradient_bounds(
+        q * temperature[:, None, None], k, v, d_o, None, scored, once_more
+    ).query
+    output, accumulation = (Decimal(x) for x in (rounding.output.unit, rounding.accumulation_unit))
+
+    def term(place: tuple[int, ...], other: torch.Tensor) -> GradientTerm:
+        numbers = (x[place] for x in (scaled.exact, scaled.size, scaled.error))
+        arguments = (Decimal(float(x)) for x in (*numbers, other))
+        return stored_gradient_term(output, *arguments, num=NATURAL)
+
+    def total(terms: list[GradientTerm]) -> Decimal:
+        count = len(terms) + 3
+        return Decimal(total_error(accumulation, Decimal(0), count, terms, num=NATURAL))
+
+    with localcontext(digits()):
+        for h in range(heads):
+            places = [
+                (b, h, i, c) for b, i, c in itertools.product(range(batch), range(q_len), range(d))
+            ]
+            checks = [
+                (found["q"].error[place], total([term(place, temperature[h])])) for place in places
+            ]
+            whole = total([term(place, q[place]) for place in places])
+            checks.append((found["temperature"].error[0, h, 0, 0], whole))
+            for one, wanted in checks:
+                if abs(difference(float(one), wanted)) > CLOSE * float(wanted):
+                    yield f"head {h}: {float(one)} for {float(wanted)}"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_temperatures(seed: int, name: str) -> None:
+    assert list(wrong_temperatures(seed, ROUNDING_MODELS[name])) == []
+
+
+# A line of the code, and what a mistake would make of it.
+MUTANTS = {
+    "a gradient that is not stored": (
+        "by_scaled = bounds.query.store(rounding)",
+        "by_scaled = bounds.query",
+    ),
+    "a store of an exact number": (
+        "rounding.output.unit * (self.exact.abs() + self.error)",
+        "rounding.output.unit * self.exact.abs()",
+    ),
+    "a total that is added exactly": (
+        "_total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)",
+        "_total_error(error, size, count + 3, 0.0, 0.0)",
+    ),
+    "sizes without the factors": ("factors.abs() * self.size", "self.size"),
+    "errors without the factors": ("factors.abs() * self.error", "self.error"),
+    "a temperature times the gradient by the queries": (
+        "by_scaled.sum(query.double(), [0, 2, 3], rounding)",
+        'found["q"].sum(query.double(), [0, 2, 3], rounding)',
+    ),
+    "queries that are not rounded": (
+        "rounding = _with_stored_queries(rounding, scaled)",
+        "pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_bound_of_temperatures_disagrees(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
+    assert any(
+        any(wrong_temperatures(seed, rounding, module))
+        for seed in range(4)
+        for rounding in ROUNDING_MODELS.values()
+    )

@@ -172,7 +172,7 @@ class _Underflow:
 
 
 @implements("Attention.Spec.rateUnderflow")
-def _lost_products(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
+def _rate_underflow(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
     """What underflow adds to inner products of these, `[batch, heads, q_len, kv_len]`."""
     ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
     return operand * (ends + q.shape[-1] * operand) + q.shape[-1] * product
@@ -191,8 +191,8 @@ def _score_rates(
     factor = math.expm1(_score_rate_factor(q.shape[-1], rounding))
     tiny = _Underflow.of(rounding)
     operand = tiny.operand * rounding.operand_roundings
-    lost = _lost_products(d_q, k, operand, tiny.product)
-    lost = lost + _lost_products(q, d_k, operand, tiny.product)
+    lost = _rate_underflow(d_q, k, operand, tiny.product)
+    lost = lost + _rate_underflow(q, d_k, operand, tiny.product)
     lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 3 * tiny.score) + tiny.score
     # Two units of float64 for the caller's own rounding of the scale.
     moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)

@@ -20,36 +20,46 @@ universe u v
 
 variable {R : Type u} [OrderedField R] {α : Type v}
 
-/-- `z` is the sum of the list, in any order and by any parts, whose numbers go through at most `k`
-additions, rescalings and divisions, each rounded with unit roundoff `a`, and at most `r` rescalings
-by factors that are off by `e`. -/
-inductive RescaledSum (a e : R) : Nat → Nat → List R → R → Prop
+/-- `y` is `x` in `k` operations in a row, each rounded with unit roundoff `u` and off by `η` below
+the normal numbers. -/
+@[expose] def StoredNearTimes (u η : R) : Nat → R → R → Prop
+  | 0, x, y => y = x
+  | k + 1, x, y => ∃ z, StoredNearTimes u η k x z ∧ StoredNear u η z y
+
+/-- `z` is the sum of the first numbers of the list, in any order and by any parts, which go through
+at most `k` additions, rescalings and divisions, each rounded with unit roundoff `a`, and at most
+`r` rescalings by factors that are at most 1 and off by `e`. The second numbers say how far off
+products and quotients of each may be where they are below the normal numbers, which `m` counts;
+a part is divided by no less than 1/2, since the largest weight of a sum is about 1. -/
+inductive RescaledSum (a e : R) : Nat → Nat → Nat → List (R × R) → R → Prop
   /-- The empty sum is 0. -/
-  | nil {k r : Nat} : RescaledSum a e k r [] 0
+  | nil {k r m : Nat} : RescaledSum a e k r m [] 0
   /-- One number is not rounded. -/
-  | one {k r : Nat} {x : R} : RescaledSum a e k r [x] x
+  | one {k r m : Nat} {x t : R} : RescaledSum a e k r m [(x, t)] x
   /-- Nothing is rounded where 0 is added, as of a masked key. -/
-  | zero {k r : Nat} {xs : List R} {z : R} : RescaledSum a e k r xs z →
-      RescaledSum a e k r (0 :: xs) z
+  | zero {k r m : Nat} {xs : List (R × R)} {t z : R} : RescaledSum a e k r m xs z →
+      RescaledSum a e k r m ((0, t) :: xs) z
   /-- Two sums are added; as in `RoundedSum` each has an error of its own. -/
-  | add {k r : Nat} {xs ys : List R} {x x' y y' : R} : RescaledSum a e k r xs x →
-      RescaledSum a e k r ys y → Rounded a x x' → Rounded a y y' →
-      RescaledSum a e (k + 1) r (xs ++ ys) (x' + y')
+  | add {k r m : Nat} {xs ys : List (R × R)} {x x' y y' : R} : RescaledSum a e k r m xs x →
+      RescaledSum a e k r m ys y → Rounded a x x' → Rounded a y y' →
+      RescaledSum a e (k + 1) r m (xs ++ ys) (x' + y')
   /-- In another order. -/
-  | permute {k r : Nat} {xs ys : List R} {z : R} : RescaledSum a e k r xs z → xs.Perm ys →
-      RescaledSum a e k r ys z
+  | permute {k r m : Nat} {xs ys : List (R × R)} {z : R} : RescaledSum a e k r m xs z →
+      xs.Perm ys → RescaledSum a e k r m ys z
   /-- A sum is multiplied by a factor `c` that is computed. -/
-  | rescale {k r : Nat} {xs : List R} {c c' z z' : R} : RescaledSum a e k r xs z →
-      Rounded e c c' → Rounded a (c' * z) z' → RescaledSum a e (k + 1) (r + 1) (xs.map (c * ·)) z'
+  | rescale {k r m : Nat} {xs : List (R × R)} {c c' z z' : R} : RescaledSum a e k r m xs z →
+      AtMost 1 c → Rounded e c c' → StoredNear a (sumOver (·.2) xs) (c' * z) z' →
+      RescaledSum a e (k + 1) (r + 1) (m + 1) (xs.map fun x => (c * x.1, x.2)) z'
   /-- A sum is divided: of weights that are divided by `l` after the sum. -/
-  | divide {k r : Nat} {xs : List R} {l z z' : R} : RescaledSum a e k r xs z →
-      RoundedTimes a 5 (z / l) z' → RescaledSum a e (k + 5) r (xs.map (· / l)) z'
+  | divide {k r m : Nat} {xs : List (R × R)} {l z z' : R} : RescaledSum a e k r m xs z →
+      AtMost 2 (1 / l) → StoredNearTimes a (sumOver (·.2) xs) 5 (z / l) z' →
+      RescaledSum a e (k + 5) r (2 * m + 5) (xs.map fun x => (x.1 / l, x.2)) z'
 
 /-- Weights that the function computed, as they are stored where they meet values and rates. Where
 it divides by the sum of weights at the end, these are its weights over that number. -/
 @[expose] def ComputedWeights (cols : List α) (key : α → BoundedRate R) (w : α → R) : Prop :=
-  ∀ j ∈ cols, ∃ x, AtMost ((key j).weight * (key j).weightError) (x - (key j).weight) ∧
-    Rounded (key j).stored x (w j)
+  ∀ j ∈ cols, ∃ x, AtMost ((key j).weight * (key j).weightError + (key j).tiny)
+    (x - (key j).weight) ∧ StoredNear (key j).stored (key j).tiny x (w j)
 
 /-- Rates of the scores that the function computed. -/
 @[expose] def ComputedRates (cols : List α) (key : α → BoundedRate R) (s : α → R) : Prop :=
@@ -57,47 +67,52 @@ it divides by the sum of weights at the end, these are its weights over that num
 
 /-- `y` is the product `x` of a weight and a rate: rounded, and stored as the weight is. -/
 @[expose] def StoredProduct (p : Precision R) (k : BoundedRate R) (x y : R) : Prop :=
-  ∃ z, Rounded p.unit x z ∧ Rounded k.stored z y
+  ∃ z, StoredNear p.unit k.tiny x z ∧ StoredNear k.stored k.tiny z y
 
 /-- `z` is the sum of the weights times the numbers `y`, each product rounded. -/
-@[expose] def WeighedSum (p : Precision R) (k r : Nat) (cols : List α) (w y : α → R) (z : R) :
-    Prop :=
-  ∃ products : α → R, (∀ j ∈ cols, Rounded p.accumulation (w j * y j) (products j)) ∧
-    RescaledSum p.accumulation p.exponential k r (cols.map products) z
+@[expose] def WeighedSum (p : Precision R) (k r m : Nat) (cols : List α) (key : α → BoundedRate R)
+    (w y : α → R) (z : R) : Prop :=
+  ∃ products : α → R,
+    (∀ j ∈ cols, StoredNear p.accumulation (key j).tiny (w j * y j) (products j)) ∧
+    RescaledSum p.accumulation p.exponential k r m (cols.map fun j => (products j, (key j).tiny)) z
 
 /-- `μ` is the mean rate of the scores that a function may compute. -/
-@[expose] def ComputedMeanRate (p : Precision R) (k r : Nat) (cols : List α)
+@[expose] def ComputedMeanRate (p : Precision R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) (μ : R) : Prop :=
-  ∃ w s x, ComputedWeights cols key w ∧ ComputedRates cols key s ∧
+  ∃ w s x : α → R, ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
-    RescaledSum p.accumulation p.exponential k r (cols.map x) μ
+    RescaledSum p.accumulation p.exponential k r m (cols.map fun j => (x j, (key j).tiny)) μ
 
 /-- `y` is the rate Σ p v̇ that a function may compute for the values. -/
-@[expose] def ComputedByValues (p : Precision R) (k r : Nat) (cols : List α)
+@[expose] def ComputedByValues (p : Precision R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) (y : R) : Prop :=
-  ∃ w, ComputedWeights cols key w ∧ WeighedSum p k r cols w (fun j => (key j).valueRate) y
+  ∃ w, ComputedWeights cols key w ∧
+    WeighedSum p k r m cols key w (fun j => (key j).valueRate) y
 
 /-- `y` is the rate of a component of the output that a function may compute: its parts stored with
-unit roundoff `apart`, then added in a tree of depth three at most. -/
-inductive ComputedTangent (p : Precision R) (output apart : R) (k r : Nat) (cols : List α)
+unit roundoff `apart`, then added in a tree of depth three at most. What is stored, and the product
+of μ and o, is off by `lost` below the normal numbers. -/
+inductive ComputedTangent (p : Precision R) (output apart lost : R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) : R → Prop
   /-- As Σ p (ṡ − μ) v + Σ p v̇. -/
-  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p k r cols key μ →
+  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p k r m cols key μ →
       ComputedWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, Rounded p.unit (s j - μ) (t j)) →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) →
-      WeighedSum p k r cols x (fun j => (key j).value) a → ComputedByValues p k r cols key c →
-      Rounded apart a a' → Rounded apart c c' → RoundedSum p.unit 3 [a', c'] y →
-      ComputedTangent p output apart k r cols key y
+      WeighedSum p k r m cols key x (fun j => (key j).value) a →
+      ComputedByValues p k r m cols key c → StoredNear apart lost a a' →
+      StoredNear apart lost c c' → RoundedSum p.unit 3 [a', c'] y →
+      ComputedTangent p output apart lost k r m cols key y
   /-- As Σ p ṡ v − μ o + Σ p v̇, with o as it is stored. -/
-  | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} : ComputedMeanRate p k r cols key μ →
+  | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} :
+      ComputedMeanRate p k r m cols key μ →
       ComputedWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) →
-      WeighedSum p k r cols x (fun j => (key j).value) a → ComputedWeights cols key w' →
-      WeighedSum p k r cols w' (fun j => (key j).value) o → Rounded output o o' →
-      Rounded p.unit (μ * o') b → ComputedByValues p k r cols key c → Rounded apart a a' →
-      Rounded apart b b' → Rounded apart c c' → RoundedSum p.unit 3 [a', -b', c'] y →
-      ComputedTangent p output apart k r cols key y
+      WeighedSum p k r m cols key x (fun j => (key j).value) a → ComputedWeights cols key w' →
+      WeighedSum p k r m cols key w' (fun j => (key j).value) o → StoredNear output lost o o' →
+      StoredNear p.unit lost (μ * o') b → ComputedByValues p k r m cols key c →
+      StoredNear apart lost a a' → StoredNear apart lost b b' → StoredNear apart lost c c' →
+      RoundedSum p.unit 3 [a', -b', c'] y → ComputedTangent p output apart lost k r m cols key y
 
 /-! ## The rate of a score -/
 
@@ -143,11 +158,6 @@ inductive ComputedDots (p : Precision R) (f : ScoreFormats R) (ν : R) (addition
       StoredNear f.operands f.operandsTiny b b' → StoredNear f.scores f.scoresTiny b' b'' →
       Rounded p.unit (a'' + b'') z → ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
 
-/-- `z` is `x`, stored as a score is up to twice, each time off by η_s where it is below the normal
-numbers. -/
-@[expose] def StoredTwice (f : ScoreFormats R) (x z : R) : Prop :=
-  ∃ y, StoredNear f.scores f.scoresTiny x y ∧ StoredNear f.scores f.scoresTiny y z
-
 /-- `ScoreRateRun b y`: a function may compute `y` for the rate of `b`. It has the scale as the
 product of σ₁, σ₂ and σ, rounded up to three times. -/
 inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
@@ -160,12 +170,14 @@ inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
       ScoreRateRun p f ν (boundedScoreRate p f ν additions scale q dq k dk) y
   /-- Through a change whose slope is `g`, computed as `g'`. -/
   | through {b : BoundedScoreRate R} {g γ g' x y z : R} : ScoreRateRun p f ν b x → 0 ≤ g →
-      AtMost γ (g' - g) → RoundedTimes p.unit 2 (g' * x) y → StoredTwice f y z →
+      AtMost γ (g' - g) → RoundedTimes p.unit 2 (g' * x) y →
+      StoredNearTimes f.scores f.scoresTiny 2 y z →
       ScoreRateRun p f ν (b.through p f g γ) z
   /-- With the rate of a number that is added: that rate rounded, which may be a product below the
   normal numbers; the sum; and what is stored of it. -/
   | plus {b : BoundedScoreRate R} {a a' x y z : R} : ScoreRateRun p f ν b x →
-      StoredNear p.unit f.scoresTiny a a' → Rounded p.unit (x + a') y → StoredTwice f y z →
+      StoredNear p.unit f.scoresTiny a a' → Rounded p.unit (x + a') y →
+      StoredNearTimes f.scores f.scoresTiny 2 y z →
       ScoreRateRun p f ν (b.plus p f a) z
 
 end Attention.Model

@@ -10,6 +10,7 @@ public section
 How far the rates at which a score, a component of one row of the output and the log-sum-exp of the
 row change may be from the exact ones. Every bound is of one form: what is computed is at most M,
 the terms of the exact number sum to at most S by their sizes, and the error is at most M − S.
+Numbers below the normal ones are part of M.
 `Proof/Rounding/Tangents.lean` and `ScoreRates.lean` prove that no function of
 `Model/RoundedTangents.lean` exceeds it.
 Source: docs/tolerances.md, "Tangents". -/
@@ -27,6 +28,9 @@ structure BoundedRate (R : Type u) where
   /-- Unit roundoff of the format in which its weight, and the product of that with a rate, are
   stored; 0 if they are not, as of a sink. -/
   stored : R
+  /-- How far off numbers below the normal ones may be: the weight, as it is computed and as it is
+  stored, and a product with it; 0 if it is masked. -/
+  tiny : R
   /-- The rate ṡ at which its score changes. -/
   rate : R
   /-- S: |ṡ| at least, where more is known of its terms their sizes. -/
@@ -43,12 +47,13 @@ variable {R : Type u} [Add R] [Mul R] [OfNat R 0]
 /-- Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
 what is computed may be off. -/
 @[expose] def boundedRate [Div R] [Exp R R] {d : Nat} (row : List (ScoredValue (Dual R) (Dual R) d))
-    (c : Fin d) (weightError stored size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
+    (c : Fin d) (weightError stored tiny size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
     BoundedRate R :=
   { weight := Spec.weight (x.score.map (·.val))
       / denominator (row.map fun y => y.score.map (·.val))
     weightError := weightError
     stored := stored
+    tiny := tiny
     rate := scoreTangent x.score
     size := size
     rateError := rateError
@@ -73,44 +78,53 @@ operations on scores and weights, as a difference of rates and a product with a 
 @[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
   power (1 + p.unit) 5 * power (1 + p.accumulation) roundings * power (1 + p.exponential) rescalings
 
+/-- What numbers below the normal ones add to a sum of weights times rates times `other`, of which
+each may be off by as much in up to `losses` products more. -/
+@[expose] def weighedLoss (losses : Nat) (size error other : BoundedRate R → R)
+    (keys : List (BoundedRate R)) : R :=
+  sumOver (fun k => power (1 + k.stored) 2 * (k.tiny * (numeral 2 * (size k + error k) * other k
+    + (numeral 2 * other k + numeral losses)))) keys
+
 /-- How far Σ p x y may be off, where x is off by `error`, y is exact and each term is multiplied by
 up to `factor` beside the error of its weight and what it is stored in twice:
-Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|. -/
-@[expose] def weighedError (factor : R) (size error other : BoundedRate R → R)
+Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|, and `weighedLoss`. -/
+@[expose] def weighedError (factor : R) (losses : Nat) (size error other : BoundedRate R → R)
     (keys : List (BoundedRate R)) : R :=
   sumOver (fun k => k.weight * (((1 + k.weightError) * power (1 + k.stored) 2 * factor - 1)
     * (size k + error k) + error k) * other k) keys
+    + factor * weighedLoss losses size error other keys
 
 /-- How far a computed μ may be off, which is the rate of the log-sum-exp. -/
-@[expose] def meanRateTolerance (p : Precision R) (roundings rescalings : Nat)
+@[expose] def meanRateTolerance (p : Precision R) (roundings rescalings losses : Nat)
     (keys : List (BoundedRate R)) : R :=
-  weighedError (rateFactor p roundings rescalings) (·.size) (·.rateError) (fun _ => 1) keys
+  weighedError (rateFactor p roundings rescalings) losses (·.size) (·.rateError) (fun _ => 1) keys
 
 variable [Max R]
 
 /-- How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a format
 in which o is stored before it meets μ, `apart` of one in which the three parts of the sum are
-stored, each 0 if there is none. -/
-@[expose] def tangentTolerance (p : Precision R) (output apart : R) (roundings rescalings : Nat)
-    (keys : List (BoundedRate R)) : R :=
-  let factor := rateFactor p roundings rescalings
+stored, each 0 if there is none; below the normal numbers each of the four, and the product of μ and
+o, is off by `lost`. -/
+@[expose] def tangentTolerance (p : Precision R) (output apart lost : R)
+    (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
+  let factor := rateFactor p roundings rescalings * (1 + apart)
   let value := fun k : BoundedRate R => absolute k.value
-  let mean := meanRateTolerance p roundings rescalings keys
-  let unstored := weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0) value keys
+  let mean := meanRateTolerance p roundings rescalings losses keys
+  let unstored := weighedError factor losses (fun _ => 1) (fun _ => 0) value keys
   let outputError := unstored
-    + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored)
-  weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
+    + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored) + factor * lost
+  weighedError factor losses (·.size) (·.rateError) value keys
     + (mean * (sumOver (fun k => k.weight * value k) keys + outputError)
       + sumOver (fun k => k.weight * k.size) keys * outputError)
-    + weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0)
-        (fun k => absolute k.valueRate) keys
+    + weighedError factor losses (fun _ => 1) (fun _ => 0) (fun k => absolute k.valueRate) keys
+    + factor * (numeral 4 * lost)
 
 /-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
-whole, with what it is off by already. -/
-@[expose] def storedTangentTolerance (p : Precision R) (u output apart : R)
-    (roundings rescalings : Nat) (keys : List (BoundedRate R)) : R :=
-  let error := tangentTolerance p output apart roundings rescalings keys
-  error + u * (absolute (outputRate keys) + error)
+whole, with what it is off by already, and is off by `η` below its normal numbers. -/
+@[expose] def storedTangentTolerance (p : Precision R) (u η output apart lost : R)
+    (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
+  let error := tangentTolerance p output apart lost roundings rescalings losses keys
+  error + u * (absolute (outputRate keys) + error) + η
 
 /-! ## The rate of a score -/
 
@@ -139,9 +153,10 @@ which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |k�
 @[expose] def rateUnderflow (τ ν : R) (q k : Vec R d) : R :=
   sumOver (fun i : Fin d => τ * (absolute q[i] + absolute k[i] + τ) + ν) (List.finRange d)
 
-/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off by `ν`,
-scaled operands by r η_op, the inner products by η_op where they are stored as operands are, and all
-that is stored as a score by η_s. Of the scale at most max (1, |scale|) multiplies any of these. -/
+/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off by
+`ν`, scaled operands by r η_op, the inner products by η_op where they are stored as operands are,
+and all that is stored as a score by η_s. Of the scale at most max (1, |scale|) multiplies any of
+these. -/
 @[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
     (scale : R) (q dq k dk : Vec R d) : BoundedScoreRate R :=
   let size := absolute scale * (magnitude dq k + magnitude q dk)

@@ -9,8 +9,9 @@ public section
 
 /-! # Wrong variants of tangents in a function that rounds
 
-A function that leaves out the mean rate of the scores, and bounds that leave out an error. Over
-every ordered field, for every exponential. Source: docs/tolerances.md, "Tangents". -/
+A function that leaves out the mean rate of the scores, and bounds that leave out an error or what
+is lost below the normal numbers. Over every ordered field, for every exponential.
+Source: docs/tolerances.md, "Tangents". -/
 
 namespace Attention.WrongVariants
 
@@ -23,24 +24,24 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 /-- The claim of `rounded_tangents`, of any way to compute the rate of an output and of any
 bound. -/
 abbrev TangentStays
-    (computes : Precision R → R → R → Nat → Nat → List Unit → (Unit → BoundedRate R) → R → Prop :=
-      ComputedTangent)
-    (bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R :=
+    (computes : Precision R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
+      R → Prop := ComputedTangent)
+    (bound : Precision R → R → R → R → R → R → Nat → Nat → Nat → List (BoundedRate R) → R :=
       storedTangentTolerance) : Prop :=
-  ∀ p : Precision R, Precise p → ∀ output apart : R, 0 ≤ output → 0 ≤ apart →
-    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε τ S δ : Unit → R),
-    (∀ j ∈ cols, 0 ≤ τ j) → (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
-    ∀ k r roundings rescalings : Nat, k + 1 ≤ roundings → r ≤ rescalings →
-    ∀ key : Unit → BoundedRate R,
-    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (S j) (δ j) (x j)) →
-    ∀ y : R, computes p output apart k r cols key y → ∀ u z : R, Rounded u y z →
-    AtMost (bound p u output apart roundings rescalings (cols.map key))
+  ∀ p : Precision R, Precise p → ∀ output apart lost : R, 0 ≤ output → 0 ≤ apart → 0 ≤ lost →
+    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε τ t S δ : Unit → R),
+    (∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j) → (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
+    ∀ k r m roundings rescalings losses : Nat, k + 1 ≤ roundings → r ≤ rescalings →
+    m + 1 ≤ losses → ∀ key : Unit → BoundedRate R,
+    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (t j) (S j) (δ j) (x j)) →
+    ∀ y : R, computes p output apart lost k r m cols key y → ∀ u η z : R, StoredNear u η y z →
+    AtMost (bound p u η output apart lost roundings rescalings losses (cols.map key))
       (z - ((attend (cols.map x))[0]).der)
 
 /-- Positive control: the functions and the bound of the theorem. -/
 theorem computedTangent_stays : TangentStays (R := R) :=
-  fun _ hp _ _ ho ha _ _ _ _ _ _ hτ sizes _ _ _ _ hk hr _ hkey _ computed _ _ hz =>
-    Proof.rounded_tangents hp ho ha (c := 0) hτ sizes hk hr hkey computed hz
+  fun _ hp _ _ _ ho ha hl _ _ _ _ _ _ _ hτ sizes _ _ _ _ _ _ hk hr hm _ hkey _ computed _ _ _ hz =>
+    Proof.rounded_tangents hp ho ha hl (c := 0) hτ sizes hk hr hm hkey computed hz
 
 /-! ## One key -/
 
@@ -60,9 +61,13 @@ omit [Exponential R R] in
 private theorem not_rounded {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
   ⟨0, .zero hu, by grind⟩
 
-private theorem boundedRate_changingKey (s v w ε τ S δ : R) :
-    boundedRate [changingKey s v w] 0 ε τ S δ (changingKey s v w)
-      = ⟨1, ε, τ, s, S, δ, v, w⟩ := by
+omit [Exponential R R] in
+private theorem stored_exactly (x : R) : StoredNear 0 0 x x :=
+  Proof.storedNear_of_rounded (not_rounded (Std.le_refl _) x) (Std.le_refl _)
+
+private theorem boundedRate_changingKey (s v w ε τ t S δ : R) :
+    boundedRate [changingKey s v w] 0 ε τ t S δ (changingKey s v w)
+      = ⟨1, ε, τ, t, s, S, δ, v, w⟩ := by
   have e : (1 : R) / (1 + 0) = 1 := by grind
   simp only [boundedRate, changingKey, List.map_cons, List.map_nil, Option.map, denominator,
     sumOver_cons, sumOver_nil, weight, exp_zero, e]
@@ -71,59 +76,70 @@ private theorem boundedRate_changingKey (s v w ε τ S δ : R) :
 private theorem attend_changingKey (s v w : R) :
     ((attend [changingKey s v w])[0]).der = w := by
   have h := Proof.outputRate_eq_attend (cols := [()]) (x := fun _ => changingKey s v w)
-    (ε := fun _ => 0) (τ := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0) (c := 0)
+    (ε := fun _ => 0) (τ := fun _ => 0) (t := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0)
+    (c := 0)
   simp only [List.map_cons, List.map_nil, boundedRate_changingKey, outputRate, meanRate,
     sumOver_cons, sumOver_nil] at h
   rw [show ((attend [changingKey s v w])[0]).der = _ from h.symm]
   grind
 
-/-- What the claim says of one key whose rate is known but for `δ`. -/
+/-- What the claim says of one key whose rate is known but for `δ`, where weights are off by `t`
+below the normal numbers. -/
 private theorem of_one_key
-    {computes : Precision R → R → R → Nat → Nat → List Unit → (Unit → BoundedRate R) → R → Prop}
-    {bound : Precision R → R → R → R → Nat → Nat → List (BoundedRate R) → R}
-    (claim : TangentStays computes bound) {σ s v w δ y : R} (hσ : 0 ≤ σ)
-    (h : computes exactly 0 0 0 0 [()] (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩) y) :
-    AtMost (bound exactly 0 0 0 1 0 [⟨1, 0, σ, s, absolute s, δ, v, w⟩]) (y - w) := by
-  have h₁ := claim _ exactly_precise 0 0 (Std.le_refl _) (Std.le_refl _) [()]
-    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => absolute s) (fun _ => δ)
-    (fun _ _ => hσ) (fun _ _ => Proof.atMost_absolute s) 0 0 1 0 (Nat.le_refl _) (Nat.le_refl _)
-    (fun _ => ⟨1, 0, σ, s, absolute s, δ, v, w⟩)
-    (by simp only [List.map_cons, List.map_nil, boundedRate_changingKey]) y h 0 y
-    (not_rounded (Std.le_refl _) y)
+    {computes : Precision R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
+      R → Prop}
+    {bound : Precision R → R → R → R → R → R → Nat → Nat → Nat → List (BoundedRate R) → R}
+    (claim : TangentStays computes bound) {σ t s v w δ y : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t)
+    (h : computes exactly 0 0 0 0 0 0 [()] (fun _ => ⟨1, 0, σ, t, s, absolute s, δ, v, w⟩) y) :
+    AtMost (bound exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, t, s, absolute s, δ, v, w⟩]) (y - w) := by
+  have z := Std.le_refl (0 : R)
+  have h₁ := claim _ exactly_precise 0 0 0 z z z [()]
+    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => t) (fun _ => absolute s)
+    (fun _ => δ) (fun _ _ => ⟨hσ, ht⟩) (fun _ _ => Proof.atMost_absolute s) 0 0 0 1 0 1
+    (Nat.le_refl _) (Nat.le_refl _) (Nat.le_refl _)
+    (fun _ => ⟨1, 0, σ, t, s, absolute s, δ, v, w⟩)
+    (by simp only [List.map_cons, List.map_nil, boundedRate_changingKey]) y h 0 0 y
+    (stored_exactly y)
   simp only [List.map_cons, List.map_nil, attend_changingKey] at h₁
   exact h₁
 
 /-! ## A function -/
 
 /-- The rate Σ p ṡ v + Σ p v̇, without μ o. -/
-@[expose] def withoutMean (p : Precision R) (_ apart : R) (k r : Nat) (cols : List Unit)
+@[expose] def withoutMean (p : Precision R) (_ apart lost : R) (k r m : Nat) (cols : List Unit)
     (key : Unit → BoundedRate R) (y : R) : Prop :=
   ∃ w s x a a' c c', ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
-    WeighedSum p k r cols x (fun j => (key j).value) a ∧ ComputedByValues p k r cols key c ∧
-    Rounded apart a a' ∧ Rounded apart c c' ∧ RoundedSum p.unit 3 [a', c'] y
+    WeighedSum p k r m cols key x (fun j => (key j).value) a ∧
+    ComputedByValues p k r m cols key c ∧
+    StoredNear apart lost a a' ∧ StoredNear apart lost c c' ∧ RoundedSum p.unit 3 [a', c'] y
 
 omit [Exponential R R] in
 private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
-    ComputedWeights [()] (fun _ => ⟨1, 0, σ, s, S, δ, v, w⟩) fun _ => 1 + θ :=
+    ComputedWeights [()] (fun _ => ⟨1, 0, σ, 0, s, S, δ, v, w⟩) fun _ => 1 + θ :=
   fun _ _ => ⟨1, by
-    show AtMost (1 * 0) ((1 : R) - 1)
-    exact ⟨by grind, by grind⟩, θ, hθ, by grind⟩
+    show AtMost (1 * 0 + 0) ((1 : R) - 1)
+    exact ⟨by grind, by grind⟩,
+    Proof.storedNear_of_rounded ⟨θ, hθ, by grind⟩ (Std.le_refl _)⟩
 
 omit [Exponential R R] in
-private theorem one_rate {σ s S δ v w s' : R} (h : AtMost δ (s' - s)) :
-    ComputedRates [()] (fun _ => (⟨1, 0, σ, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
+private theorem one_rate {σ t s S δ v w s' : R} (h : AtMost δ (s' - s)) :
+    ComputedRates [()] (fun _ => (⟨1, 0, σ, t, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
   fun _ _ => h
 
 omit [Exponential R R] in
-private theorem one_product {σ s S δ v w x : R} (hσ : 0 ≤ σ) :
-    StoredProduct exactly ⟨1, 0, σ, s, S, δ, v, w⟩ x x :=
-  ⟨x, not_rounded (Std.le_refl _) x, not_rounded hσ x⟩
+private theorem one_near {σ t x : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t) : StoredNear σ t x x :=
+  Proof.storedNear_of_rounded (not_rounded hσ x) ht
 
 omit [Exponential R R] in
-private theorem one_sum {w y : R} : WeighedSum exactly 0 0 [()] (fun _ => w)
-    (fun _ => y) (w * y) :=
-  ⟨fun _ => w * y, fun _ _ => not_rounded (Std.le_refl _) _, .one⟩
+private theorem one_product {σ t s S δ v w x : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t) :
+    StoredProduct exactly ⟨1, 0, σ, t, s, S, δ, v, w⟩ x x :=
+  ⟨x, one_near (Std.le_refl _) ht, one_near hσ ht⟩
+
+omit [Exponential R R] in
+private theorem one_sum {σ t s S δ v w' w y : R} (ht : 0 ≤ t) : WeighedSum exactly 0 0 0 [()]
+    (fun _ => ⟨1, 0, σ, t, s, S, δ, v, w'⟩) (fun _ => w) (fun _ => y) (w * y) :=
+  ⟨fun _ => w * y, fun _ _ => one_near (Std.le_refl _) ht, .one⟩
 
 omit [Exponential R R] in
 private theorem sum_of_two (x y : R) : RoundedSum 0 3 [x, y] (x + y) :=
@@ -140,13 +156,13 @@ private theorem sum_of_three (x y z : R) : RoundedSum 0 3 [x, y, z] (x + y + z) 
 omit [Exponential R R] in
 /-- Of one key the tolerance is that of these numbers. -/
 private theorem one_key_tolerance (σ s S δ v w : R) (hv : absolute v = v) (hw : absolute w = w) :
-    storedTangentTolerance exactly 0 0 0 1 0 [⟨1, 0, σ, s, S, δ, v, w⟩]
+    storedTangentTolerance exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, 0, s, S, δ, v, w⟩]
       = ((1 + σ) ^ 2 * (S + δ) - S) * v
         + (((1 + σ) ^ 2 * (S + δ) - S) * ((1 + σ) ^ 2 * v) + S * (((1 + σ) ^ 2 - 1) * v))
         + ((1 + σ) ^ 2 - 1) * w := by
-  simp only [storedTangentTolerance, tangentTolerance, meanRateTolerance, weighedError, rateFactor,
-    sumOver_cons, sumOver_nil, Proof.power_eq, exactly, hv, hw, Semiring.add_zero,
-    Semiring.one_pow, Semiring.zero_mul]
+  simp only [storedTangentTolerance, tangentTolerance, meanRateTolerance, weighedError, weighedLoss,
+    rateFactor, sumOver_cons, sumOver_nil, Proof.power_eq, exactly, hv, hw, Semiring.add_zero,
+    Semiring.one_pow, Semiring.zero_mul, Semiring.mul_zero]
   generalize (1 + σ) ^ 2 = F
   grind
 
@@ -158,10 +174,10 @@ private theorem absolute_of_zero : absolute (0 : R) = 0 := by
 theorem withoutMean_refuted : ¬ TangentStays (R := R) withoutMean := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have z := Std.le_refl (0 : R)
-  have h := of_one_key claim (σ := 0) (s := 1) (v := 1) (w := 0) (δ := 0) (y := 1) z
+  have h := of_one_key claim (σ := 0) (t := 0) (s := 1) (v := 1) (w := 0) (δ := 0) (y := 1) z z
     ⟨fun _ => 1 + 0, fun _ => 1, fun _ => (1 + 0) * 1, _, _, _, _, one_weight (.zero z),
-      one_rate ⟨by grind, by grind⟩, fun _ _ => one_product z, one_sum,
-      ⟨_, one_weight (.zero z), one_sum⟩, not_rounded z _, not_rounded z _, by
+      one_rate ⟨by grind, by grind⟩, fun _ _ => one_product z z, one_sum z,
+      ⟨_, one_weight (.zero z), one_sum z⟩, stored_exactly _, stored_exactly _, by
         have := sum_of_two ((1 + 0) * 1 * 1 : R) ((1 + 0) * 0)
         rwa [show (1 + 0) * 1 * 1 + (1 + 0) * 0 = (1 : R) by grind] at this⟩
   rw [one_key_tolerance _ _ _ _ _ _ absolute_one absolute_of_zero, absolute_one] at h
@@ -172,9 +188,9 @@ theorem withoutMean_refuted : ¬ TangentStays (R := R) withoutMean := fun claim 
 /-! ## Bounds -/
 
 /-- A bound that does not count weights that are stored. -/
-@[expose] def storedNotCounted (p : Precision R) (u output apart : R) (roundings rescalings : Nat)
-    (keys : List (BoundedRate R)) : R :=
-  storedTangentTolerance p u output apart roundings rescalings
+@[expose] def storedNotCounted (p : Precision R) (u η output apart lost : R)
+    (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
+  storedTangentTolerance p u η output apart lost roundings rescalings losses
     (keys.map fun k => { k with stored := 0 })
 
 theorem storedNotCounted_refuted :
@@ -182,14 +198,15 @@ theorem storedNotCounted_refuted :
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have z := Std.le_refl (0 : R)
   have o := Std.le_of_lt h₀
-  have h := of_one_key claim (σ := 1) (s := 0) (v := 0) (w := 1) (δ := 0) (y := 2) o
+  have h := of_one_key claim (σ := 1) (t := 0) (s := 0) (v := 0) (w := 1) (δ := 0) (y := 2) o z
     (.inside (w := fun _ => 1 + 0) (s := fun _ => 0) (t := fun _ => 0 - (1 + 0) * 0)
       (x := fun _ => (1 + 0) * (0 - (1 + 0) * 0))
       ⟨_, _, _, one_weight (.zero o), one_rate (s' := 0) ⟨by grind, by grind⟩,
-        fun _ _ => one_product o, .one⟩
+        fun _ _ => one_product o z, .one⟩
       (one_weight (.zero o)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => not_rounded z _)
-      (fun _ _ => one_product o) one_sum
-      ⟨_, one_weight (θ := 1) ⟨by grind, by grind⟩, one_sum⟩ (not_rounded z _) (not_rounded z _)
+      (fun _ _ => one_product o z) (one_sum z)
+      ⟨_, one_weight (θ := 1) ⟨by grind, by grind⟩, one_sum z⟩ (stored_exactly _)
+      (stored_exactly _)
       (by
         have := sum_of_two ((1 + 0) * (0 - (1 + 0) * 0) * 0 : R) ((1 + 1) * 1)
         rwa [show (1 + 0) * (0 - (1 + 0) * 0) * 0 + (1 + 1) * 1 = (2 : R) by grind] at this))
@@ -200,38 +217,38 @@ theorem storedNotCounted_refuted :
   grind
 
 /-- A bound that takes the mean rate to be exact. -/
-@[expose] def meanExact (p : Precision R) (_ output apart : R) (roundings rescalings : Nat)
-    (keys : List (BoundedRate R)) : R :=
-  let factor := rateFactor p roundings rescalings
+@[expose] def meanExact (p : Precision R) (_ _ output apart _ : R)
+    (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
+  let factor := rateFactor p roundings rescalings * (1 + apart)
   let value := fun k : BoundedRate R => absolute k.value
-  let unstored := weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0) value keys
+  let unstored := weighedError factor losses (fun _ => 1) (fun _ => 0) value keys
   let outputError := unstored
     + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored)
-  weighedError (factor * (1 + apart)) (·.size) (·.rateError) value keys
+  weighedError factor losses (·.size) (·.rateError) value keys
     + sumOver (fun k => k.weight * k.size) keys * outputError
-    + weighedError (factor * (1 + apart)) (fun _ => 1) (fun _ => 0)
-        (fun k => absolute k.valueRate) keys
+    + weighedError factor losses (fun _ => 1) (fun _ => 0) (fun k => absolute k.valueRate) keys
 
 omit [Exponential R R] in
 /-- Of one key with value 1 whose rate 0 is known but for 1, it is 1. -/
 private theorem one_key_meanExact :
-    meanExact (exactly : Precision R) 0 0 0 1 0 [⟨1, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
-  simp only [meanExact, weighedError, rateFactor, sumOver_cons, sumOver_nil, Proof.power_eq,
-    exactly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
-    Semiring.zero_mul, Semiring.mul_one]
+    meanExact (exactly : Precision R) 0 0 0 0 0 1 0 1 [⟨1, 0, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
+  simp only [meanExact, weighedError, weighedLoss, rateFactor, sumOver_cons, sumOver_nil,
+    Proof.power_eq, exactly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
+    Semiring.zero_mul, Semiring.mul_one, Semiring.mul_zero]
   grind
 
 theorem meanExact_refuted : ¬ TangentStays (R := R) ComputedTangent meanExact := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have z := Std.le_refl (0 : R)
-  have h := of_one_key claim (σ := 0) (s := 0) (v := 1) (w := 0) (δ := 1) (y := 2) z
+  have h := of_one_key claim (σ := 0) (t := 0) (s := 0) (v := 1) (w := 0) (δ := 1) (y := 2) z z
     (.outside (w := fun _ => 1 + 0) (s := fun _ => 1) (x := fun _ => (1 + 0) * 1)
       (w' := fun _ => 1 + 0)
       ⟨_, _, _, one_weight (.zero z), one_rate (s' := -1) ⟨by grind, by grind⟩,
-        fun _ _ => one_product z, .one⟩
-      (one_weight (.zero z)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => one_product z) one_sum
-      (one_weight (.zero z)) one_sum (not_rounded z _) (not_rounded z _)
-      ⟨_, one_weight (.zero z), one_sum⟩ (not_rounded z _) (not_rounded z _) (not_rounded z _) (by
+        fun _ _ => one_product z z, .one⟩
+      (one_weight (.zero z)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => one_product z z)
+      (one_sum z) (one_weight (.zero z)) (one_sum z) (stored_exactly _) (stored_exactly _)
+      ⟨_, one_weight (.zero z), one_sum z⟩ (stored_exactly _) (stored_exactly _)
+      (stored_exactly _) (by
         have := sum_of_three ((1 + 0) * 1 * 1 : R) (-((1 + 0) * -1 * ((1 + 0) * 1)))
           ((1 + 0) * 0)
         rwa [show (1 + 0) * 1 * 1 + -((1 + 0) * -1 * ((1 + 0) * 1)) + (1 + 0) * 0 = (2 : R) by
@@ -239,6 +256,40 @@ theorem meanExact_refuted : ¬ TangentStays (R := R) ComputedTangent meanExact :
   rw [absolute_of_zero, one_key_meanExact] at h
   have := h.2
   clear claim h
+  grind
+
+/-- A bound of weights and products that are normal numbers all the way. -/
+@[expose] def tinyNotCounted (p : Precision R) (u η output apart lost : R)
+    (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
+  storedTangentTolerance p u η output apart lost roundings rescalings losses
+    (keys.map fun k => { k with tiny := 0 })
+
+/-- A weight 1 that comes to 2 where it may be off by 1 below the normal numbers. -/
+theorem tinyNotCounted_refuted :
+    ¬ TangentStays (R := R) ComputedTangent tinyNotCounted := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have z := Std.le_refl (0 : R)
+  have o := Std.le_of_lt h₀
+  have weights : ∀ a : R, AtMost 1 (a - 1) → ComputedWeights [()]
+      (fun _ => (⟨1, 0, 0, 1, 0, absolute 0, 0, 0, 1⟩ : BoundedRate R)) fun _ => a :=
+    fun a ha _ _ => ⟨a, by
+      show AtMost (1 * 0 + 1) (a - 1)
+      exact ha.mono (by grind), one_near z o⟩
+  have h := of_one_key claim (σ := 0) (t := 1) (s := 0) (v := 0) (w := 1) (δ := 0) (y := 2) z o
+    (.inside (w := fun _ => 1) (s := fun _ => 0) (t := fun _ => 0 - 1 * 0)
+      (x := fun _ => 1 * (0 - 1 * 0))
+      ⟨_, _, _, weights 1 ⟨by grind, by grind⟩, one_rate (s' := 0) ⟨by grind, by grind⟩,
+        fun _ _ => one_product z o, .one⟩
+      (weights 1 ⟨by grind, by grind⟩) (one_rate ⟨by grind, by grind⟩)
+      (fun _ _ => not_rounded z _) (fun _ _ => one_product z o) (one_sum o)
+      ⟨_, weights 2 ⟨by grind, by grind⟩, one_sum o⟩ (stored_exactly _) (stored_exactly _)
+      (by
+        have := sum_of_two (1 * (0 - 1 * 0) * 0 : R) (2 * 1)
+        rwa [show 1 * (0 - 1 * 0) * 0 + 2 * 1 = (2 : R) by grind] at this))
+  rw [tinyNotCounted, List.map_cons, List.map_nil,
+    one_key_tolerance _ _ _ _ _ _ absolute_of_zero absolute_one, absolute_of_zero] at h
+  have := h.2
+  clear claim h weights
   grind
 
 /-! ## Rates of scores -/
@@ -275,10 +326,6 @@ private theorem unscaled {p : Precision R} (hp : Precise p) : RateScaledBy p 1 1
   refine ⟨?_, one, one', one'⟩
   rw [show (1 : R) * 1 * 1 = 1 by grind]
   exact ⟨1, ⟨1, ⟨1, rfl, not_rounded u 1⟩, not_rounded u 1⟩, not_rounded u 1⟩
-
-omit [Exponential R R] in
-private theorem stored_exactly (x : R) : StoredNear 0 0 x x :=
-  Proof.storedNear_of_rounded (not_rounded (Std.le_refl _) x) (Std.le_refl _)
 
 /-- A bound in proportion to the rate, of which terms may cancel. -/
 @[expose] def inProportion (p : Precision R) (f : ScoreFormats R) (additions : Nat)

@@ -379,17 +379,6 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
   rw [score_rate_factor, rates_error]
   simp only [boundedScoreRate, scoreRateFactor, power_eq, Semiring.pow_succ _ n]
 
-/-- What is stored twice, perhaps below the normal numbers. -/
-private theorem rates_twice (hs : 0 ≤ f.scores) (hη : 0 ≤ f.scoresTiny) {M S e x z : R}
-    (h : Near M S e x) (hz : StoredTwice f x z) :
-    Near ((1 + f.scores) ^ 2 * (M + 2 * f.scoresTiny)) S e z := by
-  obtain ⟨y, hy, hz⟩ := hz
-  refine ((h.storedNear hy).storedNear hz).mono ?_
-  have h₁ := OrderedRing.mul_nonneg hs hη
-  have h₂ := OrderedRing.mul_nonneg hs h₁
-  rw [Semiring.pow_two]
-  grind
-
 private theorem change_at_least (hp : Precise p) (hs : 0 ≤ f.scores) :
     1 ≤ (1 + p.unit) ^ 2 ∧ 1 ≤ (1 + f.scores) ^ 2 :=
   ⟨OrderedField.one_le_pow (rates_one_le hp.unit) 2, OrderedField.one_le_pow (rates_one_le hs) 2⟩
@@ -428,7 +417,9 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
   | @through b g γ g' x y z _ hg hγ hy hz ih =>
     have h := (Near.of_error (S := g) (e := g) ⟨by grind, Std.le_refl _⟩ hγ).mul
       (Near.of_error ih.1 ih.2)
-    have h₁ := (rates_twice hs hη (h.roundedTimes hy) hz).mono
+    have h₁ := (h.roundedTimes hy).storedNearTimes hs hη hz
+    rw [rates_two] at h₁
+    have h₁ := h₁.mono
       (through_le hU hV (η := 2 * f.scoresTiny) (by grind))
     have n := hγ.nonneg
     refine ⟨h₁.exact.mono ?_, h₁.error.mono ?_⟩
@@ -443,7 +434,9 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
   | @plus b a a' x y z _ ha hy hz ih =>
     have h := ((Near.of_error ih.1 ih.2).add ((Near.refl (atMost_absolute a)).storedNear
       ha)).rounded hy
-    have h₁ := (rates_twice hs hη h hz).mono
+    have h₁ := h.storedNearTimes hs hη hz
+    rw [rates_two] at h₁
+    have h₁ := h₁.mono
       (plus_le hp.unit hV hη (Near.of_error ih.1 ih.2).nonneg)
     refine ⟨h₁.exact, h₁.error.mono (rates_le ?_)⟩
     simp only [BoundedScoreRate.plus, changeFactor, power_eq, rates_three]

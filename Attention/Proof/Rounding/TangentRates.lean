@@ -23,34 +23,58 @@ variable {R : Type u} [OrderedField R] {α : Type v}
 
 /-- How large the weight of a key is at most, with what it and its product are stored in. -/
 private abbrev grownWeight (k : BoundedRate R) : R :=
-  (1 + k.stored) * (1 + k.stored) * (k.weight + k.weight * k.weightError)
+  (1 + k.stored) * (1 + k.stored) * (k.weight + k.weight * k.weightError + 2 * k.tiny)
+
+/-- How large the product of the weight of a key, a number of at most `b` and one of size `y` is at
+most, where `L` products more may be below the normal numbers. -/
+private def grownTerm (L : R) (k : BoundedRate R) (b y : R) : R :=
+  grownWeight k * b * y + (1 + k.stored) * (1 + k.stored) * (k.tiny * (2 * y + L))
 
 private theorem tangent_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
+
+private theorem tangent_numeral_le {m n : Nat} (h : m + 1 ≤ n) :
+    (numeral m : R) + 1 ≤ numeral n := by
+  induction h with
+  | refl => exact tangent_le (numeral_succ m).symm
+  | step _ ih =>
+    rw [numeral_succ]
+    have := OrderedRing.zero_lt_one (R := R)
+    grind
+
+private theorem tangent_zero_add (x : R) : 0 + x = x := by grind
 
 private theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
 variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 
-/-- Weights, and the unit roundoffs that they are stored with, are not negative. -/
+/-- Weights, the unit roundoffs that they are stored with, and what is lost of them below the normal
+numbers, are not negative. -/
 abbrev NotNegativeRates (cols : List α) (key : α → BoundedRate R) : Prop :=
-  ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored
+  ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored ∧ 0 ≤ (key j).tiny
+
+private theorem tangent_once_le {t g τ : R} (hτ : 0 ≤ τ) (ht : 0 ≤ t) :
+    (1 + τ) * (g + t) + t ≤ (1 + τ) * (g + 2 * t) := by
+  have := OrderedRing.mul_nonneg hτ ht
+  grind
 
 private theorem tangent_weight_near (nonneg : NotNegativeRates cols key) {w : α → R}
     (h : ComputedWeights cols key w) : ∀ j ∈ cols,
-      Near ((1 + (key j).stored) * ((key j).weight + (key j).weight * (key j).weightError))
+      Near ((1 + (key j).stored)
+          * ((key j).weight + (key j).weight * (key j).weightError + 2 * (key j).tiny))
         (key j).weight (key j).weight (w j) := fun j hj => by
   obtain ⟨x, hx, hw⟩ := h j hj
-  have hn := (nonneg j hj).1
-  exact (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).rounded hw
+  obtain ⟨hn, hτ, ht⟩ := nonneg j hj
+  have h₁ := (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).storedNear hw
+  refine h₁.mono ?_
+  rw [← Semiring.add_assoc (key j).weight]
+  exact tangent_once_le hτ ht
 
 private theorem grown_nonneg (nonneg : NotNegativeRates cols key) {w : α → R}
     (h : ComputedWeights cols key w) : ∀ j ∈ cols, 0 ≤ grownWeight (key j) := fun j hj => by
-  obtain ⟨x, hx, -⟩ := h j hj
-  have h₁ := hx.nonneg
-  obtain ⟨h₂, h₃⟩ := nonneg j hj
-  have one := tangent_one_le h₃
+  have h₁ := (tangent_weight_near nonneg h j hj).nonneg
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (by grind) (by grind)) (by grind)
+  have h₂ := OrderedRing.mul_nonneg (a := 1 + (key j).stored) (by have := nonneg j hj; grind) h₁
+  rwa [← Semiring.mul_assoc] at h₂
 
 /-- A weight that is not multiplied is stored once. -/
 private theorem weight_near_grown (nonneg : NotNegativeRates cols key)
@@ -58,7 +82,7 @@ private theorem weight_near_grown (nonneg : NotNegativeRates cols key)
       Near (grownWeight (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
   have h₁ := tangent_weight_near nonneg h j hj
   refine h₁.mono ?_
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (tangent_one_le (nonneg j hj).2) h₁.nonneg
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (tangent_one_le (nonneg j hj).2.1) h₁.nonneg
   simp only [grownWeight]
   rwa [Semiring.one_mul, ← Semiring.mul_assoc] at h₂
 
@@ -67,18 +91,43 @@ private theorem tangent_rate_near (sizes : ∀ j ∈ cols, AtMost (key j).size (
       Near ((key j).size + (key j).rateError) (key j).size (key j).rate (s j) := fun j hj =>
   .of_error (sizes j hj) (h j hj)
 
+private theorem tangent_product_le {u τ g M t : R} (hu : 0 ≤ u) (hτ : 0 ≤ τ) (ht : 0 ≤ t) :
+    (1 + τ) * ((1 + u) * ((1 + τ) * g * M) + t) + t
+      ≤ (1 + u) * ((1 + τ) * (1 + τ) * g * M + (1 + τ) * (1 + τ) * (2 * t)) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedRing.mul_nonneg hτ ht
+  have h₂ := OrderedRing.mul_nonneg hτ h₁
+  have h₃ := OrderedRing.mul_nonneg hu
+    (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + τ) (b := 1 + τ) (by grind)
+      (by grind)) (b := 2 * t) (by grind))
+  grind
+
 /-- A weight times a number that is near to an exact one. -/
-private theorem storedProduct_near (nonneg : NotNegativeRates cols key)
+private theorem storedProduct_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
     {w : α → R} (hw : ComputedWeights cols key w) {j : α} (hj : j ∈ cols) {M S e x y : R}
     (h : Near M S e x) (hy : StoredProduct p (key j) (w j * x) y) :
-    Near ((1 + p.unit) * (grownWeight (key j) * M)) ((key j).weight * S)
-      ((key j).weight * e) y := by
+    Near ((1 + p.unit) * (grownWeight (key j) * M
+        + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)))
+      ((key j).weight * S) ((key j).weight * e) y := by
   obtain ⟨z, hz, hy⟩ := hy
-  have h₁ := (((tangent_weight_near nonneg hw j hj).mul h).rounded hz).rounded hy
-  refine h₁.mono (tangent_le ?_)
-  simp only [grownWeight]
-  generalize (key j).weight + (key j).weight * (key j).weightError = g
-  clear h₁ hz hy h
+  obtain ⟨-, hτ, ht⟩ := nonneg j hj
+  exact ((((tangent_weight_near nonneg hw j hj).mul h).storedNear hz).storedNear hy).mono
+    (tangent_product_le hp.unit hτ ht)
+
+private theorem grown_term_nonneg (nonneg : NotNegativeRates cols key) {w : α → R}
+    (h : ComputedWeights cols key w) {j : α} (hj : j ∈ cols) {b y : R} (hb : 0 ≤ b) (hy : 0 ≤ y)
+    (losses : Nat) : 0 ≤ grownTerm (numeral losses) (key j) b y := by
+  obtain ⟨-, hτ, ht⟩ := nonneg j hj
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (grown_nonneg nonneg h j hj) hb) hy
+  have h₂ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + (key j).stored)
+    (b := 1 + (key j).stored) (by grind) (by grind)) (OrderedRing.mul_nonneg ht
+      (b := 2 * y + numeral losses) (by have := numeral_nonneg (R := R) losses; grind))
+  rw [grownTerm]
+  generalize grownWeight (key j) * b * y = X at *
+  generalize (1 + (key j).stored) * (1 + (key j).stored)
+    * ((key j).tiny * (2 * y + numeral losses)) = Y at *
+  clear hb hy hτ ht
   grind
 
 /-- The factor of a sum over keys comes out of it. -/
@@ -88,27 +137,68 @@ private theorem sum_factor (T F : R) (f : α → R) :
   generalize sumOver f cols = s
   grind
 
-private theorem weighed_near (hp : Precise p) {F : R} {B b y v x : α → R} {k r : Nat} {z : R}
-    (hx : ∀ j ∈ cols, Near (F * (grownWeight (key j) * B j)) ((key j).weight * b j)
-      ((key j).weight * y j) (x j)) (hz : WeighedSum p k r cols x v z) :
+private theorem tangent_lost_le {a F g B τ t y m L : R} (ha : 0 ≤ a) (hF : 1 ≤ F) (hτ : 0 ≤ τ)
+    (ht : 0 ≤ t) (hm : 0 ≤ m) (hL : m + 1 ≤ L) :
+    (1 + a) * (F * (g * B + (1 + τ) * (1 + τ) * (2 * t)) * y) + t + m * t
+      ≤ (1 + a) * F * (g * B * y + (1 + τ) * (1 + τ) * (t * (2 * y + L))) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (b := 1 + a) (by grind)
+    (c := 1) (Std.le_of_lt h₀) hF
+  have h₂ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (b := 1 + τ) (by grind)
+    (c := 1) (Std.le_of_lt h₀) (d := 1 + τ) (by grind)
+  have h₃ := OrderedField.mul_le_mul (a := (1 * 1 : R)) (by grind) h₁ (c := 1 * 1) (by grind) h₂
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hL ht
+  have h₅ := OrderedRing.mul_nonneg ht (b := m + 1) (by grind)
+  have h₆ := OrderedField.mul_le_mul (a := (1 * 1 * (1 * 1) : R)) (by grind) h₃ h₅ h₄
+  clear h₁ h₂ h₃ h₄ h₅
+  generalize (1 + τ) * (1 + τ) = X at *
+  have e : (1 + a) * (F * (g * B + X * (2 * t)) * y)
+      = (1 + a) * F * (g * B * y + X * (t * (2 * y))) := by
+    clear h₆ hL
+    grind
+  rw [e]
+  generalize (1 + a) * F = Y at *
+  clear e
+  grind
+
+private theorem weighed_near (hp : Precise p) (nonneg : NotNegativeRates cols key) {F : R}
+    (hF : 1 ≤ F) {B b y v x : α → R} {k r m losses : Nat} (hm : m + 1 ≤ losses) {z : R}
+    (hx : ∀ j ∈ cols, Near (F * (grownWeight (key j) * B j
+        + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)))
+      ((key j).weight * b j) ((key j).weight * y j) (x j))
+    (hz : WeighedSum p k r m cols key x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * F
-        * sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols)
+        * sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z := by
   obtain ⟨products, h₁, h₂⟩ := hz
   have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
-    ((hx j hj).mul (Near.refl (atMost_absolute (v j)))).rounded (h₁ j hj)) h₂
-  refine h.mono (tangent_le ?_)
-  have e : (fun j => (1 + p.accumulation) * (F * (grownWeight (key j) * B j) * absolute (v j)))
-      = fun j => (1 + p.accumulation) * F * (grownWeight (key j) * B j * absolute (v j)) := by
-    funext j
-    generalize grownWeight (key j) = g
-    generalize absolute (v j) = c
-    grind
-  rw [e, sum_factor, Semiring.pow_succ]
-  generalize sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols = s
+    ((hx j hj).mul (Near.refl (atMost_absolute (v j)))).storedNear (h₁ j hj))
+    (fun j hj => (nonneg j hj).2.2) h₂
+  refine h.mono ?_
+  have h₃ : sumOver (fun j => (1 + p.accumulation) * (F * (grownWeight (key j) * B j
+        + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)) * absolute (v j))
+        + (key j).tiny + numeral m * (key j).tiny) cols
+      ≤ sumOver (fun j => (1 + p.accumulation) * F
+        * grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols :=
+    sumOver_le_sumOver fun j hj => by
+      rw [grownTerm]
+      exact tangent_lost_le hp.accumulation hF (nonneg j hj).2.1 (nonneg j hj).2.2
+        (numeral_nonneg (R := R) m) (tangent_numeral_le hm)
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₃
+    (c := (1 + p.accumulation) ^ k * (1 + p.exponential) ^ r) (by
+      have h₀ := OrderedRing.zero_lt_one (R := R)
+      exact OrderedRing.mul_nonneg
+        (Std.le_trans (Std.le_of_lt h₀)
+          (OrderedField.one_le_pow (tangent_one_le hp.accumulation) k))
+        (Std.le_trans (Std.le_of_lt h₀)
+          (OrderedField.one_le_pow (tangent_one_le hp.exponential) r)))
+  refine Std.le_trans h₄ (tangent_le ?_)
+  rw [sum_factor, Semiring.pow_succ]
+  generalize sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols = s
   generalize (1 + p.accumulation) ^ k = A
   generalize (1 + p.exponential) ^ r = E
+  clear h h₃ h₄ hx
   grind
 
 /-! ## Factors -/
@@ -135,35 +225,69 @@ private theorem rateFactor_le (hp : Precise p) {i k r roundings rescalings : Nat
 
 /-! ## The tolerance is M − S -/
 
-private theorem weighedError_eq (factor : R) (size error other : BoundedRate R → R) :
-    weighedError factor size error other (cols.map key)
-      = factor * sumOver (fun j => grownWeight (key j) * (size (key j) + error (key j))
-          * other (key j)) cols
+private theorem tangent_two : (numeral 2 : R) = 2 := by
+  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+  grind
+
+private theorem weighedError_eq (factor : R) (losses : Nat)
+    (size error other : BoundedRate R → R) :
+    weighedError factor losses size error other (cols.map key)
+      = factor * sumOver (fun j => grownTerm (numeral losses) (key j) (size (key j) + error (key j))
+          (other (key j))) cols
         - sumOver (fun j => (key j).weight * size (key j) * other (key j)) cols := by
-  rw [weighedError, sumOver_map, ← sumOver_mul_left, ← sumOver_sub]
+  rw [weighedError, weighedLoss, sumOver_map, sumOver_map, ← sumOver_mul_left, ← sumOver_mul_left,
+    ← sumOver_add, ← sumOver_sub]
   refine sumOver_congr fun j _ => ?_
-  rw [power_eq, Semiring.pow_two]
+  rw [grownTerm, power_eq, Semiring.pow_two, tangent_two]
   simp only [grownWeight]
   generalize size (key j) = s
   generalize error (key j) = d
   generalize other (key j) = y
+  generalize (key j).tiny = t
+  generalize (key j).stored = τ
+  generalize numeral losses = L
+  grind
+
+private theorem tangent_mean_le {u g B τ t m L : R} (hu : 0 ≤ u) (hτ : 0 ≤ τ) (ht : 0 ≤ t)
+    (hm : 0 ≤ m) (hL : m + 1 ≤ L) :
+    (1 + u) * (g * B + (1 + τ) * (1 + τ) * (2 * t)) + m * t
+      ≤ (1 + u) * (g * B * 1 + (1 + τ) * (1 + τ) * (t * (2 * 1 + L))) := by
+  have h := tangent_lost_le (a := 0) (F := 1 + u) (g := g) (B := B) (y := 1) (Std.le_refl _)
+    (by grind) hτ ht hm hL
   grind
 
 /-- A computed μ is near to the exact one. -/
 private theorem mean_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMeanRate p k r cols key μ) :
-    Near (rateFactor p roundings rescalings
-        * sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols)
+    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
+    {k r m roundings rescalings losses : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
+    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p k r m cols key μ) :
+    Near (rateFactor p roundings rescalings * sumOver (fun j =>
+          grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols)
       (sumOver (fun j => (key j).weight * (key j).size) cols)
       (sumOver (fun j => (key j).weight * (key j).rate) cols) μ := by
   obtain ⟨w, s, x, hw, hs, hx, hμ⟩ := h
   have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
-    storedProduct_near nonneg hw hj (tangent_rate_near sizes hs j hj) (hx j hj)) hμ
-  have hn : 0 ≤ sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols :=
-    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj)
-      (tangent_rate_near sizes hs j hj).nonneg
-  refine h.mono ?_
+    storedProduct_near hp nonneg hw hj (tangent_rate_near sizes hs j hj) (hx j hj))
+    (fun j hj => (nonneg j hj).2.2) hμ
+  have hn : 0 ≤ sumOver (fun j =>
+      grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols :=
+    sumOver_nonneg fun j hj => grown_term_nonneg nonneg hw hj
+      (tangent_rate_near sizes hs j hj).nonneg (Std.le_of_lt OrderedRing.zero_lt_one) _
+  have h₃ : sumOver (fun j => (1 + p.unit) * (grownWeight (key j)
+        * ((key j).size + (key j).rateError)
+        + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny))
+        + numeral m * (key j).tiny) cols
+      ≤ sumOver (fun j => (1 + p.unit)
+        * grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols :=
+    sumOver_le_sumOver fun j hj => by
+      rw [grownTerm]
+      exact tangent_mean_le hp.unit (nonneg j hj).2.1 (nonneg j hj).2.2
+        (numeral_nonneg (R := R) m) (tangent_numeral_le hm)
+  refine h.mono (Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left h₃ ?_) ?_)
+  · have h₀ := OrderedRing.zero_lt_one (R := R)
+    exact OrderedRing.mul_nonneg
+      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (tangent_one_le hp.accumulation) k))
+      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (tangent_one_le hp.exponential) r))
   rw [sum_factor]
   refine OrderedRing.mul_le_mul_of_nonneg_right ?_ hn
   refine Std.le_trans (tangent_le ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
@@ -174,11 +298,12 @@ private theorem mean_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
 
 /-- A mean rate, in whatever order, is within its tolerance. -/
 theorem rounded_meanRate (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k ≤ roundings) (hr : r ≤ rescalings) {μ : R} (h : ComputedMeanRate p k r cols key μ) :
-    AtMost (meanRateTolerance p roundings rescalings (cols.map key))
+    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
+    {k r m roundings rescalings losses : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
+    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p k r m cols key μ) :
+    AtMost (meanRateTolerance p roundings rescalings losses (cols.map key))
       (μ - meanRate (cols.map key)) := by
-  have h := (mean_near hp nonneg sizes hk hr h).error
+  have h := (mean_near hp nonneg sizes hk hr hm h).error
   rw [meanRateTolerance, weighedError_eq, meanRate, sumOver_map]
   simp only [Semiring.mul_one]
   exact h
@@ -219,26 +344,33 @@ private theorem tangent_three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R}
 private theorem tangent_products (hp : Precise p) (nonneg : NotNegativeRates cols key)
     {w t x v B b y : α → R} (hw : ComputedWeights cols key w)
     (ht : ∀ j ∈ cols, Near (B j) (b j) (y j) (t j))
-    (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r : Nat} {z : R}
-    (hz : WeighedSum p k r cols x v z) :
-    Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * (1 + p.unit) * sumOver (fun j => grownWeight (key j) * B j * absolute (v j)) cols)
+    (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r m losses : Nat}
+    (hm : m + 1 ≤ losses) {z : R} (hz : WeighedSum p k r m cols key x v z) :
+    Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.unit)
+        * sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z :=
-  weighed_near hp (fun j hj => storedProduct_near nonneg hw hj (ht j hj) (hx j hj)) hz
+  weighed_near hp nonneg (tangent_one_le hp.unit) hm
+    (fun j hj => storedProduct_near hp nonneg hw hj (ht j hj) (hx j hj)) hz
 
 /-- Σ p v. -/
 private theorem tangent_values_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    {w v : α → R} (hw : ComputedWeights cols key w) {k r : Nat} {z : R}
-    (hz : WeighedSum p k r cols w v z) :
+    {w v : α → R} (hw : ComputedWeights cols key w) {k r m losses : Nat} (hm : m + 1 ≤ losses)
+    {z : R} (hz : WeighedSum p k r m cols key w v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
-        * sumOver (fun j => grownWeight (key j) * absolute (v j)) cols)
+        * sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * v j) cols) z := by
-  have h := weighed_near (key := key) hp (F := 1) (B := fun _ => 1) (b := fun _ => 1)
-    (y := fun _ => 1) (fun j hj => by
+  have h := weighed_near (key := key) hp nonneg (F := 1) (Std.le_refl _) hm (B := fun _ => 1)
+    (b := fun _ => 1) (y := fun _ => 1) (fun j hj => by
       simp only [Semiring.mul_one, Semiring.one_mul]
-      exact weight_near_grown nonneg hw j hj) hz
+      obtain ⟨-, hτ, ht⟩ := nonneg j hj
+      have h₀ := OrderedRing.zero_lt_one (R := R)
+      have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + (key j).stored)
+        (b := 1 + (key j).stored) (by grind) (by grind)) (b := 2 * (key j).tiny) (by grind)
+      exact (weight_near_grown nonneg hw j hj).mono (by
+        generalize grownWeight (key j) = g
+        grind)) hz
   simp only [Semiring.mul_one] at h
   exact h
 
@@ -248,28 +380,42 @@ private theorem tangent_scaled_le {a x f K A : R} (h : a * f ≤ K) (hx : 0 ≤ 
   rwa [show a * f * (x * A) = a * (x * (f * A)) by grind,
     show K * (x * A) = K * x * A by grind] at h₁
 
-private theorem tangent_inside_le {a x f f' K A B C M X : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
-    (hX : K * x * B ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hB : 0 ≤ B) (hC : 0 ≤ C) (hM : 0 ≤ M) :
-    a * (x * (f * (A + M * B)) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
-  have h₁ := tangent_scaled_le h hx hA
-  have h₂ := tangent_scaled_le h hx (OrderedRing.mul_nonneg hM hB)
-  have h₃ := tangent_scaled_le h' hx hC
+private theorem tangent_inside_le {a x f f' K A B C M X η : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+    (hX : K * x * B ≤ X) (hx : 1 ≤ x) (hK : 0 ≤ K) (haK : a ≤ K) (hA : 0 ≤ A) (hB : 0 ≤ B)
+    (hC : 0 ≤ C) (hM : 0 ≤ M) (hη : 0 ≤ η) :
+    a * (x * (f * (A + M * B)) + η + (x * (f' * C) + η))
+      ≤ K * x * A + M * X + K * x * C + K * x * (4 * η) := by
+  have hx₀ : 0 ≤ x := Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one) hx
+  have h₁ := tangent_scaled_le h hx₀ hA
+  have h₂ := tangent_scaled_le h hx₀ (OrderedRing.mul_nonneg hM hB)
+  have h₃ := tangent_scaled_le h' hx₀ hC
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
-  clear h h' hX
+  have h₅ := OrderedRing.mul_le_mul_of_nonneg_right haK hη
+  have h₆ := OrderedRing.mul_nonneg hK hη
+  have h₇ := OrderedRing.mul_le_mul_of_nonneg_right hx h₆
+  clear h h' hX hx hA hB hC haK
   grind
 
-private theorem tangent_outside_le {a x f f' K A C M X Y : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
-    (hX : a * x * Y ≤ X) (hx : 0 ≤ x) (hA : 0 ≤ A) (hC : 0 ≤ C) (hM : 0 ≤ M) :
-    a * (x * (f * A) + x * (M * Y) + x * (f' * C)) ≤ K * x * A + M * X + K * x * C := by
-  have h₁ := tangent_scaled_le h hx hA
-  have h₃ := tangent_scaled_le h' hx hC
+private theorem tangent_outside_le {a x f f' K A C M X Y u η : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
+    (hX : a * x * (u * Y) ≤ X) (hx : 1 ≤ x) (hK : 0 ≤ K) (haK : a ≤ K) (hA : 0 ≤ A) (hC : 0 ≤ C)
+    (hM : 0 ≤ M) (hη : 0 ≤ η) :
+    a * (x * (f * A) + η + (x * (u * (M * Y) + η) + η) + (x * (f' * C) + η))
+      ≤ K * x * A + M * X + K * x * C + K * x * (4 * η) := by
+  have hx₀ : 0 ≤ x := Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one) hx
+  have h₁ := tangent_scaled_le h hx₀ hA
+  have h₃ := tangent_scaled_le h' hx₀ hC
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hX hM
-  clear h h' hX hx hA hC hM
+  have h₅ := OrderedRing.mul_le_mul_of_nonneg_right haK hη
+  have h₆ := OrderedRing.mul_nonneg hK hη
+  have h₇ := OrderedRing.mul_le_mul_of_nonneg_right hx h₆
+  have h₈ := OrderedRing.mul_le_mul_of_nonneg_right h₅ hx₀
+  clear h h' hX hx hA hC haK hx₀
   grind
 
 /-- Roundings after a number is stored, against the same before. -/
-private theorem tangent_stored {y m S e o out : R} (hy : 1 ≤ y) (hm : y * m ≤ S + e) (ho : o ≤ S)
-    (hout : 0 ≤ out) : y * (m + out * (o + (m - S))) ≤ S + (e + out * (o + e)) := by
+private theorem tangent_stored {y m S e o out η η' : R} (hy : 1 ≤ y) (hm : y * m ≤ S + e)
+    (ho : o ≤ S) (hout : 0 ≤ out) (hη : y * η ≤ η') :
+    y * (m + out * (o + (m - S)) + η) ≤ S + (e + out * (o + e) + η') := by
   have h₁ := OrderedRing.mul_nonneg (a := y - 1) (b := S - o) (by grind) (by grind)
   have h₂ : y * (o + (m - S)) ≤ o + e := by grind
   have h₃ := OrderedRing.mul_le_mul_of_nonneg_left h₂ hout
@@ -321,15 +467,35 @@ private theorem inside_difference (g s v : α → R) (m : R) :
     generalize s j = c
     grind
 
-private theorem inside_factor (g s v : α → R) (x : R) :
-    sumOver (fun j => g j * (x * s j) * v j) cols
-      = x * sumOver (fun j => g j * s j * v j) cols := by
-  rw [← sumOver_mul_left]
-  exact sumOver_congr fun j _ => by
-    generalize g j = a
-    generalize v j = b
-    generalize s j = c
-    grind
+private theorem inside_grown_le (nonneg : NotNegativeRates cols key) {w : α → R}
+    (hw : ComputedWeights cols key w) {x m : R} (hx : 1 ≤ x) (hm : 0 ≤ m) (losses : Nat)
+    (b v : α → R) :
+    sumOver (fun j => grownTerm (numeral losses) (key j) (x * (b j + m)) (absolute (v j))) cols
+      ≤ x * (sumOver (fun j => grownTerm (numeral losses) (key j) (b j) (absolute (v j))) cols
+        + m * sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (v j))) cols) := by
+  rw [← sumOver_mul_left (c := m), ← sumOver_add, ← sumOver_mul_left]
+  refine sumOver_le_sumOver fun j hj => ?_
+  have h₁ := grown_term_nonneg nonneg hw hj (Std.le_refl (0 : R)) (absolute_nonneg (v j)) losses
+  rw [grownTerm] at h₁
+  simp only [grownTerm]
+  generalize grownWeight (key j) = g at *
+  generalize absolute (v j) = y at *
+  rw [Semiring.mul_zero, Semiring.zero_mul, tangent_zero_add] at h₁
+  generalize (1 + (key j).stored) * (1 + (key j).stored)
+    * ((key j).tiny * (2 * y + numeral losses)) = l at *
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hx h₁
+  have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := x)
+    (by have := OrderedRing.zero_lt_one (R := R); grind) hm) h₁
+  clear hw hx hm h₁
+  grind
+
+private theorem grown_factor_nonneg (hp : Precise p) (k r : Nat) :
+    0 ≤ (1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.unit) := by
+  have h₀ := Std.le_of_lt (OrderedRing.zero_lt_one (R := R))
+  exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
+    (Std.le_trans h₀ (OrderedField.one_le_pow (tangent_one_le hp.accumulation) (k + 1)))
+    (Std.le_trans h₀ (OrderedField.one_le_pow (tangent_one_le hp.exponential) r)))
+    (Std.le_trans h₀ (tangent_one_le hp.unit))
 
 private theorem one_le_rateFactor (hp : Precise p) (roundings rescalings : Nat) :
     1 ≤ rateFactor p roundings rescalings := by
@@ -338,28 +504,22 @@ private theorem one_le_rateFactor (hp : Precise p) (roundings rescalings : Nat) 
   simp only [Semiring.pow_zero, Semiring.mul_one] at h
   exact h
 
-private theorem outside_equal (a x f A u M Y f' C : R) :
-    a * (x * (f * A) + x * (u * (M * Y)) + x * (f' * C))
-      = a * (x * (f * A) + x * (M * (u * Y)) + x * (f' * C)) := by
-  grind
-
-private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
-
 /-- How far o may be off before it meets μ, as it is stored. -/
-private abbrev tangentUnstored (p : Precision R) (apart : R) (roundings rescalings : Nat)
+private abbrev tangentUnstored (p : Precision R) (apart : R) (roundings rescalings losses : Nat)
     (key : α → BoundedRate R) (cols : List α) : R :=
   rateFactor p roundings rescalings * (1 + apart)
-      * sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols
+      * sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols
     - sumOver (fun j => (key j).weight * absolute (key j).value) cols
 
-private abbrev tangentOutputError (p : Precision R) (output apart : R) (roundings rescalings : Nat)
-    (key : α → BoundedRate R) (cols : List α) : R :=
-  tangentUnstored p apart roundings rescalings key cols
+private abbrev tangentOutputError (p : Precision R) (output apart lost : R)
+    (roundings rescalings losses : Nat) (key : α → BoundedRate R) (cols : List α) : R :=
+  tangentUnstored p apart roundings rescalings losses key cols
     + output * (absolute (sumOver (fun j => (key j).weight * (key j).value) cols)
-      + tangentUnstored p apart roundings rescalings key cols)
+      + tangentUnstored p apart roundings rescalings losses key cols)
+    + rateFactor p roundings rescalings * (1 + apart) * lost
 
-private theorem tangent_before_stored {S e out o : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e) :
-    S + e ≤ S + (e + out * (o + e)) := by
+private theorem tangent_before_stored {S e out o η : R} (ho : 0 ≤ out) (hn : 0 ≤ o + e)
+    (hη : 0 ≤ η) : S + e ≤ S + (e + out * (o + e) + η) := by
   have := OrderedRing.mul_nonneg ho hn
   grind
 
@@ -367,14 +527,21 @@ private theorem tangent_remainder (M S : R) : M = S + (M - S) := by grind
 
 private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apart)
     (nonneg : NotNegativeRates cols key) {w : α → R} (hw : ComputedWeights cols key w)
-    (roundings rescalings : Nat) (o : R) :
-    0 ≤ absolute o + tangentUnstored p apart roundings rescalings key cols := by
+    (roundings rescalings losses : Nat) (o : R) :
+    0 ≤ absolute o + tangentUnstored p apart roundings rescalings losses key cols := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ : sumOver (fun j => (key j).weight * absolute (key j).value) cols
-      ≤ sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols :=
+      ≤ sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols :=
     sumOver_le_sumOver fun j hj => by
-      exact OrderedRing.mul_le_mul_of_nonneg_right (weight_near_grown nonneg hw j hj).le
-        (absolute_nonneg _)
+      have i₁ := OrderedRing.mul_le_mul_of_nonneg_right (weight_near_grown nonneg hw j hj).le
+        (absolute_nonneg (key j).value)
+      have i₂ := grown_term_nonneg nonneg hw hj (Std.le_refl (0 : R))
+        (absolute_nonneg (key j).value) losses
+      rw [grownTerm, Semiring.mul_zero, Semiring.zero_mul, tangent_zero_add] at i₂
+      rw [grownTerm, Semiring.mul_one]
+      exact Std.le_trans i₁ (by
+        generalize grownWeight (key j) * absolute (key j).value = g
+        grind)
   have h₂ : 0 ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols :=
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (nonneg j hj).1 (absolute_nonneg _)
   have h₃ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
@@ -382,7 +549,8 @@ private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apa
   have h₄ := absolute_nonneg o
   rw [tangentUnstored]
   generalize sumOver (fun j => (key j).weight * absolute (key j).value) cols = S at *
-  generalize sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols = B at *
+  generalize sumOver (fun j =>
+    grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols = B at *
   generalize rateFactor p roundings rescalings * (1 + apart) = K at *
   have h₅ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1) (b := K) (c := B) (by grind) (by grind)
   clear hw nonneg
@@ -402,20 +570,28 @@ private theorem tangent_regrouped (a x u g B : R) :
 
 private theorem tangent_difference (a b c : R) : a + -b + c = a - b + c := by grind
 
+private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
+
+private theorem tangent_four : (numeral 4 : R) = 4 := by
+  rw [numeral_succ, numeral_succ, tangent_two]
+  grind
+
 /-- A computed ȯ is near to the exact one. -/
-private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ output)
-    (ha : 0 ≤ apart) (nonneg : NotNegativeRates cols key)
-    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}
-    (h : ComputedTangent p output apart k r cols key y) :
-    Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j => grownWeight (key j)
-          * ((key j).size + (key j).rateError) * absolute (key j).value) cols
-        + rateFactor p roundings rescalings
-            * sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)) cols
+private theorem tangent_near (hp : Precise p) {output apart lost : R} (ho : 0 ≤ output)
+    (ha : 0 ≤ apart) (hl : 0 ≤ lost) (nonneg : NotNegativeRates cols key)
+    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
+    {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
+    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p output apart lost k r m cols key y) :
+    Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
+            grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError)
+              (absolute (key j).value)) cols
+        + rateFactor p roundings rescalings * sumOver (fun j =>
+            grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols
           * (sumOver (fun j => (key j).weight * absolute (key j).value) cols
-            + tangentOutputError p output apart roundings rescalings key cols)
-        + rateFactor p roundings rescalings * (1 + apart)
-          * sumOver (fun j => grownWeight (key j) * absolute (key j).valueRate) cols)
+            + tangentOutputError p output apart lost roundings rescalings losses key cols)
+        + rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
+            grownTerm (numeral losses) (key j) 1 (absolute (key j).valueRate)) cols
+        + rateFactor p roundings rescalings * (1 + apart) * (4 * lost))
       (sumOver (fun j => (key j).weight * (key j).size * absolute (key j).value) cols
         + sumOver (fun j => (key j).weight * (key j).size) cols
           * sumOver (fun j => (key j).weight * absolute (key j).value) cols
@@ -424,72 +600,94 @@ private theorem tangent_near (hp : Precise p) {output apart : R} (ho : 0 ≤ out
         - sumOver (fun j => (key j).weight * (key j).rate) cols
           * sumOver (fun j => (key j).weight * (key j).value) cols
         + sumOver (fun j => (key j).weight * (key j).valueRate) cols) y := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₀ := Std.le_of_lt (OrderedRing.zero_lt_one (R := R))
   obtain ⟨f₁, f₂, f₃, f₄⟩ := factors_counted hp hk hr
   have one := tangent_one_le ha
-  have ha' : 0 ≤ 1 + apart := Std.le_trans (Std.le_of_lt h₀) one
+  have ha' : 0 ≤ 1 + apart := Std.le_trans h₀ one
+  have hU := OrderedField.one_le_pow (tangent_one_le hp.unit) 3
+  have hU₀ : 0 ≤ (1 + p.unit) ^ 3 := Std.le_trans h₀ hU
+  have counted : ∀ i : Nat, i ≤ 5 → (1 + p.unit) ^ i ≤ rateFactor p roundings rescalings :=
+    fun i hi => by
+      have h := rateFactor_le hp hi (Nat.zero_le roundings) (Nat.zero_le rescalings)
+      rwa [Semiring.pow_zero, Semiring.pow_zero, Semiring.mul_one, Semiring.mul_one] at h
+  have c₃ := counted 3 (by decide)
+  have c₄ := counted 4 (by decide)
+  have hK := Std.le_trans hU₀ c₃
+  have hKx := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hK ha') hl
   have products : ∀ {w : α → R}, ComputedWeights cols key w → ∀ f : α → R,
-      (∀ j ∈ cols, 0 ≤ f j) →
-      0 ≤ sumOver (fun j => grownWeight (key j) * f j) cols := fun hw f hf =>
-    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (grown_nonneg nonneg hw j hj) (hf j hj)
+      0 ≤ sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (f j))) cols :=
+    fun hw f => sumOver_nonneg fun j hj =>
+      grown_term_nonneg nonneg hw hj h₀ (absolute_nonneg _) _
   have rates : ∀ {w s : α → R}, ComputedWeights cols key w → ComputedRates cols key s →
-      0 ≤ sumOver (fun j => grownWeight (key j) * ((key j).size + (key j).rateError)
-        * absolute (key j).value) cols := fun hw hs =>
-    sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
-      (grown_nonneg nonneg hw j hj) (tangent_rate_near sizes hs j hj).nonneg) (absolute_nonneg _)
+      0 ≤ sumOver (fun j => grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError)
+        (absolute (key j).value)) cols := fun hw hs =>
+    sumOver_nonneg fun j hj => grown_term_nonneg nonneg hw hj
+      (tangent_rate_near sizes hs j hj).nonneg (absolute_nonneg _) _
   cases h with
   | @inside μ a a' c c' _ w s t x hμ hw hs ht hx hA hC hA' hC' hy =>
-    have hm := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hμ
+    have hn := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
     have hrate := tangent_rate_near sizes hs
     obtain ⟨w', hw', hC⟩ := hC
     have i₁ := tangent_products hp nonneg hw
-      (fun j hj => ((hrate j hj).sub hm).rounded (ht j hj)) hx
-      hA
-    have i₂ := tangent_values_near hp nonneg hw' hC
-    rw [inside_factor, inside_sum, inside_sum, inside_difference, ← Semiring.mul_assoc] at i₁
-    have i₃ := tangent_two_near hp.unit (i₁.rounded hA') (i₂.rounded hC') hy
-    have hX : rateFactor p roundings rescalings * (1 + apart)
-        * sumOver (fun j => grownWeight (key j) * absolute (key j).value) cols
+      (fun j hj => ((hrate j hj).sub hn).rounded (ht j hj)) hx hm hA
+    have i₂ := tangent_values_near hp nonneg hw' hm hC
+    rw [inside_sum, inside_difference] at i₁
+    have i₁ := i₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (inside_grown_le nonneg hw
+      (tangent_one_le hp.unit) hn.nonneg losses _ _) (grown_factor_nonneg hp k r))
+    rw [← Semiring.mul_assoc] at i₁
+    have i₃ := tangent_two_near hp.unit (i₁.storedNear hA') (i₂.storedNear hC') hy
+    have hX : rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
+          grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols
         ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols
-          + tangentOutputError p output apart roundings rescalings key cols := by
+          + tangentOutputError p output apart lost roundings rescalings losses key cols := by
       refine Std.le_trans (tangent_le ?_) (tangent_before_stored ho
-        (unstored_nonneg hp one nonneg hw roundings rescalings _))
+        (unstored_nonneg hp one nonneg hw roundings rescalings losses _) hKx)
       exact tangent_remainder ..
-    exact i₃.mono (tangent_inside_le f₁ f₄ hX ha' (rates hw hs)
-      (products hw _ fun j _ => absolute_nonneg _) (products hw _ fun j _ => absolute_nonneg _)
-      hm.nonneg)
+    exact i₃.mono (tangent_inside_le f₁ f₄ hX one hK c₃ (rates hw hs) (products hw _)
+      (products hw _) hn.nonneg hl)
   | @outside μ a a' o o' b b' c c' _ w s x w' hμ hw hs hx hA hw' hO hO' hB hC hA' hB' hC' hy =>
-    have hm := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hμ
+    have hn := mean_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
     have hrate := tangent_rate_near sizes hs
     obtain ⟨w'', hw'', hC⟩ := hC
-    have i₁ := tangent_products hp nonneg hw hrate hx hA
-    have i₂ := tangent_values_near hp nonneg hw'' hC
-    have i₃ := tangent_values_near hp nonneg hw' hO
-    have i₄ := ((hm.mul (i₃.stored hO')).rounded hB).rounded hB'
-    have i₅ := tangent_three_near hp.unit (i₁.rounded hA') i₄.neg (i₂.rounded hC') hy
+    have i₁ := tangent_products hp nonneg hw hrate hx hm hA
+    have i₂ := tangent_values_near hp nonneg hw'' hm hC
+    have i₃ := tangent_values_near hp nonneg hw' hm hO
+    obtain ⟨o'', hO', hO''⟩ := hO'
+    have i₄ := ((hn.mul ((i₃.stored hO').off hO'')).storedNear hB).storedNear hB'
+    have i₅ := tangent_three_near hp.unit (i₁.storedNear hA') i₄.neg (i₂.storedNear hC') hy
     rw [tangent_difference] at i₅
-    refine i₅.mono (Std.le_trans (tangent_le (outside_equal ..)) (tangent_outside_le f₂ f₄ ?_ ha'
-      (rates hw hs) (products hw _ fun j _ => absolute_nonneg _) hm.nonneg))
+    refine i₅.mono (tangent_outside_le f₂ f₄ ?_ one hK c₃ (rates hw hs) (products hw _) hn.nonneg
+      hl)
     rw [stored_equal]
-    refine tangent_stored (tangent_ones (OrderedField.one_le_pow (tangent_one_le hp.unit) 3) one
-      (tangent_one_le hp.unit)) ?_ (absolute_le i₃.exact) ho
-    rw [tangent_regrouped]
-    have := OrderedRing.mul_le_mul_of_nonneg_right (OrderedRing.mul_le_mul_of_nonneg_right f₃ ha')
-      (products hw' _ fun j _ => absolute_nonneg (key j).value)
-    exact Std.le_trans this (tangent_le (tangent_remainder ..))
+    refine tangent_stored (tangent_ones hU one (tangent_one_le hp.unit)) ?_ (absolute_le i₃.exact)
+      ho ?_
+    · rw [tangent_regrouped]
+      have := OrderedRing.mul_le_mul_of_nonneg_right
+        (OrderedRing.mul_le_mul_of_nonneg_right f₃ ha') (products hw' fun j => (key j).value)
+      exact Std.le_trans this (tangent_le (tangent_remainder ..))
+    · rw [show (4 : Nat) = 3 + 1 from rfl, Semiring.pow_succ] at c₄
+      have := OrderedRing.mul_le_mul_of_nonneg_right c₄ (OrderedRing.mul_nonneg ha' hl)
+      clear i₁ i₂ i₃ i₄ i₅ hx hA hO hB hC hA' hB' hC' hy hO' hO'' hw hw' hw'' hs hrate hn hμ
+      clear products rates counted sizes nonneg f₁ f₂ f₃ f₄
+      generalize rateFactor p roundings rescalings = K at *
+      grind
+
+private theorem tangent_whole (X M A D V E S₁ S₂ S₃ l : R) :
+    X * A + M * (V + E) + X * D + X * (4 * l) - (S₁ + S₂ * V + S₃)
+      = X * A - S₁ + ((M - S₂) * (V + E) + S₂ * E) + (X * D - S₃) + X * (4 * l) := by
+  grind
 
 /-- So is a rate of a component of the output, not yet stored. -/
-theorem rounded_outputRate (hp : Precise p) {output apart : R} (ho : 0 ≤ output) (ha : 0 ≤ apart)
-    (nonneg : NotNegativeRates cols key)
-    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate) {k r roundings rescalings : Nat}
-    (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings) {y : R}
-    (h : ComputedTangent p output apart k r cols key y) :
-    AtMost (tangentTolerance p output apart roundings rescalings (cols.map key))
+theorem rounded_outputRate (hp : Precise p) {output apart lost : R} (ho : 0 ≤ output)
+    (ha : 0 ≤ apart) (hl : 0 ≤ lost) (nonneg : NotNegativeRates cols key)
+    (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
+    {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
+    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p output apart lost k r m cols key y) :
+    AtMost (tangentTolerance p output apart lost roundings rescalings losses (cols.map key))
       (y - outputRate (cols.map key)) := by
-  have h := (tangent_near hp ho ha nonneg sizes hk hr h).error
+  have h := (tangent_near hp ho ha hl nonneg sizes hk hr hm h).error
   simp only [tangentTolerance, meanRateTolerance, outputRate, meanRate, weighedError_eq,
-    sumOver_map, Semiring.mul_one, Semiring.add_zero]
-  refine h.mono (tangent_le ?_)
-  grind
+    sumOver_map, Semiring.mul_one, Semiring.add_zero, tangent_four]
+  exact h.mono (tangent_le (tangent_whole ..))
 
 end Attention.Proof

@@ -2,8 +2,8 @@
 
 The one bound of tangents. It is computed per element from the inputs, their rates and an
 implementation's rounding model (`rounding_model.RoundingModel`, the same as of the forward pass).
-Without underflow it is the Spec's bound. A theorem says that no function exceeds that one, given
-how far weights and softcap's slope may be off: these are those of `gradient_tolerance`.
+It is the Spec's bound. A theorem says that no function exceeds that one, given how far weights and
+softcap's slope may be off: these are those of `gradient_tolerance`.
 `docs/tolerances.md` has every term.
 """
 
@@ -58,25 +58,29 @@ def tangent_bounds(
     q, k, v, d_v = (x.double() for x in (query, key, value, rates.value))
     row = softmax_bounds(q, k, scored, rounding)
     moved = _score_rates(q, k, rates, scored, row, rounding)
-    factor = _rate_factor(row, rounding)
+    factor, tiny = _rate_factor(row, rounding), _Underflow.of(rounding)
     ones, alone = k.new_ones(k.shape[2], 1), _exactly(row.visible.double())
     mean = _weigh(row, factor, moved, ones, rounding)
+    idle = 0.0
     if row.sink is not None and rates.sinks is not None:
         # One more key, whose value is 0, and whose weight is not stored.
+        idle = tiny.unstored * _losses(row)
         rate = rates.sinks.double().view(1, -1, 1, 1)
         size = row.sink * rate.abs()
         error = _growth(row.sink_error, factor) * size
-        error = error + rounding.accumulator.smallest_normal * rate.abs()
-        mean = mean + Bounded(row.sink * rate, error, size)
-    # (P ∘ S′) V − μ O + P V′, with O as it is stored. A function that stores its weights in few
-    # bits may store each of the three so, too.
+        lost = tiny.unstored * (2 * rate.abs() + 2) + idle
+        mean = mean + Bounded(row.sink * rate, error + _exp(factor) * lost, size)
+    # (P ∘ S′) V − μ O + P V′, with O as it is stored. A function that stores its weights
+    # in few bits may store each of the three so, too.
     apart = factor + math.log1p(0.0 if rounding.weights is None else rounding.output.unit)
-    by_scores = _weigh(row, apart, moved, v, rounding)
-    output = _weigh(row, apart, alone, v, rounding).store(rounding)
-    by_values = _weigh(row, apart, alone, d_v, rounding)
+    lost = _exp(apart) * tiny.result
+    by_scores = _weigh(row, apart, moved, v, rounding, idle)
+    output = _weigh(row, apart, alone, v, rounding, idle)
+    stored = output.error + rounding.output.unit * (output.exact.abs() + output.error) + lost
+    by_values = _weigh(row, apart, alone, d_v, rounding, idle)
     by_mean = Bounded(
         -mean.exact * output.exact,
-        mean.error * (output.size + output.error) + mean.size * output.error,
+        mean.error * (output.size + stored) + mean.size * stored + 4 * lost,
         mean.size * output.size,
     )
     found = by_scores + by_mean + by_values
@@ -96,48 +100,80 @@ def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
     return once + (row.keys + 2 * row.blocks + 8) * math.log1p(rounding.accumulation_unit)
 
 
+def _losses(row: Softmax) -> int:
+    """How often what is added up may underflow more: in the product with a value, in rescalings,
+    twice where a division comes after them, and in the five operations of that."""
+    return 2 * row.blocks + 6
+
+
+def _exp(factor: Tensor) -> Tensor:
+    return torch.exp(torch.clamp(factor, max=_LARGEST_EXPONENT))
+
+
 def _growth(error: Tensor, factor: Tensor) -> Tensor:
     """(1 + error)·e^factor − 1."""
     return torch.expm1(torch.clamp(torch.log1p(error) + factor, max=_LARGEST_EXPONENT))
 
 
 @implements("Attention.Spec.weighedError")
-def _weigh(row: Softmax, factor: Tensor, x: Bounded, y: Tensor, rounding: RoundingModel) -> Bounded:
-    """(P ∘ X) Y, `[batch, heads, rows, columns]`, Y exact."""
-    most = x.size + x.error
-    tiny = rounding.accumulator.smallest_normal
+def _weigh(
+    row: Softmax,
+    factor: Tensor,
+    x: Bounded,
+    y: Tensor,
+    rounding: RoundingModel,
+    idle: float = 0.0,
+) -> Bounded:
+    """(P ∘ X) Y, `[batch, heads, rows, columns]`, Y exact. idle: what underflows of a sink whose
+    value is 0."""
+    most, of_sink = x.size + x.error, _exp(factor) * idle
     if rounding.weights is not None:
         # The weight, and its product.
         factor = factor + 2 * math.log1p(rounding.weights.unit)
-        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
-    error = row.p * (_growth(row.error, factor) * most + x.error)
-    error = error + tiny * row.visible * most
-    return Bounded((row.p * x.exact) @ y, error @ y.abs(), (row.p * x.size) @ y.abs())
+    error = (row.p * (_growth(row.error, factor) * most + x.error)) @ y.abs()
+    error = error + _exp(factor) * _weigh_loss(row, most, y, rounding) + of_sink
+    return Bounded((row.p * x.exact) @ y, error, (row.p * x.size) @ y.abs())
+
+
+@implements("Attention.Spec.weighedLoss")
+def _weigh_loss(row: Softmax, most: Tensor, y: Tensor, rounding: RoundingModel) -> Tensor:
+    """What underflows of (P ∘ X) Y, X of sizes `most`, before factors: `[batch, heads, rows,
+    columns]`."""
+    visible = row.visible.double()
+    sizes = 2 * ((visible * (most + 1)) @ y.abs())
+    return _Underflow.of(rounding).weight * (sizes + _losses(row) * visible.sum(-1, keepdim=True))
 
 
 @dataclass(frozen=True)
 class _Underflow:
     """How far a number below the normal ones may be off: a product; an operand that is scaled and
-    stored; the rate of a score, once it is stored."""
+    stored; the rate of a score, once it is stored; a weight, a quotient of an exponential, as of a
+    sink and where it is stored; a part of the result, or its product."""
 
     product: float
     operand: float
     score: float
+    unstored: float
+    weight: float
+    result: float
 
     @classmethod
     def of(cls, rounding: RoundingModel) -> _Underflow:
         flush, tiny = rounding.flush_to_zero, rounding.accumulator.smallest_normal
-        operands, scores = rounding.operands, rounding.scores
+        operands, scores, weights = rounding.operands, rounding.scores, rounding.weights
         # A product that is stored, too: of relative errors of the storing no more than another.
         return cls(
             product=tiny,
             operand=0.0 if operands is None else operands.underflow(flush) + 2 * tiny,
             score=2 * tiny + (0.0 if scores is None else scores.underflow(flush)),
+            unstored=3 * tiny,
+            weight=3 * tiny + (0.0 if weights is None else weights.underflow(flush)),
+            result=tiny + rounding.output.underflow(flush),
         )
 
 
 @implements("Attention.Spec.rateUnderflow")
-def _lost_products(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
+def _rate_underflow(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
     """What underflow adds to inner products of these, `[batch, heads, q_len, kv_len]`."""
     ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
     return operand * (ends + q.shape[-1] * operand) + q.shape[-1] * product
@@ -156,8 +192,8 @@ def _score_rates(
     factor = math.expm1(_score_rate_factor(q.shape[-1], rounding))
     tiny = _Underflow.of(rounding)
     operand = tiny.operand * rounding.operand_roundings
-    lost = _lost_products(d_q, k, operand, tiny.product)
-    lost = lost + _lost_products(q, d_k, operand, tiny.product)
+    lost = _rate_underflow(d_q, k, operand, tiny.product)
+    lost = lost + _rate_underflow(q, d_k, operand, tiny.product)
     lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 3 * tiny.score) + tiny.score
     # Two units of float64 for the caller's own rounding of the scale.
     moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)

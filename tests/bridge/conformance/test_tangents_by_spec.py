@@ -18,7 +18,6 @@ from tolerance_by_spec import (
     change_code,
     difference,
     digits,
-    endless,
     precision,
     score_formats,
 )
@@ -147,20 +146,26 @@ def keys_of(
     problem: Problem, rounding: RoundingModel, row: Softmax, moved: Bounded, i: int, c: int
 ) -> list[by_spec.BoundedRate]:
     """The keys of a row and its sink as the Spec has them, by the code's weights and rates."""
-    zero = Decimal(0)
+    zero, tiny = Decimal(0), 3 * Decimal(rounding.accumulator.smallest_normal)
     stored = zero if rounding.weights is None else Decimal(rounding.weights.unit)
+    lost = zero
+    if rounding.weights is not None:
+        lost = Decimal(rounding.weights.underflow(rounding.flush_to_zero))
     columns = (
         *(x[0, 0, i] for x in (row.p, row.error, moved.exact, moved.size, moved.error)),
         *(x[0, 0, :, c] for x in (problem.value, problem.rates.value)),
     )
     keys = [
-        by_spec.BoundedRate(weight, error, stored, *others)
-        for weight, error, *others in zip(*map(numbers, columns), strict=True)
+        by_spec.BoundedRate(weight, error, stored, tiny + lost if seen else zero, *others)
+        for seen, weight, error, *others in zip(
+            row.visible[0, 0, i].tolist(), *map(numbers, columns), strict=True
+        )
     ]
     if row.sink is not None and problem.rates.sinks is not None:
         sink = (row.sink[0, 0, i, 0], row.sink_error[0, 0, i, 0], problem.rates.sinks[0])
         weight, error, rate = (Decimal(float(x)) for x in sink)
-        keys.append(by_spec.BoundedRate(weight, error, zero, rate, abs(rate), zero, zero, zero))
+        rates = rate, abs(rate), zero, zero, zero
+        keys.append(by_spec.BoundedRate(weight, error, zero, tiny, *rates))
     return keys
 
 
@@ -169,21 +174,23 @@ def wrong_tangents(
 ) -> Iterator[str]:
     """The rates of outputs and log-sum-exps that are not allowed the Spec's tolerance, before they
     are stored."""
-    rounding = endless(rounding, weights=True)
     q, k = problem.query, problem.key
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, problem.rates, problem.scored, row, rounding)
     out, lse = code.tangent_bounds(q, k, problem.value, problem.rates, problem.scored, rounding)
     output = Decimal(rounding.output.unit)
     apart = Decimal(0) if rounding.weights is None else output
+    least = Decimal(rounding.output.underflow(rounding.flush_to_zero))
+    lost = Decimal(rounding.accumulator.smallest_normal) + least
     p = precision(rounding)
     for i, c in np.ndindex(out.exact.shape[2], out.exact.shape[3]):
         keys = keys_of(problem, rounding, row, moved, i, c)
-        counts = (int(row.keys[0, 0, i, 0]) + 2 * row.blocks + 8, row.blocks, keys)
+        roundings = int(row.keys[0, 0, i, 0]) + 2 * row.blocks + 8
+        counts = (roundings, row.blocks, 2 * row.blocks + 6, keys)
         with localcontext(digits()):
-            exact = by_spec.tangent_tolerance(p, output, apart, *counts, num=NATURAL)
+            exact = by_spec.tangent_tolerance(p, output, apart, lost, *counts, num=NATURAL)
             stored = by_spec.stored_tangent_tolerance(
-                p, output, output, apart, *counts, num=NATURAL
+                p, output, least, output, apart, lost, *counts, num=NATURAL
             )
             rate = by_spec.output_rate(keys, num=NATURAL)
             mean = by_spec.mean_rate_tolerance(p, *counts, num=NATURAL)
@@ -193,7 +200,8 @@ def wrong_tangents(
         size = float(out.size[0, 0, i, c])
         if abs(difference(float(out.exact[0, 0, i, c]), rate)) > CLOSE * size:
             yield f"the rate of row {i}, column {c}, is not {rate}"
-        if float(out.tolerance(rounding.output)[0, 0, i, c]) < float(stored) * (1 - CLOSE):
+        # What is made of no key is 0, and stays 0.
+        if size and float(out.tolerance(rounding.output)[0, 0, i, c]) < float(stored) * (1 - CLOSE):
             yield f"row {i}, column {c}, as it is stored: less than {float(stored)}"
         if far(float(lse.error[0, 0, i]), mean):
             yield f"μ of row {i}: {float(lse.error[0, 0, i])} for {float(mean)}"
@@ -224,19 +232,35 @@ MUTANTS = {
     ),
     "a sink that is exact": ("_growth(row.sink_error, factor) * size", "0 * size"),
     "a mean rate that is exact": (
-        "mean.error * (output.size + output.error) + mean.size",
+        "mean.error * (output.size + stored) + mean.size",
         "mean.size",
     ),
     "no product of the errors of μ and o": (
-        "mean.error * (output.size + output.error)",
+        "mean.error * (output.size + stored)",
         "mean.error * output.size",
     ),
-    "an output that is not stored": (".store(rounding)", ""),
+    "an output that is not stored": (
+        "rounding.output.unit * (output.exact.abs() + output.error)",
+        "0.0",
+    ),
     "parts that are not stored": (
         "math.log1p(0.0 if rounding.weights is None else rounding.output.unit)",
         "0.0",
     ),
     "rates that are exact": ("most + x.error)", "most)"),
+    "weights that do not underflow": (
+        "_exp(factor) * _weigh_loss(row, most, y, rounding)",
+        "0.0",
+    ),
+    "a product with a stored weight that does not underflow": ("(most + 1)", "most"),
+    "sums that do not underflow": ("2 * row.blocks + 6", "0"),
+    "masked keys that underflow": ("visible.sum(-1, keepdim=True)", "visible.shape[-1]"),
+    "a sink that does not underflow": ("_exp(factor) * lost", "0.0"),
+    "parts that do not underflow": (" + 4 * lost", ""),
+    "an output that does not underflow before it meets the mean rate": (
+        "output.error) + lost",
+        "output.error)",
+    ),
     "half of the products": ("factor = 2 * head_dim", "factor = head_dim"),
     "a scale that is exact": ("factor += 5 * math.log1p(u)", "factor += 2 * math.log1p(u)"),
     "scores stored twice": ("3 * math.log1p(stored)", "2 * math.log1p(stored)"),

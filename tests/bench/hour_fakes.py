@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -64,3 +67,16 @@ def fields_of(one: Candidate, **fields: object) -> dict[str, Any]:
 def job_of(kind: str, name: str, one: Candidate, **fields: object) -> Job:
     """A job about a candidate."""
     return Job(kind, name, fields_of(one, **fields))
+
+
+def cached_kernel(cache: Path, name: str, size: int, age: float = 0.0) -> None:
+    """A compiled kernel in a cache as Triton writes one, so many seconds ago."""
+    folder = cache / name
+    folder.mkdir(parents=True)
+    content = {"k.cubin": os.urandom(size), "k.ptx": b"ptx", "k.source": b"text", "k.json": b"{}"}
+    for file, data in content.items():
+        (folder / file).write_bytes(data)
+    paths = {file: str(folder / file) for file in content}
+    (folder / "__grp__k.json").write_text(json.dumps({"child_paths": paths}))
+    at = folder.stat().st_mtime - age
+    os.utime(folder, (at, at))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.internal.scores import CHANGES
@@ -157,3 +159,38 @@ def test_check_is_true_false_or_none() -> None:
     ):
         with pytest.raises(TypeError, match="check must be True or False, not 'yes'"):
             call()
+
+
+class Operators(TorchDispatchMode):
+    """Whether the operators that are called are to look at numbers, by their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.check: dict[str, bool] = {}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "pyimpl":
+            names = [argument.name for argument in func._schema.arguments]
+            self.check[func._opname] = args[names.index("check")]
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("device", "looks"), [("cpu", True), ("cuda", False)])
+@pytest.mark.parametrize("check", [None, True, False])
+def test_unasked_only_a_cpu_s_numbers_are_looked_at(
+    device: str, looks: bool, check: bool | None
+) -> None:
+    """A fake tensor raises where a number of it is asked for, so nothing before the operators asks
+    either."""
+    with FakeTensorMode(), Operators() as operators:
+        rows = torch.empty(2, 4, 9, 16, device=device)
+        packed = torch.empty(9, 4, 16, device=device)
+        per_head, mask = torch.empty(4, device=device), torch.empty(9, 9, device=device)
+        lens, sums = (torch.empty(n, dtype=torch.int32, device=device) for n in (2, 4))
+        table = torch.empty(2, 3, dtype=torch.int32, device=device)
+        named: dict[str, Any] = {"sinks": per_head, "alibi_slopes": per_head, "check": check}
+        attention(rows, rows, rows, attn_mask=mask, **named)
+        attention_varlen(packed, packed, packed, sums, sums, **named)
+        attention_decode(rows, rows, rows, kv_lens=lens, page_table=table, **named)
+    assert set(operators.check) == {"attention", "attention_varlen", "attention_decode"}
+    assert set(operators.check.values()) == {looks if check is None else check}

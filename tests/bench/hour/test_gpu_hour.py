@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from hour_fakes import cached_kernel
 from test_gpu_tests import WITHOUT
 
 from bench import gpu_hour
@@ -135,6 +136,25 @@ def test_a_resumed_run_does_what_is_left(device, tmp_path: Path) -> None:
     # The best candidate is the centre of the next ones: some of its neighbours are new.
     assert not set(jobs(third, 3, "tune")) & set(jobs(third, 1, "tune") | jobs(third, 2, "tune"))
     assert jobs(third, 3, "correct") == {}
+
+
+def test_a_new_machine_has_the_compiled_kernels_of_the_one_before(
+    device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the files of the findings' folder are brought along."""
+    device()
+    few = ("--kernels", "decode", "--stages", "ceilings")
+    cached_kernel(tmp_path / "a" / "kept" / "triton", "AAAA", 1000)
+    assert run(tmp_path / "a", *few)[-1]["packed"] == ["cache-0.zip"]
+    brought = tmp_path / "brought"
+    brought.mkdir()
+    for name in (FILE, "cache-0.zip"):
+        (tmp_path / "a" / name).rename(brought / name)
+    both = run(tmp_path / "b", *few, "--resume", str(brought / FILE))
+    assert "GPU, 1 compiled kernels brought along" in capsys.readouterr().out
+    assert (tmp_path / "b" / "kept" / "triton" / "AAAA" / "k.cubin").stat().st_size == 1000
+    # They are packed again, for the next.
+    assert both[-1]["packed"] == ["cache-0.zip"]
 
 
 def test_what_goes_wrong_in_one_stage_leaves_the_others(

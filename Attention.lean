@@ -160,6 +160,7 @@ public import Attention.Model.RoundedStates
 public import Attention.Model.RoundedTangents
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
+public import Attention.Model.UnderflowLogSumExp
 public import Attention.Model.UnderflowScores
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
@@ -316,6 +317,7 @@ public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowLogSumExp
 public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling

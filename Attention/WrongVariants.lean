@@ -54,6 +54,7 @@ public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedScores
+public import Attention.WrongVariants.RoundedStates
 public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.RoundedTiny
 public import Attention.WrongVariants.RoundedUnderflow

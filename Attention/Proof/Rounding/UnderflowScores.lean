@@ -50,6 +50,19 @@ private theorem tiny_sum {X Y G a b c e : R} (hX : X ≤ G) (hY : Y ≤ G) (ha :
   have h₃ := OrderedRing.mul_le_mul_of_nonneg_left (c := G) (a := a + b) (b := c + e) (by grind) hG
   grind
 
+/-- What is known of the number of additions, where operands are stored too. -/
+theorem score_depth (hp : Precise p) (hf : PreciseFormats f)
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1) :
+    10 * (numeral (additions + 4) * p.accumulation) ≤ 1 := by
+  have h₁ : 1 ≤ operandFactor p f := by
+    rw [operandFactor, power_eq]
+    refine OrderedField.one_le_pow ?_ _
+    have := OrderedRing.mul_nonneg hp.unit hf.operands
+    have := hp.unit
+    have := hf.operands
+    grind
+  grind
+
 /-- What the growth of an error is at most. -/
 private theorem tiny_growth (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) :

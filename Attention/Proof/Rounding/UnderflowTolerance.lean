@@ -121,7 +121,7 @@ variable [Exponential R R] {p : Precision R} {ν m : R}
 
 /-- What is known of a part: the sum of its weights, its denominator, and the largest weights that
 its keys may have. -/
-private theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m part)
+theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m part)
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
     {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + c)))
@@ -267,7 +267,7 @@ private theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m pa
     rwa [Semiring.mul_assoc, e] at h₂
 
 /-- The costs of the keys, against the sum of the weights. -/
-private theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
+theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
     {r rescalings : Nat} (hr : r ≤ rescalings) {b : ComputedKey R → BoundedWeight R} {W : R}
     (hrow : boundedWeights p rescalings (keys.map (·.toBoundedKey)) = keys.map b)
     (hpos : ∀ k ∈ keys, 0 ≤ (b k).weight * (b k).factor) (hW : 0 < W)
@@ -343,7 +343,7 @@ private theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (Computed
     clear h₁ h₂ hmost tiny
     grind
 
-private theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
+theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
     {f : BoundedWeight R → R} {W s : R} (hW : 0 < W) (hs : 0 ≤ s)
     (h : s ≤ W * underflowCost p ν rescalings row f) :
     0 ≤ underflowCost p ν rescalings row f := by

@@ -138,7 +138,8 @@ private theorem factor_bound {u a E y : R} (hu : 0 ≤ u) (ha : 0 ≤ a) (hE : E
     grind
   grind
 
-private theorem weightError_nonneg {u : R} (hu : 0 ≤ u) (s m : Option R) : 0 ≤ weightError u s m := by
+private theorem weightError_nonneg {u : R} (hu : 0 ≤ u) (s m : Option R) :
+    0 ≤ weightError u s m := by
   unfold weightError
   split
   · rename_i s m

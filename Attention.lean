@@ -317,6 +317,7 @@ public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowDropout
 public import Attention.Proof.Rounding.UnderflowLogSumExp
 public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers

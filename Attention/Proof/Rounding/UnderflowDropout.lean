@@ -120,8 +120,8 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
     rfl
   have numer : (0 : R) ≤ numeral (rescalings + 1) * tiny :=
     OrderedRing.mul_nonneg (numeral_nonneg _) htiny
-  refine ⟨fun k => lostShare rescalings low tiny (w k), _, fun k => ?_, sumOver_nonneg fun k _ => ?_,
-    fun v => ⟨cost v _, cost v _, fun roundings => ?_⟩⟩
+  refine ⟨fun k => lostShare rescalings low tiny (w k), _, fun k => ?_,
+    sumOver_nonneg fun k _ => ?_, fun v => ⟨cost v _, cost v _, fun roundings => ?_⟩⟩
   · show 0 ≤ lostShare rescalings low tiny (w k)
     rw [lostShare]
     refine OrderedRing.mul_nonneg (numeral_nonneg 2) (le_smaller (OrderedRing.mul_nonneg ?_

@@ -51,8 +51,8 @@ def wrong_dropout(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """Which elements are not allowed what the Spec allows them. keep: [q_len, kv_len], with a weight
-    that is kept."""
+    """Which elements are not allowed what the Spec allows them. keep: [q_len, kv_len], with a
+    weight that is kept."""
     p, unit = precision(rounding), Decimal(rounding.output.unit)
     tiny = Decimal(rounding.accumulator.smallest_normal)
     kept = [

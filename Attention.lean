@@ -163,6 +163,7 @@ public import Attention.Model.RoundedTangents
 public import Attention.Model.RoundedTemperature
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
+public import Attention.Model.UnderflowLogSumExp
 public import Attention.Model.UnderflowScores
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
@@ -323,6 +324,8 @@ public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Temperature
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
+public import Attention.Proof.Rounding.UnderflowDropout
+public import Attention.Proof.Rounding.UnderflowLogSumExp
 public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling

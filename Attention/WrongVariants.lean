@@ -55,6 +55,7 @@ public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedSoftcap
+public import Attention.WrongVariants.RoundedStates
 public import Attention.WrongVariants.RoundedStoredGradients
 public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.RoundedTemperature

@@ -40,9 +40,10 @@ their difference once: 4 u for the exponential and u (2 |s| + 2 |m| + |s − m|)
     numeral 4 * u + u * (numeral 2 * absolute s + numeral 2 * absolute m + absolute (s - m))
   | _, _ => 0
 
-/-- One more key, with score `s` and value `v`. -/
-@[expose] def BoundedColumn.append [Exp R R] (u : R) (c : BoundedColumn R) (s : Option R) (v : R) :
-    BoundedColumn R :=
+/-- One more key, with score `s` and value `v`. Weights and products below the normal numbers are
+off by `ν` at most: those of the new key and of what was there. -/
+@[expose] def BoundedColumn.append [Exp R R] (u ν : R) (c : BoundedColumn R) (s : Option R)
+    (v : R) : BoundedColumn R :=
   let m := maxScore c.m s
   let α : R := rescale c.m m
   let p : R := rescale s m
@@ -50,15 +51,16 @@ their difference once: 4 u for the exponential and u (2 |s| + 2 |m| + |s − m|)
     value := α * c.value + p * v
     error := α * c.error
       + secondOrder * ((weightError u c.m m + numeral 2 * u) * (α * (absolute c.value + c.error))
-        + (weightError u s m + numeral 2 * u) * (p * absolute v)) }
+        + (weightError u s m + numeral 2 * u) * (p * absolute v)
+        + ν * (absolute c.value + c.error + absolute v + numeral 2)) }
 
 /-- The terms of a key, with score `s` and value `v`, subtracted. -/
-@[expose] def BoundedColumn.delete [Exp R R] (u : R) (c : BoundedColumn R) (s : Option R) (v : R) :
-    BoundedColumn R :=
+@[expose] def BoundedColumn.delete [Exp R R] (u ν : R) (c : BoundedColumn R) (s : Option R)
+    (v : R) : BoundedColumn R :=
   let p : R := rescale s c.m
   { m := c.m
     value := c.value - p * v
     error := c.error + secondOrder * (u * (absolute c.value + c.error)
-      + (weightError u s c.m + numeral 2 * u) * (p * absolute v)) }
+      + (weightError u s c.m + numeral 2 * u) * (p * absolute v) + ν * (absolute v + 1)) }
 
 end Attention.Spec

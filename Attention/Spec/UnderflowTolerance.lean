@@ -51,6 +51,19 @@ by weights that are stored, and by what underflows. -/
   1 - denominatorError p roundings rescalings (boundedWeights p rescalings row)
     - (1 + gamma (roundings + 1) p.unit) * underflowCost p ν rescalings row (fun _ => 1)
 
+/-- The sum of the exponentials, exp m · l, as computed is off by this factor at most, up or down,
+where numbers underflow: `logSumExpFactor` with what is left of the denominator then. -/
+@[expose] def underflowLogSumExpFactor [Exp R R] (p : Precision R) (ν : R)
+    (roundings rescalings : Nat) (row : List (BoundedKey R)) : R :=
+  let keys := boundedWeights p rescalings row
+  sumOver (fun k => k.weight * k.factor) keys / sumOver (fun k => k.weight) keys
+    / underflowLeft p ν roundings rescalings row
+
+/-- The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that the
+factor above has, and up to eight products that change a base, of maximum, logarithm and sum. -/
+@[expose] def underflowLogSumExpTolerance (p : Precision R) (ν E logTotal maximum Δ : R) : R :=
+  logSumExpTolerance p E logTotal maximum Δ + (1 + gamma 4 p.unit) * (numeral 8 * ν)
+
 /-- How much further off the output may be where numbers underflow: what that does to the numerator
 and to the denominator, over what is left of this, and up to five roundings of the quotient. -/
 @[expose] def underflowError [Exp R R] (p : Precision R) (ν : R) (roundings rescalings : Nat)

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Model.UnderflowLogSumExp
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.WrongVariants.RoundingRules
 
@@ -141,6 +142,24 @@ theorem noLogarithm_refuted : ¬ LogSumExpStays (R := R) noLogarithm := fun clai
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := single_exact claim (c := 0) (s := 0) (L := 0 + 0 + 1) rfl rfl
   clear claim
+  grind
+
+/-- Products that change a base underflow by 1, and nobody counts it. -/
+@[expose] def baseUnderflows (u m l L : R) : Prop := TinyLogSumExp u 1 m l L
+
+theorem baseUnderflows_refuted : ¬ LogSumExpStays (R := R) baseUnderflows := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : absolute (1 + 0 : R) = 1 := by
+    rw [Semiring.add_zero]
+    exact Proof.absolute_of_nonneg (Std.le_of_lt h₀)
+  have flushed : Stored 0 1 (1 + 0 : R) 0 := by
+    rw [Stored, e, Semiring.zero_mul, OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
+    exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+  have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl
+    ⟨0, 1, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
+      rw [Semiring.mul_zero, Semiring.zero_mul]
+      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩, (Semiring.add_zero 0).symm⟩
+  clear claim flushed e
   grind
 
 /-- The claim of scores that are off by a constant that all keys share: it cancels from an output,

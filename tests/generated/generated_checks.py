@@ -22,7 +22,7 @@ from bridge.conformance.judging.run import run
 from bridge.conformance.tensors import gradient_inputs
 from bridge.conformance.tensors.batch import Batch, Outputs, array
 from bridge.conformance.tolerances.gradients import expected_gradients, wrong_gradients
-from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.conformance.tolerances.states import wrong_states
 from bridge.conformance.tolerances.tangents import expected_tangents, wrong_tangents
 from bridge.vectors.format.read import READERS
@@ -128,7 +128,7 @@ def judge(vector: Vector, dtype: torch.dtype, *results: tuple[Tensor, Tensor]) -
 def judge_states(vector: CacheVector, dtype: torch.dtype, states: list[State]) -> None:
     """Every number of the states, of one query each, as near to the exact one as it must be."""
     computed = [(float(s.m[0]), float(s.l[0]), s.o[0].tolist()) for s in states]
-    wrong = list(wrong_states(vector, computed, torch.finfo(dtype).eps / 2))
+    wrong = list(wrong_states(vector, computed, FORMATS[str(dtype).removeprefix("torch.")]))
     assert not wrong, f"{wrong[0]}. It is there for: {vector.reason}"
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from state_checks import Key, judge_state, tensors
 from torch import Tensor
 
+from bridge.conformance.tolerances.rounding_model import FLOAT64
 from bridge.conformance.tolerances.states import wrong_states
 from bridge.vectors.exact import attention as exact
 from bridge.vectors.model.operations import CacheVector, Edit
@@ -87,7 +88,7 @@ def test_any_changes_keep_the_exact_state(
         cache = change(cache, edit)
         states.append(cache.state)
     computed = [(float(s.m[0]), float(s.l[0]), s.o[0].tolist()) for s in states]
-    assert list(wrong_states(vector, computed, 2.0**-53)) == []
+    assert list(wrong_states(vector, computed, FLOAT64)) == []
 
 
 @given(st.lists(keys, min_size=1, max_size=8), keys, st.integers(0, 7))

@@ -240,7 +240,8 @@ theorem computedChangedKeys_error
 private theorem stored_within {row : List (ScoredValue R R d_v)} {t : Nat} (ht : t < d_v)
     {keys : List (BoundedKey R)}
     (same : keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[t])))
-    (unmasked : ∃ key ∈ keys, key.score ≠ none) {roundings rescalings : Nat} {negligible o o' u η : R}
+    (unmasked : ∃ key ∈ keys, key.score ≠ none) {roundings rescalings : Nat}
+    {negligible o o' u η : R}
     (h : AtMost (tolerance p roundings rescalings negligible keys) (o - (attend row)[t]))
     (stored : StoredNear u η o o') :
     AtMost (storedTolerance p u η roundings rescalings negligible keys) (o' - (attend row)[t]) := by

@@ -149,7 +149,7 @@ private theorem gamma_moreRoundings {n x u : R} (hn : 0 < n) (h : (n + x) * u < 
   grind
 
 /-- γ of a precision that counts for more covers the roundings and the others. -/
-private theorem factors_le_gamma {u x : R} (hu : 0 ≤ u) (hx : 0 ≤ x) {k : Nat}
+theorem factors_le_gamma {u x : R} (hu : 0 ≤ u) (hx : 0 ≤ x) {k : Nat}
     (hk : (0 : R) < numeral k) (h : (numeral k + x) * u < 1) :
     (1 + u) ^ k * (1 / (1 - x * u)) - 1 ≤ gamma k (u * (numeral k + x) / numeral k) ∧
       0 ≤ gamma k (u * (numeral k + x) / numeral k) ∧ 1 ≤ 1 / (1 - x * u) := by

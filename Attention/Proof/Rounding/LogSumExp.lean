@@ -389,6 +389,59 @@ private theorem computedLogSumExp_close {u m l L : R} (hu : 0 ≤ u) (h4 : numer
       = gamma 4 u * (absolute logl + 1 + absolute m) := by grind
   rwa [e₁, e₂] at h
 
+/-- A log-sum-exp that is made of a maximum that computed scores attain, and of a denominator that
+is that of the exact scores but for a factor of at most exp E. -/
+theorem logSumExp_within {p : Precision R} (hp : Precise p) {m l F : R}
+    {keys : List (ComputedKey R)} (attained : ∃ key ∈ keys, key.score ≠ none ∧ key.computed = m)
+    (top : ∀ key ∈ keys, key.score ≠ none → key.computed ≤ m)
+    (close : ∀ key ∈ keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
+    (h4 : numeral 4 * p.unit < 1) {L E M : R}
+    (exact : IsLogSumExp R (some L) (keys.map (·.score)))
+    (maximum : rowMax (keys.map (·.score)) = some M) (errors : F ≤ exp E)
+    (h₁ : exp m * l ≤ denominator (keys.map (·.score)) * F)
+    (h₂ : denominator (keys.map (·.score)) ≤ exp m * l * F)
+    {L' : R} (result : ComputedLogSumExp p.unit m l L') :
+    AtMost (logSumExpTolerance p E (L - M) M (largestError (keys.map (·.toBoundedKey))))
+      (L' - L) := by
+  obtain ⟨logl, hlog, hclose⟩ := computedLogSumExp_close hp.unit h4 result
+  have hm := maximum_close maximum attained top close
+  have hL : (exp L : R) = denominator (keys.map (·.score)) := exact
+  rw [← hL] at h₁ h₂
+  rw [← hlog, ← exp_add] at h₁ h₂
+  have le : ∀ a b : R, (exp a : R) ≤ exp b → a ≤ b := fun a b h => by
+    refine Classical.byContradiction fun hn => ?_
+    have := exp_lt (R := R) b a (by grind)
+    grind
+  have i₁ : m + logl ≤ L + E := le _ _ (by
+    rw [exp_add L]
+    exact Std.le_trans h₁ (OrderedRing.mul_le_mul_of_nonneg_left errors (Std.le_of_lt (exp_pos L))))
+  have i₂ : L ≤ m + logl + E := le _ _ (by
+    rw [exp_add (m + logl)]
+    exact Std.le_trans h₂ (OrderedRing.mul_le_mul_of_nonneg_left errors
+      (Std.le_of_lt (exp_pos _))))
+  have hML : M ≤ L := le _ _ (by
+    rw [hL]
+    exact le_sumOver (f := fun s => (weight s : R)) (fun s _ => weight_nonneg s)
+      (rowMax_mem maximum))
+  generalize largestError (keys.map (·.toBoundedKey)) = Δ at *
+  have hΔ := hm.nonneg
+  have e₂ : (numeral 2 : R) = 2 := by
+    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    grind
+  have a₁ : absolute logl ≤ L - M + E + Δ := absolute_le ⟨by have := hm.2; grind, by
+    have := hm.1; grind⟩
+  have a₂ : absolute m ≤ absolute M + Δ := absolute_le (by
+    have := (atMost_absolute M).add hm
+    rwa [show M + (m - M) = m by grind] at this)
+  have hg := gamma_nonneg hp.unit h4
+  have i₃ : AtMost E (m + logl - L) := ⟨by grind, by grind⟩
+  have h := (hclose.mono (OrderedRing.mul_le_mul_of_nonneg_left
+    (show absolute logl + 1 + absolute m ≤ L - M + 1 + absolute M + E + numeral 2 * Δ by
+      rw [e₂]; grind) hg)).add i₃
+  rw [logSumExpTolerance]
+  rw [show L' - (m + logl) + (m + logl - L) = L' - L by grind] at h
+  exact h.mono (by grind)
+
 /-- **rounded-lse**: every log-sum-exp that a function writes beside its output, made of the maximum
 and of the denominator that it computed by parts in any order, with every operation rounded, is
 within its tolerance: of the exact log-sum-exp `L` of the scores, for whatever `E` has the
@@ -409,49 +462,12 @@ theorem rounded_logSumExp {p : Precision R} (hp : Precise p) {m : R} {part : Par
     {L' : R} (result : ComputedLogSumExp p.unit m part.l L') :
     AtMost (logSumExpTolerance p E (L - M) M (largestError (part.keys.map (·.toBoundedKey))))
       (L' - L) := by
-  obtain ⟨hl, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD hg
-  obtain ⟨logl, hlog, hclose⟩ := computedLogSumExp_close hp.unit h4 result
-  have htop : ∀ key ∈ part.keys, key.score ≠ none → key.computed ≤ m := fun key hk hs => by
-    obtain ⟨ws, hkeys, -, hws, -⟩ := run_weights hp run fun _ => unit_le_one_of hD
-    rw [← hkeys] at hk
-    obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
-    exact (hws k hk' hs).1
-  have hm := maximum_close maximum attained htop close
-  have hL : (exp L : R) = denominator (part.keys.map (·.score)) := exact
-  rw [← hL] at h₁ h₂
-  rw [← hlog, ← exp_add] at h₁ h₂
-  have le : ∀ a b : R, (exp a : R) ≤ exp b → a ≤ b := fun a b h => by
-    refine Classical.byContradiction fun hn => ?_
-    have := exp_lt (R := R) b a (by grind)
-    grind
-  have i₁ : m + logl ≤ L + E := le _ _ (by
-    rw [exp_add L]
-    exact Std.le_trans h₁ (OrderedRing.mul_le_mul_of_nonneg_left errors (Std.le_of_lt (exp_pos L))))
-  have i₂ : L ≤ m + logl + E := le _ _ (by
-    rw [exp_add (m + logl)]
-    exact Std.le_trans h₂ (OrderedRing.mul_le_mul_of_nonneg_left errors
-      (Std.le_of_lt (exp_pos _))))
-  have hML : M ≤ L := le _ _ (by
-    rw [hL]
-    exact le_sumOver (f := fun s => (weight s : R)) (fun s _ => weight_nonneg s)
-      (rowMax_mem maximum))
-  generalize largestError (part.keys.map (·.toBoundedKey)) = Δ at *
-  have hΔ := hm.nonneg
-  have e₂ : (numeral 2 : R) = 2 := by
-    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-    grind
-  have a₁ : absolute logl ≤ L - M + E + Δ := absolute_le ⟨by have := hm.2; grind, by
-    have := hm.1; grind⟩
-  have a₂ : absolute m ≤ absolute M + Δ := absolute_le (by
-    have := (atMost_absolute M).add hm
-    rwa [show M + (m - M) = m by grind] at this)
-  have hg := gamma_nonneg hp.unit h4
-  have i₃ : AtMost E (m + logl - L) := ⟨by grind, by grind⟩
-  have h := (hclose.mono (OrderedRing.mul_le_mul_of_nonneg_left
-    (show absolute logl + 1 + absolute m ≤ L - M + 1 + absolute M + E + numeral 2 * Δ by
-      rw [e₂]; grind) hg)).add i₃
-  rw [logSumExpTolerance]
-  rw [show L' - (m + logl) + (m + logl - L) = L' - L by grind] at h
-  exact h.mono (by grind)
+  obtain ⟨-, h₁, h₂⟩ := rounded_denominator hp run attained close hr ha hD hg
+  refine logSumExp_within hp attained (fun key hk hs => ?_) close h4 exact maximum errors h₁ h₂
+    result
+  obtain ⟨ws, hkeys, -, hws, -⟩ := run_weights hp run fun _ => unit_le_one_of hD
+  rw [← hkeys] at hk
+  obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+  exact (hws k hk' hs).1
 
 end Attention.Proof

@@ -2,6 +2,7 @@ module
 
 public import Attention.Model.RoundedStates
 public import Attention.Proof.Rounding.Factors
+import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Softmax.Maximum
 
 public section
@@ -26,11 +27,11 @@ section
 variable {R : Type u} [OrderedField R] [Exponential R R] {d : Nat}
 
 /-- The bounds follow the states of the Spec: a key appended. -/
-theorem boundedColumn_append (u X Y : R) (s : Online.State R R d) (key : ScoredValue R R d)
+theorem boundedColumn_append (u ν X Y : R) (s : Online.State R R d) (key : ScoredValue R R d)
     {j : Nat} (hj : j < d) :
-    ((⟨s.m, s.l, X⟩ : BoundedColumn R).append u key.score 1).m = (Online.step s key).m ∧
-      ((⟨s.m, s.l, X⟩ : BoundedColumn R).append u key.score 1).value = (Online.step s key).l ∧
-      ((⟨s.m, s.o[j], Y⟩ : BoundedColumn R).append u key.score key.value[j]).value
+    ((⟨s.m, s.l, X⟩ : BoundedColumn R).append u ν key.score 1).m = (Online.step s key).m ∧
+      ((⟨s.m, s.l, X⟩ : BoundedColumn R).append u ν key.score 1).value = (Online.step s key).l ∧
+      ((⟨s.m, s.o[j], Y⟩ : BoundedColumn R).append u ν key.score key.value[j]).value
         = (Online.step s key).o[j] := by
   refine ⟨rfl, ?_, ?_⟩
   · show _ * s.l + _ * 1 = _ * s.l + _
@@ -38,11 +39,11 @@ theorem boundedColumn_append (u X Y : R) (s : Online.State R R d) (key : ScoredV
   · simp only [BoundedColumn.append, Online.step, Vec.getElem_add, Vec.getElem_smul]
 
 /-- And a key deleted. -/
-theorem boundedColumn_delete (u X Y : R) (s : Online.State R R d) (key : ScoredValue R R d)
+theorem boundedColumn_delete (u ν X Y : R) (s : Online.State R R d) (key : ScoredValue R R d)
     {j : Nat} (hj : j < d) :
-    ((⟨s.m, s.l, X⟩ : BoundedColumn R).delete u key.score 1).m = (Online.delete s key).m ∧
-      ((⟨s.m, s.l, X⟩ : BoundedColumn R).delete u key.score 1).value = (Online.delete s key).l ∧
-      ((⟨s.m, s.o[j], Y⟩ : BoundedColumn R).delete u key.score key.value[j]).value
+    ((⟨s.m, s.l, X⟩ : BoundedColumn R).delete u ν key.score 1).m = (Online.delete s key).m ∧
+      ((⟨s.m, s.l, X⟩ : BoundedColumn R).delete u ν key.score 1).value = (Online.delete s key).l ∧
+      ((⟨s.m, s.o[j], Y⟩ : BoundedColumn R).delete u ν key.score key.value[j]).value
         = (Online.delete s key).o[j] := by
   refine ⟨rfl, ?_, ?_⟩
   · show s.l - _ * 1 = s.l - _
@@ -137,19 +138,38 @@ private theorem factor_bound {u a E y : R} (hu : 0 ≤ u) (ha : 0 ≤ a) (hE : E
     grind
   grind
 
-/-- A weight, and two roundings more. -/
-private theorem computedWeight_close [NaturalExp R] {u : R} (hu : 0 ≤ u) {s m s' m' : Option R}
-    (hs : ComputedPoint u s s') (hm : ComputedPoint u m m')
-    (small : numeral 100 * (weightError u s m + numeral 2 * u) ≤ 1) {w : R}
-    (hw : ComputedWeight u s' m' w) {θ₁ θ₂ : R} (h₁ : AtMost u θ₁) (h₂ : AtMost u θ₂) :
+private theorem weightError_nonneg {u : R} (hu : 0 ≤ u) (s m : Option R) :
+    0 ≤ weightError u s m := by
+  unfold weightError
+  split
+  · rename_i s m
+    have := OrderedRing.mul_nonneg hu (b := numeral 2 * absolute s + numeral 2 * absolute m
+      + absolute (s - m)) (by
+        have := absolute_nonneg s
+        have := absolute_nonneg m
+        have := absolute_nonneg (s - m)
+        rw [two_eq]
+        grind)
+    rw [four_eq]
+    grind
+  · exact Std.le_refl _
+
+/-- A weight without what underflows of it, and two roundings more. -/
+private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
+    {s m s' m' : Option R} (hs : ComputedPoint u s s') (hm : ComputedPoint u m m')
+    (small : numeral 100 * (weightError u s m + numeral 2 * u) ≤ 1) {w' : R}
+    (hw : ComputedWeight u ν s' m' w') :
+    ∃ w, AtMost ν (w' - w) ∧ ∀ θ₁ θ₂ : R, AtMost u θ₁ → AtMost u θ₂ →
     ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
       AtMost (secondOrder * (weightError u s m + numeral 2 * u)) (F - 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   rw [secondOrder_eq, two_eq, hundred_eq] at *
-  have none_case : rescale s m = (0 : R) → w = 0 → weightError u s m = 0 →
+  have none_case : rescale s m = (0 : R) → w' = 0 → weightError u s m = 0 →
+      ∃ w, AtMost ν (w' - w) ∧ ∀ θ₁ θ₂ : R, AtMost u θ₁ → AtMost u θ₂ →
       ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
         AtMost (51 / 50 * (weightError u s m + 2 * u)) (F - 1) := fun e₁ e₂ e₃ => by
-    refine ⟨1, by rw [e₁, e₂]; grind, ?_⟩
+    refine ⟨0, by rw [e₂]; exact ⟨by grind, by grind⟩, fun θ₁ θ₂ _ _ => ?_⟩
+    refine ⟨1, by rw [e₁]; grind, ?_⟩
     rw [e₃, show (1 : R) - 1 = 0 by grind]
     exact .zero (by grind)
   match s, s', m, m', hs, hm, hw with
@@ -157,7 +177,9 @@ private theorem computedWeight_close [NaturalExp R] {u : R} (hu : 0 ≤ u) {s m 
   | none, none, some _, some _, _, _, hw => exact none_case rfl hw rfl
   | some _, some _, none, none, _, _, hw => exact none_case rfl hw rfl
   | some s, some s', some m, some m', hs, hm, hw =>
-    obtain ⟨x, hx, τ, hτ, rfl⟩ := hw
+    obtain ⟨x, hx, hw⟩ := hw
+    obtain ⟨τ, hτ, hν', -⟩ := stored_split (by rw [four_eq]; grind) hν hw
+    refine ⟨_, hν', fun θ₁ θ₂ h₁ h₂ => ?_⟩
     simp only [weightError, two_eq, four_eq, rescale] at *
     have ha : 0 ≤ u * (2 * absolute s + 2 * absolute m + absolute (s - m)) := by
       have := absolute_nonneg s
@@ -180,13 +202,43 @@ private theorem computedWeight_close [NaturalExp R] {u : R} (hu : 0 ≤ u) {s m 
 
 /-! ## All changes -/
 
+/-- What underflows of a product with a weight, and is rounded with a sum. -/
+private theorem underflow_close {u ν w w₀ x y B H θ σ : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
+    (hw : AtMost ν (w - w₀)) (hx : AtMost H x) (hθ : AtMost u θ) (hσ : AtMost u σ)
+    (hy : AtMost ν (y - w * x * (1 + θ))) (hB : (1 + u) * (1 + u) ≤ B) :
+    AtMost (B * (ν * (H + 1))) (y * (1 + σ) - w₀ * (1 + θ) * (1 + σ) * x) := by
+  have hθ' : AtMost (1 + u) (1 + θ) := ⟨by have := hθ.1; grind, by have := hθ.2; grind⟩
+  have hσ' : AtMost (1 + u) (1 + σ) := ⟨by have := hσ.1; grind, by have := hσ.2; grind⟩
+  have h := (((hw.mul hx).mul hθ').add hy).mul hσ'
+  have e : ((w - w₀) * x * (1 + θ) + (y - w * x * (1 + θ))) * (1 + σ)
+      = y * (1 + σ) - w₀ * (1 + θ) * (1 + σ) * x := by
+    clear h
+    grind
+  rw [e] at h
+  refine h.mono ?_
+  have hH := hx.nonneg
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hB (OrderedRing.mul_nonneg hν hH)
+  have i₂ : 1 + u ≤ B := by
+    have := OrderedRing.mul_nonneg hu hu
+    grind
+  have i₃ := OrderedRing.mul_le_mul_of_nonneg_right i₂ hν
+  clear h e hθ hθ' hσ hσ' hy hw
+  grind
+
 /-- **rounded-state**: the reference point and a column of a state to which keys were appended, and
 from which terms were subtracted, every operation rounded, are within the bounds that followed the
-changes; for the natural exponential. -/
-theorem rounded_state [NaturalExp R] {u : R} (hu : 0 ≤ u) {c : BoundedColumn R} {m : Option R}
-    {x : R} (run : StateRun u c m x) :
+changes, also where weights and products underflow; for the natural exponential. -/
+theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {c : BoundedColumn R}
+    {m : Option R} {x : R} (run : StateRun u ν c m x) :
     ComputedPoint u c.m m ∧ AtMost c.error (x - c.value) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
+  -- (1 + u)² is at most 1.02
+  have second : ∀ {e : R}, 0 ≤ e → numeral 100 * (e + numeral 2 * u) ≤ 1 →
+      (1 + u) * (1 + u) ≤ secondOrder := fun he h => by
+    rw [secondOrder_eq]
+    rw [two_eq, hundred_eq] at h
+    have := OrderedRing.mul_nonneg hu (b := 1 - 200 * u) (by grind)
+    grind
   induction run with
   | empty =>
     refine ⟨trivial, ?_⟩
@@ -195,41 +247,52 @@ theorem rounded_state [NaturalExp R] {u : R} (hu : 0 ≤ u) {c : BoundedColumn R
   | @append c m m' s s' x v α p y z x' _ hs hm' small₁ small₂ hα hp hy hz hx' ih =>
     obtain ⟨hm, hx⟩ := ih
     refine ⟨hm', ?_⟩
-    obtain ⟨θ₁, h₁, rfl⟩ := hy
-    obtain ⟨θ₂, h₂, rfl⟩ := hz
+    obtain ⟨θ₁, h₁, ny, -⟩ := stored_split hu hν hy
+    obtain ⟨θ₂, h₂, nz, -⟩ := stored_split hu hν hz
     obtain ⟨θ₃, h₃, rfl⟩ := hx'
-    obtain ⟨F, eF, hF⟩ := computedWeight_close hu hm hm' small₁ hα h₁ h₃
-    obtain ⟨G, eG, hG⟩ := computedWeight_close hu hs hm' small₂ hp h₂ h₃
+    obtain ⟨α₀, nα₀, hα₀⟩ := computedWeight_close hu hν hm hm' small₁ hα
+    obtain ⟨p₀, np₀, hp₀⟩ := computedWeight_close hu hν hs hm' small₂ hp
+    obtain ⟨F, eF, hF⟩ := hα₀ _ _ h₁ h₃
+    obtain ⟨G, eG, hG⟩ := hp₀ _ _ h₂ h₃
+    have hB := second (weightError_nonneg hu _ _) small₁
     have nα := rescale_nonneg (R := R) c.m (maxScore c.m s)
     have np := rescale_nonneg (R := R) s (maxScore c.m s)
-    simp only [BoundedColumn.append]
-    generalize (rescale c.m (maxScore c.m s) : R) = A at *
-    generalize (rescale s (maxScore c.m s) : R) = P at *
-    generalize weightError u c.m (maxScore c.m s) + numeral 2 * u = e₁ at *
-    generalize weightError u s (maxScore c.m s) + numeral 2 * u = e₂ at *
     have hsize : AtMost (absolute c.value + c.error) x := by
       have := (atMost_absolute c.value).add hx
       rwa [show c.value + (x - c.value) = x by grind] at this
+    have k₁ := underflow_close hu hν nα₀ hsize h₁ h₃ ny hB
+    have k₂ := underflow_close hu hν np₀ (atMost_absolute v) h₂ h₃ nz hB
+    rw [eF] at k₁
+    rw [eG] at k₂
+    simp only [BoundedColumn.append]
+    rw [show (numeral 2 : R) = 2 from two_eq] at *
+    generalize (rescale c.m (maxScore c.m s) : R) = A at *
+    generalize (rescale s (maxScore c.m s) : R) = P at *
+    generalize weightError u c.m (maxScore c.m s) + 2 * u = e₁ at *
+    generalize weightError u s (maxScore c.m s) + 2 * u = e₂ at *
     have i₁ := atMost_mul_left nα (hsize.mul hF)
     have i₂ := atMost_mul_left nα hx
     have i₃ := atMost_mul_left np ((atMost_absolute v).mul hG)
-    have h := (i₂.add i₁).add i₃
-    have e : (α * x * (1 + θ₁) + p * v * (1 + θ₂)) * (1 + θ₃)
-        = A * F * x + P * G * v := by
-      rw [← eF, ← eG]
-      grind
-    rw [e]
+    have h := (((i₂.add i₁).add i₃).add k₁).add k₂
     have f₁ : A * (x - c.value) + A * (x * (F - 1)) + P * (v * (G - 1))
-        = A * F * x + P * G * v - (A * c.value + P * v) := by grind
+        + (y * (1 + θ₃) - A * F * x) + (z * (1 + θ₃) - P * G * v)
+        = (y + z) * (1 + θ₃) - (A * c.value + P * v) := by
+      clear h i₁ i₂ i₃ k₁ k₂ hB second eF eG
+      grind
     rw [f₁] at h
+    clear i₁ i₂ i₃ k₁ k₂ hB second eF eG f₁ ny nz hα₀ hp₀
     exact h.mono (by grind)
   | @delete c m s s' x v p z x' _ hs small hp hz hx' ih =>
     obtain ⟨hm, hx⟩ := ih
     refine ⟨hm, ?_⟩
-    obtain ⟨θ₂, h₂, rfl⟩ := hz
+    obtain ⟨θ₂, h₂, nz, -⟩ := stored_split hu hν hz
     obtain ⟨θ₃, h₃, rfl⟩ := hx'
-    obtain ⟨G, eG, hG⟩ := computedWeight_close hu hs hm small hp h₂ h₃
+    obtain ⟨p₀, np₀, hp₀⟩ := computedWeight_close hu hν hs hm small hp
+    obtain ⟨G, eG, hG⟩ := hp₀ _ _ h₂ h₃
+    have hB := second (weightError_nonneg hu _ _) small
     have np := rescale_nonneg (R := R) s c.m
+    have k₂ := underflow_close hu hν np₀ (atMost_absolute v) h₂ h₃ nz hB
+    rw [eG] at k₂
     simp only [BoundedColumn.delete]
     generalize (rescale s c.m : R) = P at *
     generalize weightError u s c.m + numeral 2 * u = e₂ at *
@@ -238,16 +301,15 @@ theorem rounded_state [NaturalExp R] {u : R} (hu : 0 ≤ u) {c : BoundedColumn R
       rwa [show c.value + (x - c.value) = x by grind] at this
     have i₁ := h₃.mul hsize
     have i₃ := atMost_mul_left np ((atMost_absolute v).mul hG)
-    have h := (hx.add i₁).sub i₃
-    have e : (x - p * v * (1 + θ₂)) * (1 + θ₃) = x + θ₃ * x - P * G * v := by
-      rw [← eG]
+    have h := ((hx.add i₁).sub i₃).sub k₂
+    have f₁ : x - c.value + θ₃ * x - P * (v * (G - 1)) - (z * (1 + θ₃) - P * G * v)
+        = (x - z) * (1 + θ₃) - (c.value - P * v) := by
+      clear h i₁ i₃ k₂ hB second eG
       grind
-    rw [e]
-    have f₁ : x - c.value + θ₃ * x - P * (v * (G - 1))
-        = x + θ₃ * x - P * G * v - (c.value - P * v) := by grind
     rw [f₁] at h
-    rw [secondOrder_eq] at h ⊢
     have hn := OrderedRing.mul_nonneg hu hsize.nonneg
+    rw [secondOrder_eq] at h ⊢
+    clear i₁ i₃ k₂ hB second eG f₁ nz hp₀
     exact h.mono (by grind)
 
 end Attention.Proof

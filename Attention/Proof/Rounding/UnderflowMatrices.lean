@@ -92,20 +92,11 @@ theorem tiny_changed_matrices
     {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
     AtMost (outputTolerance p ν u η roundings rescalings negligible row)
       (o' - (changes.attention scale mask Q K V)[i][t]) := by
-  have hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1 := by
-    have h₁ : 1 ≤ operandFactor p f := by
-      rw [operandFactor, power_eq]
-      refine OrderedField.one_le_pow ?_ _
-      have := OrderedRing.mul_nonneg hp.unit hf.operands
-      have := hp.unit
-      have := hf.operands
-      grind
-    grind
   obtain ⟨c, -, close⟩ := computedChangedKeys_error (p := p)
     (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
     (whole := false) (used := columnValue V t) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
     hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
-    (tiny_scores archimedean hp hu hm hν hσ' hcap scores)
+    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
   rw [← keys] at close
   rw [← attend_columns hcols]
   have e : part.keys.map (·.toBoundedKey) = row := by

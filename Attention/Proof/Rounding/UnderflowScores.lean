@@ -50,6 +50,19 @@ private theorem tiny_sum {X Y G a b c e : R} (hX : X ≤ G) (hY : Y ≤ G) (ha :
   have h₃ := OrderedRing.mul_le_mul_of_nonneg_left (c := G) (a := a + b) (b := c + e) (by grind) hG
   grind
 
+/-- What is known of the number of additions, where operands are stored too. -/
+theorem score_depth (hp : Precise p) (hf : PreciseFormats f)
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1) :
+    10 * (numeral (additions + 4) * p.accumulation) ≤ 1 := by
+  have h₁ : 1 ≤ operandFactor p f := by
+    rw [operandFactor, power_eq]
+    refine OrderedField.one_le_pow ?_ _
+    have := OrderedRing.mul_nonneg hp.unit hf.operands
+    have := hp.unit
+    have := hf.operands
+    grind
+  grind
+
 /-- What the growth of an error is at most. -/
 private theorem tiny_growth (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) :
@@ -107,8 +120,8 @@ private theorem two_le {cap ν : R} (hν : 0 ≤ ν) (hcap : 0 ≤ cap) : 2 * ν
 /-- **tiny-score**: a score whose products underflow in the accumulator is one whose products do
 not, in formats with the errors that the Spec has for it. -/
 theorem tiny_score (hp : Precise p) (hu : p.unit ≤ p.accumulation)
-    (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) (hν : 0 ≤ ν) (hcap : 0 ≤ cap) {σ₁ σ₂ σ : R}
-    (hσ : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ) {q k : Vec R d} {y : R}
+    (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) (hν : 0 ≤ ν) (hcap : 0 ≤ cap)
+    {σ₁ σ₂ σ : R} (hσ : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ) {q k : Vec R d} {y : R}
     (h : TinyScore p f ν additions σ₁ σ₂ σ q k y) :
     ComputedScore p (underflowFormats p f ν additions d scale cap) additions σ₁ σ₂ σ q k y := by
   obtain ⟨a, b, q', k', products, sum, x, hab, hq, hk, hprod, hsum, hx, hy⟩ := h

@@ -51,8 +51,8 @@ theorem storedTimes_companion {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {k : Na
     grind
 
 private theorem fold_pow {u c ν g N : R} {k : Nat} (hν : 0 ≤ ν)
-    (hg : (1 + u) ^ k ≤ 1 + g) (hN : (1 + u) ^ k * c ≤ (1 + g) * N) {n : R} (hn : 0 ≤ n) :
-    (1 + u) ^ k * c + (1 + u) ^ k * (n * ν) ≤ (1 + g) * (N + n * ν) := by
+    (hg : (1 + u) ^ k ≤ g) (hN : (1 + u) ^ k * c ≤ g * N) {n : R} (hn : 0 ≤ n) :
+    (1 + u) ^ k * c + (1 + u) ^ k * (n * ν) ≤ g * (N + n * ν) := by
   have := OrderedRing.mul_le_mul_of_nonneg_right hg (OrderedRing.mul_nonneg hn hν)
   generalize (1 + u) ^ k = G at *
   grind
@@ -111,6 +111,11 @@ private theorem add_sub_same (a b : R) : a + (b - a) = b := by grind
 
 private theorem sub_add_sub (a b c : R) : b - c + (a - b) = a - c := by grind
 
+/-- A number is what five roundings may make of it. -/
+theorem roundedTimes_itself {u x : R} (hu : 0 ≤ u) : RoundedTimes u 5 x x := by
+  have rounded : Rounded u x x := ⟨0, .zero hu, by grind⟩
+  exact ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded⟩, rounded⟩, rounded⟩, rounded⟩, rounded⟩
+
 /-! ## Costs, as shares of the sum of the weights -/
 
 omit [OrderedField R] in
@@ -121,7 +126,7 @@ variable [Exponential R R] {p : Precision R} {ν m : R}
 
 /-- What is known of a part: the sum of its weights, its denominator, and the largest weights that
 its keys may have. -/
-private theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m part)
+theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m part)
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
     {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + c)))
@@ -267,7 +272,7 @@ private theorem shares_of_run (hp : Precise p) {part : Part R} (run : Run p m pa
     rwa [Semiring.mul_assoc, e] at h₂
 
 /-- The costs of the keys, against the sum of the weights. -/
-private theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
+theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
     {r rescalings : Nat} (hr : r ≤ rescalings) {b : ComputedKey R → BoundedWeight R} {W : R}
     (hrow : boundedWeights p rescalings (keys.map (·.toBoundedKey)) = keys.map b)
     (hpos : ∀ k ∈ keys, 0 ≤ (b k).weight * (b k).factor) (hW : 0 < W)
@@ -343,13 +348,105 @@ private theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (Computed
     clear h₁ h₂ hmost tiny
     grind
 
-private theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
+theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
     {f : BoundedWeight R → R} {W s : R} (hW : 0 < W) (hs : 0 ≤ s)
     (h : s ≤ W * underflowCost p ν rescalings row f) :
     0 ≤ underflowCost p ν rescalings row f := by
   refine Classical.byContradiction fun hn => ?_
   have := OrderedRing.mul_pos hW (b := -underflowCost p ν rescalings row f) (by grind)
   grind
+
+omit [Exponential R R] in
+private theorem growth_le {a G T : R} {n k N : Nat} (ha : 0 ≤ a) (hT : 1 ≤ T) (hk : n ≤ N)
+    (hk' : k ≤ N) (hG : (1 + a) ^ N * T ≤ G) : (1 + a) ^ n * T ≤ G ∧ (1 + a) ^ k ≤ G := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ : 1 ≤ 1 + a := by grind
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right (OrderedField.pow_le_pow h₁ hk) (c := T)
+    (by grind)
+  have i₂ := OrderedField.pow_le_pow h₁ hk'
+  have i₃ := OrderedField.one_le_pow h₁ N
+  have i₄ := OrderedRing.mul_le_mul_of_nonneg_left hT (c := (1 + a) ^ N) (by grind)
+  exact ⟨Std.le_trans i₁ hG, by grind⟩
+
+omit [Exponential R R] in
+private theorem nonneg_of_mul {a T V : R} (ha : 0 ≤ a) (hT : 1 ≤ T) (h : a ≤ T * V) : 0 ≤ V := by
+  refine Classical.byContradiction fun hn => ?_
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hT (c := -V) (by grind)
+  have := OrderedRing.zero_lt_one (R := R)
+  grind
+
+/-- The quotient of a run whose numbers underflow is one of a run of which none does, but for the
+costs, where sizes of values that are at most `T` times those that `V` is of cost no more than `V`
+has. -/
+theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
+    (run : TinyRun p ν m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + c)))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hD : numeral (roundings + 1) * p.unit < 1)
+    (left : 0 < underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey)))
+    {T G V : R} (hT : 1 ≤ T) (hG : (1 + p.accumulation) ^ (roundings + 6) * T ≤ G)
+    (hV : underflowCost p ν rescalings (part.keys.map (·.toBoundedKey))
+      (fun k => absolute k.value) ≤ T * V)
+    {o : R} (result : TinyTimes p.accumulation ν 5 (part.o / part.l) o) :
+    ∃ part₀, Companion p ν m part part₀ ∧ ∀ M, AtMost M (part₀.o / part₀.l) →
+      ∃ y, RoundedTimes p.accumulation 5 (part₀.o / part₀.l) y ∧
+        AtMost (G * ((V + M * ((1 + gamma (roundings + 1) p.unit)
+            * underflowCost p ν rescalings (part.keys.map (·.toBoundedKey)) (fun _ => 1)))
+            / underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey))
+            + numeral 5 * ν))
+          (o - y) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hu : p.unit ≤ 1 := by
+    have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
+    rw [numeral_succ] at hD
+    grind
+  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  refine ⟨part₀, C, fun M hM => ?_⟩
+  have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
+    (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
+    (by rw [C.additions, C.rescalings]; exact ha) hu hD
+  rw [C.keys, C.rescalings] at shares
+  obtain ⟨b, W, hrow, hval, hpos, hW, hlow, hden, htiny, hmost⟩ := shares
+  have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt h₀
+  have abs : ∀ k : ComputedKey R, (0 : R) ≤ absolute k.value := fun k => absolute_nonneg _
+  have c₁ := cost_le (f := fun _ => 1) (f' := fun _ => 1) hp hν hr hrow hpos hW hlow (htiny ν hν)
+    hmost (fun _ => rfl) one
+  have cᵥ := cost_le (f := fun k => absolute k.value) (f' := fun k => absolute k.value) hp hν hr
+    hrow hpos hW hlow (htiny ν hν) hmost (fun k => by
+      show absolute k.value = absolute (b k).value
+      rw [hval]) abs
+  have C₁ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (one k)) c₁
+  have Cᵥ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (abs k)) cᵥ
+  have hγ := gamma_nonneg hp.unit hD
+  have hleft := left
+  rw [underflowLeft, hrow] at hleft
+  have gC := OrderedRing.mul_nonneg (one_add_nonneg hγ) C₁
+  have hdE : denominatorError p roundings rescalings (part.keys.map b) < 1 :=
+    lt_one_of_left hleft gC
+  have hl := hden hdE
+  have hl₀ := ne_zero_of_left hW hdE hl
+  have grow : ∀ {U : R}, 0 ≤ U → ∀ n : Nat, 0 ≤ (1 + U) ^ n := fun hU n =>
+    Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (by grind) n)
+  have el := C.l.mono (OrderedRing.mul_le_mul_of_nonneg_left c₁ (grow hp.unit _))
+  have cᵥ' := Std.le_trans cᵥ (OrderedRing.mul_le_mul_of_nonneg_left hV (Std.le_of_lt hW))
+  have eo := C.o.mono (OrderedRing.mul_le_mul_of_nonneg_left cᵥ' (grow hp.accumulation _))
+  rw [show ∀ x : R, x * (W * (T * V)) = x * T * (W * V) from fun x => by grind] at eo
+  obtain ⟨g₁, hP₁⟩ := growth_le (n := 5 + (part.additions + part.rescalings + 1)) (k := 5)
+    hp.accumulation hT (by omega) (by omega) hG
+  obtain ⟨e, he, hPe⟩ := quotient_underflow (P := (1 + p.accumulation) ^ 5)
+    (g := 1 + gamma (roundings + 1) p.unit) (γ := G)
+    hW hleft hl₀ C₁ (Std.le_trans left_add hl) (le_one_add (pow_sub_one_le_gamma hp.unit
+      (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD)) el eo hM
+    (nonneg_of_mul Cᵥ hT hV) (by
+      rw [← Semiring.mul_assoc, ← Semiring.pow_add]
+      exact g₁) hP₁ (one_add_nonneg hγ)
+  obtain ⟨y, hy, hyo⟩ := storedTimes_companion hp.accumulation hν result he
+  refine ⟨y, hy, ?_⟩
+  rw [underflowLeft, hrow]
+  exact hyo.mono (fold_pow hν hP₁ hPe (numeral_nonneg (R := R) 5))
 
 /-- **rounded-underflow**: where products, quotients and exponentials may fall below the normal
 numbers, each off by `ν` and by no more than it is, a function of which `rounded_attention` asks the
@@ -372,7 +469,6 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey))
         + underflowError p ν roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
   have hn₀ := numeral_nonneg (R := R) roundings
   have hD' : 2 * numeral roundings * p.unit < 1 := by
     have := hp.unit
@@ -381,11 +477,13 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
   have hD₁ : numeral (roundings + 1) * p.unit < 1 := by
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (roundings + 1)) hp.unit
     grind
-  have hu : p.unit ≤ 1 := by
-    have := OrderedRing.mul_nonneg hn₀ hp.unit
-    rw [numeral_succ] at hD₁
-    grind
-  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  obtain ⟨part₀, C, quotient⟩ := underflow_quotient hp hν run hνq attained close hr ha hD₁ left
+    (T := 1) (G := 1 + gamma (roundings + 6) p.accumulation)
+    (V := underflowCost p ν rescalings (part.keys.map (·.toBoundedKey)) fun k => absolute k.value)
+    (Std.le_refl _) (by
+      rw [Semiring.mul_one]
+      exact le_one_add (pow_sub_one_le_gamma hp.accumulation (Nat.le_refl _) hN))
+    (by rw [Semiring.one_mul]; exact Std.le_refl _) result
   -- The run without underflow.
   have within : ∀ t, RoundedTimes p.accumulation 5 (part₀.o / part₀.l) t →
       AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
@@ -400,55 +498,12 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
     obtain ⟨top, htop, hscore, -⟩ := attained
     exact exactOutput_eq_attend hj (by rwa [List.map_map]) ⟨_, toBounded_mem htop, hscore⟩ p
       rescalings
-  -- The sum of its weights, and the costs.
-  have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
-    (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
-    (by rw [C.additions, C.rescalings]; exact ha) hu hD₁
-  rw [C.keys, C.rescalings] at shares
-  obtain ⟨b, W, hrow, hval, hpos, hW, hlow, hden, htiny, hmost⟩ := shares
-  have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt h₀
-  have abs : ∀ k : ComputedKey R, (0 : R) ≤ absolute k.value := fun k => absolute_nonneg _
-  have c₁ := cost_le (f := fun _ => 1) (f' := fun _ => 1) hp hν hr hrow hpos hW hlow (htiny ν hν)
-    hmost (fun _ => rfl) one
-  have cᵥ := cost_le (f := fun k => absolute k.value) (f' := fun k => absolute k.value) hp hν hr
-    hrow hpos hW hlow (htiny ν hν) hmost (fun k => by
-      show absolute k.value = absolute (b k).value
-      rw [hval]) abs
-  have C₁ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (one k)) c₁
-  have Cᵥ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (abs k)) cᵥ
-  have hγ := gamma_nonneg hp.unit hD₁
-  have hγN := gamma_nonneg hp.accumulation hN
-  have hleft := left
-  rw [underflowLeft, hrow] at hleft
-  have gC := OrderedRing.mul_nonneg (one_add_nonneg hγ) C₁
-  have hdE : denominatorError p roundings rescalings (part.keys.map b) < 1 :=
-    lt_one_of_left hleft gC
-  have hl := hden hdE
-  have hl₀ := ne_zero_of_left hW hdE hl
-  have grow : ∀ {U : R}, 0 ≤ U → ∀ n : Nat, 0 ≤ (1 + U) ^ n := fun hU n =>
-    Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (by grind) n)
-  have el := C.l.mono (OrderedRing.mul_le_mul_of_nonneg_left c₁ (grow hp.unit _))
-  have eo := C.o.mono (OrderedRing.mul_le_mul_of_nonneg_left cᵥ (grow hp.accumulation _))
-  have rounded : ∀ x : R, Rounded p.accumulation x x := fun x =>
-    ⟨0, .zero hp.accumulation, by grind⟩
-  have hM := (atMost_absolute (attend row)[j]).add (within (part₀.o / part₀.l)
-    ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩, rounded _⟩)
+  have hM := (atMost_absolute (attend row)[j]).add (within _ (roundedTimes_itself hp.accumulation))
   rw [add_sub_same] at hM
-  have pow_le : ∀ n : Nat, n ≤ roundings + 6 →
-      (1 + p.accumulation) ^ n ≤ 1 + gamma (roundings + 6) p.accumulation := fun n hn =>
-    le_one_add (pow_sub_one_le_gamma hp.accumulation hn hN)
-  have hP₁ := pow_le 5 (by omega)
-  obtain ⟨e, he, hPe⟩ := quotient_underflow (P := (1 + p.accumulation) ^ 5)
-    (g := 1 + gamma (roundings + 1) p.unit) (γ := 1 + gamma (roundings + 6) p.accumulation)
-    hW hleft hl₀ C₁ (Std.le_trans left_add hl) (le_one_add (pow_sub_one_le_gamma hp.unit
-      (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD₁)) el eo hM Cᵥ (by
-      rw [← Semiring.pow_add]
-      exact pow_le _ (by omega)) hP₁ (one_add_nonneg hγ)
-  obtain ⟨y, hy, hyo⟩ := storedTimes_companion hp.accumulation hν result he
-  have total := (within y hy).add (hyo.mono
-    (fold_pow hν hP₁ hPe (numeral_nonneg (R := R) 5)))
+  obtain ⟨y, hy, hyo⟩ := quotient _ hM
+  have total := (within y hy).add hyo
   rw [sub_add_sub] at total
-  rw [underflowError, exact_eq, underflowLeft, hrow]
+  rw [underflowError, exact_eq]
   exact total
 
 end Attention.Proof

@@ -36,6 +36,8 @@ EVALUATION = 1.0 + 2.0**-20
 _OUTPUT_ROUNDINGS = 6
 # Roundings of maximum and logarithm each: the logarithm, changes of base, the sum of both.
 _LSE_ROUNDINGS = 4.0
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
+_LSE_PRODUCTS = 8.0
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
 FACTOR_ROUNDINGS = 5
@@ -244,6 +246,8 @@ def _underflow_error(
 
 @implements("Attention.Spec.logSumExpFactor")
 @implements("Attention.Spec.logSumExpTolerance")
+@implements("Attention.Spec.underflowLogSumExpFactor")
+@implements("Attention.Spec.underflowLogSumExpTolerance")
 def lse_tolerance(
     q: ArrayLike,
     k: ArrayLike,
@@ -265,8 +269,8 @@ def lse_tolerance(
         rows = bound_weights(q_, k_, mask_, scale, rounding, changes, absolute=True)
         # The sum of the weights, and weights that underflow or are rounded.
         relative = gamma(rows.num_keys + 2 * rows.blocks + 1, unit)
-        tiny = rows.num_keys * rows.unit_share
-        relative = relative + tiny * rounding.accumulator.smallest_normal
+        ones = np.ones((rows.weights.shape[-1], 1))
+        relative = relative + (1.0 + relative) * underflow_costs(rows, ones, rounding)[1]
         if rounding.weights is not None and rounding.denominator != "unrounded":
             relative = relative + storing_errors(rows, rounding).together
         error = rows.log_error - np.log1p(-np.minimum(relative, 1.0))
@@ -276,5 +280,8 @@ def lse_tolerance(
         off = error + 2.0 * rows.score_errors.max(-1, keepdims=True, initial=0.0)
         four = gamma(np.array(_LSE_ROUNDINGS), unit)
         error = error + four * (np.log(rows.total) + 1.0 + anchor + off)
+        # Products that change a base may underflow.
+        tiny = _LSE_PRODUCTS * rounding.accumulator.smallest_normal
+        error = error + (1.0 + four) * tiny
     error = np.where(rows.empty, 0.0, error * EVALUATION)
     return np.asarray(error[..., 0], dtype=np.float64)

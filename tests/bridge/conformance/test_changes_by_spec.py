@@ -21,7 +21,6 @@ from tolerance_by_spec import (
     change_code,
     difference,
     digits,
-    endless,
     precision,
     score_formats,
 )
@@ -33,7 +32,7 @@ from bridge.spec import score_change_tolerance as by_spec
 from bridge.spec.dropout_tolerance import more_roundings
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
-from bridge.spec.tolerance import stored_tolerance
+from bridge.spec.underflow_tolerance import output_tolerance
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
@@ -214,12 +213,10 @@ def wrong_outputs(
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
     """The outputs with softcap, numbers that are added, a sink of 1.5 and dropout that are not
-    allowed the Spec's tolerance, from the products on, for an accumulator without a
-    smallest number. The code has more for the caller's own rounding of the scale. keep: [q_len,
-    kv_len], with a weight that is kept."""
+    allowed the Spec's tolerance, from the products on. The code has more for the caller's own
+    rounding of the scale. keep: [q_len, kv_len], with a weight that is kept."""
     if rounding.denominator == "either":
         rounding = replace(rounding, denominator="rounded")
-    rounding = endless(rounding)
     kv_len, d = inputs.k.shape
     p, formats = precision(rounding), score_formats(rounding, inputs.scale, d, cap)
     factors = np.where(keep, 2.0, 0.0)
@@ -234,6 +231,7 @@ def wrong_outputs(
     changes = by_spec.ScoreChanges(
         None if cap is None else Decimal(cap), exact_matrix(added), Decimal("1.5")
     )
+    tiny = Decimal(rounding.accumulator.smallest_normal)
     smallest = Decimal(rounding.output.underflow(rounding.flush_to_zero))
     rescalings = math.ceil((kv_len + 1) / (rounding.block_n or 1))
     columns: list[int | None] = [*range(kv_len), None]
@@ -249,9 +247,9 @@ def wrong_outputs(
                 num=NATURAL,
             )
             more = more_roundings(p, roundings + 6, Decimal(2 + 5), num=NATURAL)
-            exact = stored_tolerance(
-                *(more, Decimal(rounding.output.unit), smallest, roundings, rescalings),
-                *(Decimal(NEGLIGIBLE), keys),
+            exact = output_tolerance(
+                *(more, tiny, Decimal(rounding.output.unit), smallest),
+                *(roundings, rescalings, Decimal(NEGLIGIBLE), keys),
                 num=NATURAL,
             )
         one = float(allowed[i, c]) / tolerance.EVALUATION

@@ -21,18 +21,22 @@ from tolerance_by_spec import (
     change_code,
     difference,
     digits,
-    endless,
     precision,
 )
 
 from bridge.conformance.tolerances import tolerance
-from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.spec.dropout import dropout_factor
-from bridge.spec.dropout_tolerance import dropout_tolerance
+from bridge.spec.dropout_tolerance import dropout_tolerance, more_roundings
 from bridge.spec.tolerance import BoundedKey, bounded_weights, exact_output
+from bridge.spec.underflow_tolerance import underflow_error
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),
+    "few small numbers": replace(
+        RoundingModel.float32(4),
+        accumulator=replace(FORMATS["float32"], smallest_normal=2.0**-16),
+    ),
     # So coarse that few roundings more show.
     "coarse": replace(RoundingModel.float32(), accumulation_unit=2.0**-10),
     "flash": RoundingModel.flash("bfloat16", block_n=16, denominator="unrounded"),
@@ -47,10 +51,10 @@ def wrong_dropout(
     rounding: RoundingModel,
     code: ModuleType = tolerance,
 ) -> Iterator[str]:
-    """The elements that are not allowed the Spec's tolerance, for an accumulator without a smallest
-    number. keep: [q_len, kv_len], with a weight that is kept."""
-    rounding = endless(rounding)
+    """The elements that are not allowed the Spec's tolerance. keep: [q_len, kv_len], with a
+    weight that is kept."""
     p, unit = precision(rounding), Decimal(rounding.output.unit)
+    tiny = Decimal(rounding.accumulator.smallest_normal)
     kept = [
         [dropout_factor(Decimal(probability), bool(x), num=NATURAL) for x in row] for row in keep
     ]
@@ -80,6 +84,10 @@ def wrong_dropout(
         with localcontext(digits()):
             error = dropout_tolerance(
                 *(p, largest, roundings, rescalings, Decimal(NEGLIGIBLE), row), num=NATURAL
+            )
+            more = more_roundings(p, roundings + 6, largest + 5, num=NATURAL)
+            error += underflow_error(
+                *(more, tiny, roundings, rescalings, Decimal(NEGLIGIBLE), row), num=NATURAL
             )
             output = exact_output(bounded_weights(p, rescalings, row, num=NATURAL), num=NATURAL)
             exact = error + unit * (abs(output) + error) + smallest
@@ -119,6 +127,10 @@ MUTANTS = {
         "v_ = z[..., None] * v_[..., None, :, :]",
         "v_ = (z[..., None] > 0) * v_[..., None, :, :]",
     ),
+    "what underflows of the values without their factors": (
+        "_underflow_error(rows, size, most, numerator, rounding)",
+        "_underflow_error(rows, np.ones_like(size), most, numerator, rounding)",
+    ),
 }
 
 
@@ -129,5 +141,7 @@ def test_a_wrong_tolerance_with_dropout_disagrees(
     mutated = change_code(*MUTANTS[name], monkeypatch)
     problems = [draw_problem(np.random.default_rng(seed)) for seed in range(5)]
     assert any(
-        any(wrong_dropout(*problem, ROUNDING_MODELS["coarse"], mutated)) for problem in problems
+        any(wrong_dropout(*problem, ROUNDING_MODELS[model], mutated))
+        for problem in problems
+        for model in ("coarse", "few small numbers")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from types import ModuleType
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from tolerance_by_spec import CLOSE, NATURAL, change_code, difference, digits
 
 from bridge.conformance.tolerances import states
+from bridge.conformance.tolerances.rounding_model import FORMATS, Format
 from bridge.spec.state_tolerance import (
     BoundedColumn,
     bounded_column_append,
@@ -22,14 +24,16 @@ from bridge.spec.state_tolerance import (
 )
 from bridge.vectors.model.operations import Key
 
-UNIT = 2.0**-24
+FORM = FORMATS["float32"]
+# With so large a smallest number that errors of it show.
+FEW = replace(FORM, smallest_normal=2.0**-16)
 
 
-def wrong_states_of(seed: int, code: ModuleType = states) -> Iterator[str]:
-    """Which bounds are not as the Spec has them after some keys that come and go. Scores are
-    integers times ln 2; a masked one is None."""
+def wrong_states_of(seed: int, form: Format, code: ModuleType = states) -> Iterator[str]:
+    """Which bounds are not as the Spec has them after some keys that come and go, in this format.
+    Scores are integers times ln 2; a masked one is None."""
     rng = np.random.default_rng(seed)
-    state = code._Bounded(UNIT, None, [0.0, 0.0], [0.0, 0.0])
+    state = code._Bounded(form, None, [0.0, 0.0], [0.0, 0.0])
     columns = [BoundedColumn(None, Decimal(0), Decimal(0)) for _ in range(2)]
     held: list[Key] = []
     with localcontext(digits()):
@@ -48,7 +52,7 @@ def wrong_states_of(seed: int, code: ModuleType = states) -> Iterator[str]:
             s = None if key.score is None else Decimal(key.score) * natural
             values = [Decimal(1), Decimal(float(key.value[0]))]
             columns = [
-                changed(Decimal(UNIT), c, s, v, num=NATURAL)
+                changed(Decimal(form.unit), Decimal(form.smallest_normal), c, s, v, num=NATURAL)
                 for c, v in zip(columns, values, strict=True)
             ]
             for found, exact in zip(state.errors, columns, strict=True):
@@ -60,7 +64,8 @@ def wrong_states_of(seed: int, code: ModuleType = states) -> Iterator[str]:
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_drawn_changes(seed: int) -> None:
-    assert list(wrong_states_of(seed)) == []
+    assert list(wrong_states_of(seed, FORM)) == []
+    assert list(wrong_states_of(seed, FEW)) == []
 
 
 MUTANTS = {
@@ -75,13 +80,16 @@ MUTANTS = {
         "self.errors[c] = self.errors[c] + _SECOND_ORDER",
     ),
     "a difference that is not rounded": (
-        "_SECOND_ORDER * (self.unit * held + (off",
-        "_SECOND_ORDER * (0.0 * held + (off",
+        "self.form.unit * held",
+        "0.0 * held",
     ),
     "products that are not rounded": (
-        "(off_p + 2 * self.unit) * more",
-        "off_p * more",
+        "(off_p + twice) * (p * more)",
+        "off_p * (p * more)",
     ),
+    "a key that does not underflow": ("tiny * (size + more + 2.0)", "0.0"),
+    "a weight that does not underflow": ("tiny * (size + more + 2.0)", "tiny * 2.0"),
+    "terms that do not underflow": ("self.form.smallest_normal * (less + 1.0)", "0.0"),
 }
 
 
@@ -89,10 +97,10 @@ MUTANTS = {
 def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = MUTANTS[name]
     module = change_code(old, new, monkeypatch, states)
-    assert any(any(wrong_states_of(seed, module)) for seed in range(10))
+    assert any(any(wrong_states_of(seed, FEW, module)) for seed in range(10))
 
 
 def test_the_bounds_that_follow_are_for_scores_up_to_4000() -> None:
     """Weights are off by less than a hundredth of themselves, which the theorem asks for."""
     size = 4000 * math.log(2.0)
-    assert 100 * (6 * UNIT + UNIT * (2 * size + 2 * size + 2 * size)) <= 1
+    assert 100 * (6 * FORM.unit + FORM.unit * (2 * size + 2 * size + 2 * size)) <= 1

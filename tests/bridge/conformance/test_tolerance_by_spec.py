@@ -499,6 +499,15 @@ LSE_MUTANTS = {
         "once = unit + below_normal.sum(-1, keepdims=True)",
         "once = np.full_like(rows.unit_share, unit)",
     ),
+    "a denominator that does not underflow": (
+        "relative = relative + (1.0 + relative) * underflow_costs(rows, ones, rounding)[1]",
+        "pass",
+    ),
+    "what underflows is not rounded": (
+        "relative = relative + (1.0 + relative) * underflow_costs(rows, ones, rounding)[1]",
+        "relative = relative + underflow_costs(rows, ones, rounding)[1]",
+    ),
+    "a base that is changed without underflow": ("_LSE_PRODUCTS = 8.0", "_LSE_PRODUCTS = 0.0"),
     "an exact logarithm": ("error = error + four *", "error = error + 0.0 *"),
     "one rounding less of the logarithm": ("_LSE_ROUNDINGS = 4.0", "_LSE_ROUNDINGS = 3.0"),
     "a maximum that is not rounded": ("+ 1.0 + anchor + off)", "+ 1.0 + off)"),

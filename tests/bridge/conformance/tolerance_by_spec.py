@@ -19,7 +19,6 @@ from bridge.conformance.tolerances import row_average, row_weights, tolerance
 from bridge.conformance.tolerances.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.spec.core import Arithmetic
-from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_tolerance import (
     ScoreFormats,
     magnitude,
@@ -34,7 +33,13 @@ from bridge.spec.tolerance import (
     bounded_weights,
     tolerance_terms,
 )
-from bridge.spec.underflow_tolerance import output_tolerance, underflow_error
+from bridge.spec.underflow_tolerance import (
+    output_tolerance,
+    underflow_error,
+    underflow_left,
+    underflow_log_sum_exp_factor,
+    underflow_log_sum_exp_tolerance,
+)
 from bridge.vectors.model.attention import AttentionVector
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
@@ -263,10 +268,8 @@ def score_errors(
 def wrong_lse(
     inputs: Inputs, rounding: RoundingModel, code: ModuleType = tolerance
 ) -> Iterator[str]:
-    """The log-sum-exps that are not allowed the Spec's tolerance, for formats without a smallest
-    number, but for stored weights; of the same scores and bounds δ, and which of these are below
-    those of the Spec."""
-    rounding = endless(rounding)
+    """The log-sum-exps that are not allowed the Spec's tolerance, of the same scores and bounds
+    δ, where something is left of a denominator, and which of these are below those of the Spec."""
     p, formats = precision(rounding), score_formats(rounding, inputs.scale, inputs.q.shape[1])
     options = {"scale": inputs.scale, "mask": inputs.mask, "rounding": rounding}
     found = code.lse_tolerance(inputs.q, inputs.k, **options)
@@ -275,6 +278,7 @@ def wrong_lse(
         rows = code.bound_weights(*arguments, absolute=True)
     d, kv_len = inputs.q.shape[1], inputs.k.shape[0]
     rescalings = math.ceil(kv_len / (rounding.block_n or 1))
+    smallest = Decimal(rounding.accumulator.smallest_normal)
     for i, _ in inputs.elements():
         seen = inputs.visible_keys(i)
         scores = {j: Decimal(float(rows.scores[i, j])) for j in seen}
@@ -285,11 +289,16 @@ def wrong_lse(
         if max(errors.values()) > 100:
             continue
         with localcontext(digits(300)):
-            factor = log_sum_exp_factor(p, len(seen) + 2 * rescalings, rescalings, row, num=NATURAL)
+            roundings = len(seen) + 2 * rescalings
+            if underflow_left(p, smallest, roundings, rescalings, row, num=NATURAL) <= 0:
+                continue
+            factor = underflow_log_sum_exp_factor(
+                p, smallest, roundings, rescalings, row, num=NATURAL
+            )
             most = max(scores.values())
             total = sum(((s - most).exp() for s in scores.values()), Decimal(0))
-            exact = log_sum_exp_tolerance(
-                p, factor.ln(), total.ln(), most, max(errors.values()), num=NATURAL
+            exact = underflow_log_sum_exp_tolerance(
+                *(p, smallest, factor.ln(), total.ln(), most, max(errors.values())), num=NATURAL
             )
             q = [Decimal(float(x)) for x in inputs.q[i]]
             for j, s in scores.items():

@@ -234,7 +234,8 @@ def _scores(
         tanh = torch.tanh(s / cap)
         # The slope of tanh is at most 1.
         of_tanh = torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * u
-        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, of_tanh)
+        tiny = rounding.accumulator.smallest_normal
+        slope, slope_error = 1 - tanh**2, _slope_error(u, tiny, tanh, of_tanh)
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
@@ -266,9 +267,10 @@ def _total_error(
 
 
 @implements("Attention.Spec.softcapSlopeError")
-def _slope_error(unit: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
+def _slope_error(unit: float, tiny: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
     """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
-    return torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
+    most = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
+    return most + 2 * tiny
 
 
 def _expm1(x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,9 +145,10 @@ def coarse_below(rounding: RoundingModel) -> RoundingModel:
         least = 2.0 ** -(9 + number)
         return form and replace(form, smallest_normal=4 * least, smallest_subnormal=least)
 
-    return replace(
-        rounding, **{name: coarse(getattr(rounding, name), i) for i, name in enumerate(names)}
-    )
+    formats: dict[str, Any] = {
+        name: coarse(getattr(rounding, name), i) for i, name in enumerate(names)
+    }
+    return replace(rounding, **formats)
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         if cap is not None:
             tanh = scores[j] / cap
             of_tanh = error / cap + 8 * unit
-            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, tanh, of_tanh, num=NATURAL)
+            slopes[j] = 1 - tanh**2, softcap_slope_error(unit, zero, tanh, of_tanh, num=NATURAL)
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:
@@ -370,6 +372,26 @@ def wrong_weights(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[
         yield f"{found} for {float(whole)}"
 
 
+def wrong_slopes(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which errors of softcap's slope are not as the Spec has them."""
+    rng = np.random.default_rng(seed)
+    unit, tiny = (2.0 ** -rng.integers(5, 25) for _ in range(2))
+    tanh, of_tanh = rng.uniform(-1, 1), rng.uniform(0, 2)
+    numbers = (torch.tensor(x, dtype=torch.float64) for x in (tanh, of_tanh))
+    found = float(code._slope_error(unit, tiny, *numbers))
+    with localcontext(digits()):
+        arguments = (Decimal(float(x)) for x in (unit, tiny, tanh, of_tanh))
+        whole = Decimal(softcap_slope_error(*arguments, num=NATURAL))
+    if abs(difference(found, whole)) > CLOSE * float(whole):
+        yield f"{found} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_slopes(seed: int) -> None:
+    assert list(wrong_slopes(seed)) == []
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_drawn_weights(seed: int) -> None:
@@ -537,6 +559,7 @@ MUTANTS = {
         "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny",
         "of_x = of_x + weight_tiny",
     ),
+    "a square of tanh that does not underflow": ("return most + 2 * tiny", "return most"),
     "dS that loses nothing where it is stored": ("of_x) + weight_tiny * seen_keys", "of_x)"),
     "weights of D that lose nothing": (
         "* (1 + weight_unit) + weight_tiny\n        lost",
@@ -599,9 +622,8 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
-    some = [
-        one for seed in range(6) for one in (wrong_weights, wrong_totals) if any(one(seed, module))
-    ]
+    checks = wrong_weights, wrong_totals, wrong_slopes
+    some = [one for seed in range(6) for one in checks if any(one(seed, module))]
     assert some or any(
         any(wrong_gradients(Problem.draw(seed), rounding, module, below=below))
         for seed in range(6)

@@ -440,7 +440,7 @@ def gradient_bounds(
         )
         errors = errors + relative * (all_sizes + errors)
         lost = of_operand * ((sizes + error).sum(-1, True) + 1) + (terms + 3) * tiny
-        errors = errors + (1 + relative) * max(1.0, math.sqrt(abs(factor))) * lost
+        errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
     def by_key_head(x: Bounded) -> Bounded:

@@ -317,7 +317,7 @@ def wrong_gradients(
 
         def sum_of(count: int, scale: float, terms: list[GradientTerm]) -> Decimal:
             whole = Decimal(scale)
-            arguments = p, count + 3, stores, whole, max(Decimal(1), abs(whole).sqrt()), terms
+            arguments = p, count + 3, stores, whole, max(Decimal(1), abs(whole)), terms
             return Decimal(gradient_error(*arguments, num=NATURAL))
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
@@ -596,7 +596,7 @@ MUTANTS = {
         "stores * underflow(rounding.operands)",
         "underflow(rounding.operands)",
     ),
-    "a scale that no loss meets": ("* max(1.0, math.sqrt(abs(factor)))", ""),
+    "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
     "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
     "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
     "heads that lose nothing": (", others_tiny=underflow(rounding.output)", ""),

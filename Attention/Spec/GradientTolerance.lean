@@ -103,9 +103,11 @@ and both are rounded three times more: factors of another base, and the differen
 /-! ## The slope of softcap -/
 
 /-- How far 1 − t², the slope of softcap, may be off, where t = tanh (x / cap) is off by `ofTanh`:
-the square and the difference are rounded, and none of them is far from the numbers up to 1. -/
-@[expose] def softcapSlopeError (unit t ofTanh : R) : R :=
+the square and the difference are rounded, and none of them is far from the numbers up to 1; and the
+square may be off by `tiny` below the normal numbers. -/
+@[expose] def softcapSlopeError (unit tiny t ofTanh : R) : R :=
   smaller ((numeral 2 * absolute t + ofTanh) * ofTanh + numeral 2 * unit) (1 + numeral 2 * unit)
+    + numeral 2 * tiny
 
 /-! ## A query row -/
 

@@ -20,11 +20,12 @@ variable {R : Type u} [OrderedField R] {n d_v : Nat}
 
 /-! ## The slope of softcap -/
 
-/-- **rounded-softcap-slope**: the slope 1 − t² of softcap, from a t that is off and at most 1, the
-square and the difference rounded, is within its bound. -/
-theorem rounded_softcapSlope {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
+/-- The slope where nothing underflows. -/
+private theorem slope_close {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
     (ht' : AtMost 1 t') (he : AtMost e (t' - t)) (hy : Rounded u (t' * t') y)
-    (hz : Rounded u (1 - y) z) : AtMost (softcapSlopeError u t e) (z - (1 - t * t)) := by
+    (hz : Rounded u (1 - y) z) : AtMost
+      (smaller ((numeral 2 * absolute t + e) * e + numeral 2 * u) (1 + numeral 2 * u))
+      (z - (1 - t * t)) := by
   obtain ⟨θ, hθ, rfl⟩ := hy
   obtain ⟨τ, hτ, rfl⟩ := hz
   have h₁ : AtMost 1 (t' * t') := by
@@ -57,7 +58,7 @@ theorem rounded_softcapSlope {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
   have e₂ : (numeral 2 : R) = 2 := by
     rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
     grind
-  rw [softcapSlopeError, smaller, e₂]
+  rw [smaller, e₂]
   rw [e₂] at h₃
   generalize absolute t = a at *
   generalize (2 * a + e) * e = b at *
@@ -79,6 +80,28 @@ theorem rounded_softcapSlope {u t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
   split
   · exact ⟨by grind, by grind⟩
   · exact ⟨by grind, by grind⟩
+
+/-- **rounded-softcap-slope**: the slope 1 − t² of softcap, from a t that is off and at most 1, the
+square and the difference rounded, is within its bound, also where the square underflows. -/
+theorem rounded_softcapSlope {u ν t t' e y z : R} (hu : u ≤ 1) (ht : AtMost 1 t)
+    (ht' : AtMost 1 t') (he : AtMost e (t' - t)) (hy : StoredBelow u ν (t' * t') y)
+    (hz : Rounded u (1 - y) z) : AtMost (softcapSlopeError u ν t e) (z - (1 - t * t)) := by
+  obtain ⟨x, hx, hν, -⟩ := hy
+  obtain ⟨τ, hτ, rfl⟩ := hz
+  have h₁ := slope_close hu ht ht' he hx ⟨τ, hτ, rfl⟩
+  have h₂ : AtMost 2 (1 + τ) := by
+    obtain ⟨i₁, i₂⟩ := hτ
+    exact ⟨by have := OrderedRing.zero_lt_one (R := R); grind, by grind⟩
+  have h₃ := hν.mul h₂
+  rw [softcapSlopeError, show (numeral 2 : R) * ν = ν * 2 by
+    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    grind]
+  generalize smaller ((numeral 2 * absolute t + e) * e + numeral 2 * u) (1 + numeral 2 * u) = b at *
+  rw [show (1 - y) * (1 + τ) - (1 - t * t)
+    = (1 - x) * (1 + τ) - (1 - t * t) - (y - x) * (1 + τ) by
+      clear h₁ h₂ h₃ hν hx hτ ht ht' he
+      grind]
+  exact h₁.sub h₃
 
 /-! ## dS -/
 

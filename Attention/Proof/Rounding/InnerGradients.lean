@@ -186,7 +186,7 @@ private theorem key_bound {S L A q n m c a G F : R} (hS : 0 ≤ S) (hL : 0 ≤ L
   grind
 
 /-- Σ |dO|, not negative. -/
-private theorem reach_nonneg (r : BackwardRow R n d_v) : 0 ≤ r.reach :=
+private theorem rowReach_nonneg (r : BackwardRow R n d_v) : 0 ≤ r.reach :=
   sumOver_nonneg fun _ _ => absolute_nonneg _
 
 /-- What D may be in size: what is off by a share, and what is lost. -/
@@ -222,11 +222,11 @@ private theorem meanWeightTiny_nonneg {p : GradientPrecision R} (hp : PreciseGra
   grind
 
 /-- A product of a number of numbers lost. -/
-private theorem timesTiny_nonneg' {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat)
+private theorem meanTimes_nonneg {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat)
     (w : R) : 0 ≤ tinyOf w (numeral k * p.tiny) :=
   tinyOf_nonneg (OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny)
 
-private theorem tiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) {w z : R}
+private theorem rowTiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) {w z : R}
     (hz : 0 ≤ z) : tinyOf w p.tiny ≤ tinyOf w (numeral (k + 1) * p.tiny) * (1 + z) := by
   refine le_mul_of_one_le (tinyOf_nonneg hp.tiny) ?_ (one_le_one_plus hz)
   by_cases hn : w ≤ 0
@@ -281,7 +281,7 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
   have f₂ := factor_facts hp hc (N := k + 1) (by omega)
   rw [Semiring.pow_succ] at f₂
   have f₃ := nonneg_of_one_le (OrderedField.one_le_pow one k)
-  have f₄ := reach_nonneg r
+  have f₄ := rowReach_nonneg r
   have f₅ : 0 ≤ p.outputTiny * r.reach + numeral c.products * p.tiny := by
     have := OrderedRing.mul_nonneg hp.outputTiny f₄
     have := OrderedRing.mul_nonneg (numeral_nonneg c.products) hp.tiny
@@ -305,7 +305,7 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
       key_bound (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
         (meanWeightTiny_nonneg hp c _) (key_size_nonneg hr j)
         (productTiny_nonneg hp hc₁ (hr.factor j)) (tinyOf_nonneg hp.tiny) f₃ one f₁ f₂
-        (tiny_le hp c.rescalings f₄)
+        (rowTiny_le hp c.rescalings f₄)
   rw [sumOver_mul_left, sumOver_add (fun j => _ * meanFactor p c), sumOver_mul_left] at f₈
   refine Std.le_trans f₈ ?_
   rw [meanMost, meanTiny_eq]
@@ -432,8 +432,8 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     exact OrderedRing.mul_nonneg (by grind) (key_size_nonneg hr j)
   have h₂ := output_bound (sumOver_nonneg (xs := List.finRange n) fun j _ => keys j)
     (sumOver_nonneg (xs := List.finRange n) fun j _ =>
-      timesTiny_nonneg' hp (c.rescalings + 1) (r.weight j)) hp.outputTiny hp.tiny
-    (reach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_le_numeral hd) f₄ f₂
+      meanTimes_nonneg hp (c.rescalings + 1) (r.weight j)) hp.outputTiny hp.tiny
+    (rowReach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_le_numeral hd) f₄ f₂
     (U := sumOver (fun j => r.weight j * storedFactor p r j
         * (r.factor j * magnitude r.dO (r.value j))
         + (meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)

@@ -3,7 +3,8 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from an implementation's rounding model
 (`rounding_model.RoundingModel`, the same as of the forward pass). `docs/tolerances.md` derives
-every term and says which are proved: all but numbers below the normal ones.
+every term and says which are proved: all but some numbers below the normal
+ones.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 _LSE_ROUNDINGS = 4
 _Number = TypeVar("_Number", float, Tensor)
+# How often the quotient of an output may underflow: up to five roundings, and where it is stored.
+_QUOTIENT_ROUNDINGS = 6
 # An exponent that may be off by more than this bounds nothing.
 _LARGEST_EXPONENT = 300.0
 
@@ -76,7 +79,8 @@ class Bounded:
 
         size = one(factors.abs() * self.size)
         error = one(factors.abs() * self.error)
-        error = _total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)
+        unit, tiny = rounding.accumulation_unit, rounding.accumulator.smallest_normal
+        error = _total_error(error, size, count + 3, unit, tiny=tiny)
         return Bounded(one(factors * self.exact), error, size)
 
     @implements("Attention.Spec.storedGradientTerm")
@@ -233,7 +237,9 @@ def _scores(
     if scored.softcap is not None:
         cap = scored.softcap
         tanh = torch.tanh(s / cap)
-        slope, slope_error = 1 - tanh**2, _slope_error(u, tanh, _tanh_error(u, cap, off))
+        tiny = rounding.accumulator.smallest_normal
+        slope = 1 - tanh**2
+        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, cap, off))
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
@@ -247,11 +253,21 @@ def _scores(
 
 @implements("Attention.Spec.totalError")
 def _total_error(
-    errors: Tensor, sizes: Tensor, roundings: float, accumulation: float, stored: float
+    errors: Tensor,
+    sizes: Tensor,
+    roundings: float,
+    accumulation: float,
+    stored: float = 0.0,
+    *,
+    tiny: float = 0.0,
+    others_tiny: float = 0.0,
 ) -> Tensor:
     """The error of a sum of products of numbers that are stored first, from the sums of their
-    errors and sizes times the other numbers' sizes."""
-    return errors + _compose(stored, _gamma(roundings, accumulation)) * (sizes + errors)
+    errors and sizes times the other numbers' sizes; tiny: what a product may be off by below the
+    normal numbers; others_tiny: what storing may, times the sum of the other numbers' sizes."""
+    summed = _gamma(roundings, accumulation)
+    lost = (1 + summed) * (others_tiny + roundings * tiny)
+    return errors + _compose(stored, summed) * (sizes + errors) + lost
 
 
 @implements("Attention.Spec.tanhError")
@@ -262,9 +278,10 @@ def _tanh_error(unit: float, cap: float, off: Tensor) -> Tensor:
 
 
 @implements("Attention.Spec.softcapSlopeError")
-def _slope_error(unit: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
+def _slope_error(unit: float, tiny: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
     """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
-    return torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
+    most = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
+    return most + 2 * tiny
 
 
 def _expm1(x: Tensor) -> Tensor:
@@ -326,12 +343,16 @@ def gradient_bounds(
     weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
     early_unit = weight_unit if rounding.weights_normalized else 0.0
     score_unit = 0.0 if rounding.scores is None else rounding.scores.unit
-    weight_tiny = 0.0
-    if rounding.weights is not None:
-        weight_tiny = rounding.weights.underflow(rounding.flush_to_zero)
+
+    def underflow(form: Format | None) -> float:
+        return 0.0 if form is None else form.underflow(rounding.flush_to_zero)
+
+    weight_tiny = underflow(rounding.weights)
+    early_tiny = weight_tiny if rounding.weights_normalized else 0.0
+    output_tiny = underflow(rounding.output) + _QUOTIENT_ROUNDINGS * tiny
 
     row = softmax_bounds(q, k, scored, rounding)
-    p, off = row.p, row.error
+    p, off, seen_keys = row.p, row.error, row.visible.double()
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
     by_kept = 0.0
@@ -346,36 +367,67 @@ def gradient_bounds(
         *(by_kept, score_unit, rounding.output.unit, _power(-row.blocks, -exponential)),
     )
     of_delta = (p * products * _compose(off, weight_unit, sums)).sum(-1, keepdim=True)
-    of_delta = of_delta + ((weight_tiny + tiny) * row.visible * products).sum(-1, keepdim=True)
-    of_delta = of_delta + rounding.output.underflow(rounding.flush_to_zero) * d_o.abs().sum(
-        -1, keepdim=True
-    )
+    reach = d_o.abs().sum(-1, keepdim=True)
+    products_tiny = (value_dim + 2) * tiny
+
+    def of_product(factor: Tensor | float) -> Tensor | float:
+        summed = (1 + _gamma(value_dim + 2, ua)) * products_tiny
+        lost = (factor * summed * (1 + by_kept) + tiny) * (1 + score_unit)
+        return lost + underflow(rounding.scores)
+
+    def lost_of_mean(
+        weights: Tensor,
+        errors: Tensor,
+        seen: Tensor,
+        sizes: Tensor | float,
+        product: Tensor | float,
+    ) -> Tensor:
+        of_weight = 2 * (row.blocks + 1) * tiny * (1 + weight_unit) + weight_tiny
+        lost = weights * (1 + _compose(errors, weight_unit)) * product
+        return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (1 + reach))
+
+    lost = lost_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
+    seen_sinks = torch.zeros_like(reach)
+    if row.sink is not None and scored.sinks is not None:
+        seen_sinks = seen_sinks + ~torch.isinf(scored.sinks).view(1, -1, 1, 1)
+        lost = lost + lost_of_mean(row.sink, row.sink_error, seen_sinks, 0.0, of_product(1.0))
+    of_delta = of_delta + (1 + sums) * (lost + (output_tiny * reach + products_tiny))
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
-    of_terms = _compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products + of_delta
+    of_terms = _compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products
+    of_terms = of_terms + of_product(kept) + of_delta
     of_inner = of_terms + _gamma(3, u) * (size + of_terms)
 
-    def times_inner(weights: Tensor, errors: Tensor, exact: Tensor, error: Tensor) -> Tensor:
-        off = weights * (_compose(errors, early_unit, _gamma(2, u)) * (exact.abs() + error) + error)
-        return off + tiny * (exact.abs() + error)
+    # What underflows of a weight, and of up to two products with it.
+    lost_weight = tiny * (1 + early_unit) + early_tiny
+    of_times = (1 + _gamma(2, u)) * (2 * tiny)
+
+    def times_inner(
+        weights: Tensor, errors: Tensor, exact: Tensor, error: Tensor, seen: Tensor
+    ) -> Tensor:
+        most = exact.abs() + error
+        off = weights * (_compose(errors, early_unit, _gamma(2, u)) * most + error)
+        return off + seen * ((1 + _gamma(2, u)) * lost_weight * most + of_times)
 
     grad_s = p * inner
-    of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner), 0.0)
+    of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner, seen_keys), 0.0)
     scores = Bounded(grad_s, of_s, p * size)
     grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
-    of_x = of_x + grad_s.abs() * row.slope_error
+    of_x = of_x + grad_s.abs() * row.slope_error + of_times * seen_keys
     # Rounded to the weights' format for the products.
-    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * row.visible
+    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * seen_keys
     of_v = kept * p * _compose(off, early_unit, by_kept, weight_unit)
-    of_v = of_v + (kept * tiny * (1 + weight_unit) + weight_tiny) * row.visible
+    lost_weights = (kept * lost_weight * (1 + by_kept) + tiny) * (1 + weight_unit) + weight_tiny
+    of_v = of_v + lost_weights * seen_keys
     p = kept * p
 
-    operands = lost = 0.0
+    operands, of_operand = 0.0, 3 * tiny
     if rounding.operands is not None:
         # One more than forwards: the product, before it meets the second root of the scale.
-        operands = _power(rounding.operand_roundings + 1, rounding.operands.unit)
-        lost = rounding.operands.underflow(rounding.flush_to_zero)
+        stores = rounding.operand_roundings + 1
+        operands = _power(stores, rounding.operands.unit)
+        of_operand = of_operand + stores * underflow(rounding.operands)
     # A slope that is 0 in float64, of a softcap that is reached, is not 0.
     sizes = scores.size * (row.slope + row.slope_error)
 
@@ -399,8 +451,8 @@ def gradient_bounds(
             _gamma(terms + 3, ua), _gamma(3, u), operands, _power(tiles, rounding.output.unit)
         )
         errors = errors + relative * (all_sizes + errors)
-        tiny_ones = max(1.0, math.sqrt(abs(factor))) * lost
-        errors = errors + torch.where(all_sizes == 0, 0.0, tiny_ones * (sizes.sum(-1, True) + 1))
+        lost = of_operand * ((sizes + error).sum(-1, True) + 1) + (terms + 3) * tiny
+        errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
     def by_key_head(x: Bounded) -> Bounded:
@@ -410,17 +462,17 @@ def gradient_bounds(
         error = x.error
         if group > 1:
             # A function may round each head's contribution.
-            least = rounding.output.underflow(rounding.flush_to_zero)
-            error = _total_error(error, x.size, group, ua, rounding.output.unit)
-            error = error + torch.where(x.size == 0, 0.0, least)
+            arguments = error, x.size, group, ua, rounding.output.unit
+            error = _total_error(*arguments, others_tiny=underflow(rounding.output))
         return Bounded(one(x.exact), one(error), one(x.size))
 
     sinks = None
     if row.sink is not None:
         # A key of value 0: its dP is 0.
         inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
-        of_inner = of_delta + _gamma(3, u) * (size + of_delta)
-        error = times_inner(weight, row.sink_error, inner, of_inner)
+        of_terms = of_product(1.0) + of_delta
+        of_inner = of_terms + _gamma(3, u) * (size + of_terms)
+        error = times_inner(weight, row.sink_error, inner, of_inner, seen_sinks)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(
         product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ from tolerance_by_spec import (
 )
 
 from bridge.conformance.tolerances import gradient_tolerance
-from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
+from bridge.conformance.tolerances.gradient_tolerance import Softmax
+from bridge.conformance.tolerances.rounding_model import FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from bridge.spec.gradient_tolerance import (
     GradientCounts,
@@ -102,7 +104,11 @@ def exact(numbers: NDArray[np.float64]) -> list[Decimal]:
 
 def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> GradientPrecision:
     """The roundings of the rounding model, in the Spec's terms."""
-    unit = Decimal(rounding.accumulator.unit)
+    unit, tiny = Decimal(rounding.accumulator.unit), Decimal(rounding.accumulator.smallest_normal)
+
+    def underflow(form: Format | None) -> Decimal:
+        return Decimal(0 if form is None else form.underflow(rounding.flush_to_zero))
+
     stored = Decimal(0 if rounding.weights is None else rounding.weights.unit)
     factors = Decimal(0)
     if kept is not None:
@@ -118,7 +124,28 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
         scores=Decimal(0 if rounding.scores is None else rounding.scores.unit),
         output=Decimal(rounding.output.unit),
         operands=Decimal(0 if rounding.operands is None else rounding.operands.unit),
+        tiny=tiny,
+        weights_tiny=underflow(rounding.weights if rounding.weights_normalized else None),
+        stored_tiny=underflow(rounding.weights),
+        scores_tiny=underflow(rounding.scores),
+        output_tiny=underflow(rounding.output) + 6 * tiny,
+        operands_tiny=underflow(rounding.operands),
     )
+
+
+def coarse_below(rounding: RoundingModel) -> RoundingModel:
+    """The rounding model with formats whose smallest normal numbers are so large that each error
+    below them shows, and no two are alike."""
+    names = "accumulator", "output", "weights", "scores", "operands"
+
+    def coarse(form: Format | None, number: int) -> Format | None:
+        least = 2.0 ** -(9 + number)
+        return form and replace(form, smallest_normal=4 * least, smallest_subnormal=least)
+
+    formats: dict[str, Any] = {
+        name: coarse(getattr(rounding, name), i) for i, name in enumerate(names)
+    }
+    return replace(rounding, **formats)
 
 
 @dataclass(frozen=True)
@@ -157,7 +184,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         errors[j] = capped_change_error(forwards, formats, change, s, error, num=NATURAL)
         slopes[j] = one, zero
         if cap is not None:
-            of_slope = capped_slope_error(unit, cap, s, error, num=NATURAL)
+            of_slope = capped_slope_error(unit, tiny, cap, s, error, num=NATURAL)
             slopes[j] = 1 - (scores[j] / cap) ** 2, of_slope
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
@@ -200,11 +227,46 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     return Row(keys, of_sink, counts)
 
 
+def row_of_code(problem: Problem, i: int, rounding: RoundingModel, found: Softmax) -> Row:
+    """Query i, with the weights, slopes and errors of both that the code has."""
+
+    def number(x: torch.Tensor, j: int) -> Decimal:
+        return Decimal(float(x[0, 0, i, j]))
+
+    one, zero, (kv_len, d_v) = Decimal(1), Decimal(0), problem.v.shape
+    keys = {
+        j: gradient_key(
+            number(found.p, j),
+            number(found.error, j),
+            one if problem.kept is None else Decimal(float(problem.kept[i, j])),
+            number(found.slope, j),
+            number(found.slope_error, j),
+            exact(problem.d_o[i]),
+            exact(problem.v[j]),
+            d=d_v,
+            num=NATURAL,
+        )
+        for j in np.flatnonzero(problem.mask[i]).tolist()
+    }
+    sink = None
+    if found.sink is not None:
+        weights = number(found.sink, 0), number(found.sink_error, 0)
+        sink = GradientKey(*weights, one, zero, zero, one, zero)
+    seen, blocks = len(keys) + (sink is not None), math.ceil(kv_len / (rounding.block_n or 1))
+    counts = GradientCounts(products=d_v + 2, delta=seen + 2 * blocks + d_v + 8, rescalings=blocks)
+    return Row(keys, sink, counts)
+
+
 def wrong_gradients(
-    problem: Problem, rounding: RoundingModel, code: ModuleType = gradient_tolerance
+    problem: Problem,
+    rounding: RoundingModel,
+    code: ModuleType = gradient_tolerance,
+    *,
+    below: bool = False,
 ) -> Iterator[str]:
-    """Which bounds are not as the Spec has them, for formats without a smallest number."""
-    rounding = endless(rounding, weights=True)
+    """Which bounds are not as the Spec has them, for formats without a smallest number. below: for
+    formats in which much is below the normal numbers, of the code's own weights and slopes."""
+    rounding = coarse_below(rounding) if below else endless(rounding, weights=True)
     p = units(rounding, problem.kept)
     q, k, v, d_o, d_l = (
         torch.tensor(x)[None, None]
@@ -230,16 +292,23 @@ def wrong_gradients(
         return f"{name} at {place}: {error} for {float(whole)}"
 
     with localcontext(digits()):
-        rows = [row_of(problem, i, rounding) for i in range(q_len)]
+        if below:
+            found = code.softmax_bounds(q, k, scored, rounding)
+            rows = [row_of_code(problem, i, rounding, found) for i in range(q_len)]
+        else:
+            rows = [row_of(problem, i, rounding) for i in range(q_len)]
+        reaches = [sum((abs(x) for x in exact(row)), Decimal(0)) for row in problem.d_o]
         d_ls = exact(problem.d_l)
 
         def error_of(i: int, key: GradientKey) -> Decimal:
             row = rows[i]
-            return Decimal(score_gradient_error(p, row.counts, d_ls[i], row.keys, key, num=NATURAL))
+            arguments = p, row.counts, reaches[i], d_ls[i], row.keys, key
+            return Decimal(score_gradient_error(*arguments, num=NATURAL))
 
         def term(i: int, j: int, other: float) -> GradientTerm:
             row = rows[i]
-            arguments = p, row.counts, d_ls[i], row.keys, row.by_key[j], Decimal(float(other))
+            keys = row.keys, row.by_key[j]
+            arguments = p, row.counts, reaches[i], d_ls[i], *keys, Decimal(float(other))
             return score_gradient_term(*arguments, num=NATURAL)
 
         def sum_of(
@@ -247,11 +316,12 @@ def wrong_gradients(
         ) -> Decimal:
             """rows: how many terms a tile has."""
             factor = Decimal(scale)
+            arguments = factor, max(Decimal(1), abs(factor)), terms
             if rounding.gradient_rows is None:
-                return Decimal(gradient_error(p, count + 3, stores, factor, terms, num=NATURAL))
+                return Decimal(gradient_error(p, count + 3, stores, *arguments, num=NATURAL))
             tiles = math.ceil(count / (rows or 1))
             return Decimal(
-                tiled_gradient_error(p, count + 3, stores, tiles, factor, terms, num=NATURAL)
+                tiled_gradient_error(p, count + 3, stores, tiles, *arguments, num=NATURAL)
             )
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
@@ -288,6 +358,13 @@ def test_drawn_gradients(seed: int, name: str) -> None:
     assert list(wrong_gradients(Problem.draw(seed), ROUNDING_MODELS[name])) == []
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_gradients_below_the_normal_numbers(seed: int, name: str) -> None:
+    rounding = ROUNDING_MODELS[name]
+    assert list(wrong_gradients(Problem.draw(seed), rounding, below=True)) == []
+
+
 def wrong_weights(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
     """Which errors of weights that are computed again are not as the Spec has them."""
     rng = np.random.default_rng(seed)
@@ -302,6 +379,26 @@ def wrong_weights(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[
         yield f"{found} for {float(whole)}"
 
 
+def wrong_slopes(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which errors of softcap's slope are not as the Spec has them."""
+    rng = np.random.default_rng(seed)
+    unit, tiny = (2.0 ** -rng.integers(5, 25) for _ in range(2))
+    tanh, of_tanh = rng.uniform(-1, 1), rng.uniform(0, 2)
+    numbers = (torch.tensor(x, dtype=torch.float64) for x in (tanh, of_tanh))
+    found = float(code._slope_error(unit, tiny, *numbers))
+    with localcontext(digits()):
+        arguments = (Decimal(float(x)) for x in (unit, tiny, tanh, of_tanh))
+        whole = Decimal(softcap_slope_error(*arguments, num=NATURAL))
+    if abs(difference(found, whole)) > CLOSE * float(whole):
+        yield f"{found} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_slopes(seed: int) -> None:
+    assert list(wrong_slopes(seed)) == []
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_drawn_weights(seed: int) -> None:
@@ -313,7 +410,10 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
     as the Spec has them."""
     rng = np.random.default_rng(seed)
     q_len, kv_len, group = (int(rng.integers(1, 5)) for _ in range(3))
-    rounding = endless(RoundingModel.flash("bfloat16"), weights=True)
+    rounding = coarse_below(RoundingModel.flash("bfloat16"))
+    tiny, output_tiny = (
+        Decimal(x) for x in (rounding.accumulator.smallest_normal, rounding.output.underflow(False))
+    )
     accumulation, output = Decimal(rounding.accumulation_unit), Decimal(rounding.output.unit)
     q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
     k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))
@@ -329,24 +429,32 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
     ]
 
     def total(
-        errors: torch.Tensor, sizes: torch.Tensor, others: torch.Tensor, count: int, stored: Decimal
+        errors: torch.Tensor,
+        sizes: torch.Tensor,
+        others: torch.Tensor,
+        count: int,
+        stored: Decimal,
+        tiny: Decimal,
+        stored_tiny: Decimal,
     ) -> Decimal:
         columns = (exact(x.flatten().numpy()) for x in (sizes, errors, others))
         terms = [GradientTerm(*term) for term in zip(*columns, strict=True)]
-        return Decimal(total_error(accumulation, stored, count, terms, num=NATURAL))
+        formats = accumulation, stored, tiny, stored_tiny
+        return Decimal(total_error(*formats, count, terms, num=NATURAL))
 
     with localcontext(digits()):
-        scores = bounds.scores
-        whole = total(
-            scores.error[0, 0, :, 0], scores.size[0, 0, :, 0], numbers, q_len + 3, Decimal(0)
-        )
+        scores, zero = bounds.scores, Decimal(0)
+        sums = scores.error[0, 0, :, 0], scores.size[0, 0, :, 0], numbers
+        whole = total(*sums, q_len + 3, zero, tiny, zero)
         checks = [(summed.error[0, 0, 0, 0], whole)]
         if group > 1:
             errors, sizes = (
                 torch.stack([getattr(head.key, name)[0, 0, 0, 0] for head in heads])
                 for name in ("error", "size")
             )
-            whole = total(errors, sizes, torch.ones(group).double(), group, output)
+            ones = torch.ones(group).double()
+            # The numbers are added as they are.
+            whole = total(errors, sizes, ones, group, output, zero, output_tiny)
             checks.append((bounds.key.error[0, 0, 0, 0], whole))
     for found, whole in checks:
         if abs(difference(float(found), whole)) > CLOSE * float(whole):
@@ -432,8 +540,8 @@ MUTANTS = {
         "rounding.output.unit",
     ),
     "an exact mean": (
-        "* products + of_delta\n",
-        "* products + 0 * of_delta\n",
+        "of_terms + of_product(kept) + of_delta",
+        "of_terms + of_product(kept) + 0 * of_delta",
     ),
     "dP that is not stored": (
         "_compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products",
@@ -443,18 +551,63 @@ MUTANTS = {
         "_compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products",
         "_compose(_gamma(value_dim + 2, ua), score_unit) * products",
     ),
-    "an exact difference": ("_gamma(3, u) * (size + of_terms)", "0.0 * (size + of_terms)"),
+    "an exact difference": (
+        "    of_inner = of_terms + _gamma(3, u) * (size + of_terms)\n\n",
+        "    of_inner = of_terms\n\n",
+    ),
     "an exact product with G": ("early_unit, _gamma(2, u))", "early_unit)"),
     "weights that are stored late": ("errors, early_unit, _gamma(2, u)", "errors, _gamma(2, u)"),
     "an error of G that no weight multiplies": (
-        "* (exact.abs() + error) + error)",
-        "* exact.abs() + error)",
+        "_gamma(2, u)) * most + error)",
+        "_gamma(2, u)) * exact.abs() + error)",
     ),
-    "an exact slope": ("of_x = of_x + grad_s.abs() * row.slope_error\n", ""),
+    "an exact slope": ("of_x = of_x + grad_s.abs() * row.slope_error", "of_x = of_x"),
     "dS that is not stored": (
         "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny",
         "of_x = of_x + weight_tiny",
     ),
+    "a square of tanh that does not underflow": ("return most + 2 * tiny", "return most"),
+    "dS that loses nothing where it is stored": ("of_x) + weight_tiny * seen_keys", "of_x)"),
+    "weights of D that lose nothing": (
+        "* (1 + weight_unit) + weight_tiny\n        lost",
+        "\n        lost",
+    ),
+    "an output that loses nothing": (
+        "output_tiny = underflow(rounding.output)",
+        "output_tiny = 0 * underflow(rounding.output)",
+    ),
+    "a quotient that does not underflow": ("_QUOTIENT_ROUNDINGS = 6", "_QUOTIENT_ROUNDINGS = 0"),
+    "dP that loses nothing where it is stored": (
+        "return lost + underflow(rounding.scores)",
+        "return lost",
+    ),
+    "products of dP that do not underflow": (
+        "products_tiny = (value_dim + 2)",
+        "products_tiny = 0",
+    ),
+    "early weights that lose nothing": (
+        "tiny * (1 + early_unit) + early_tiny",
+        "tiny * (1 + early_unit)",
+    ),
+    "weights that do not underflow": (
+        "tiny * (1 + early_unit) + early_tiny",
+        "early_tiny",
+    ),
+    "products with G that do not underflow": ("_gamma(2, u)) * (2 * tiny)", "_gamma(2, u)) * 0.0"),
+    "a product with the slope that does not underflow": (" + of_times * seen_keys", ""),
+    "weights of dV that lose nothing": (
+        "* (1 + weight_unit) + weight_tiny\n    of_v",
+        "* (1 + weight_unit)\n    of_v",
+    ),
+    "an operand that is stored once": (
+        "stores * underflow(rounding.operands)",
+        "underflow(rounding.operands)",
+    ),
+    "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
+    "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
+    "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
+    "heads that lose nothing": (", others_tiny=underflow(rounding.output)", ""),
+    "a total whose products do not underflow": ("count + 3, unit, tiny=tiny)", "count + 3, unit)"),
     "weights of dV that are not stored": (
         "_compose(off, early_unit, by_kept, weight_unit)",
         "_compose(off, early_unit, by_kept)",
@@ -471,11 +624,11 @@ MUTANTS = {
     "operands that are not stored": ("_gamma(3, u), operands, _power", "_gamma(3, u), 0.0, _power"),
     "a sum that is exact": ("_gamma(terms + 3, ua), _gamma", "0.0, _gamma"),
     "heads that are not stored": (
-        "_total_error(error, x.size, group, ua, rounding.output.unit)",
-        "_total_error(error, x.size, group, ua, 0.0)",
+        "arguments = error, x.size, group, ua, rounding.output.unit",
+        "arguments = error, x.size, group, ua, 0.0",
     ),
     "a total that is exact": (
-        "_compose(stored, _gamma(roundings, accumulation)) * (sizes",
+        "_compose(stored, summed) * (sizes",
         "stored * (sizes",
     ),
     "sizes without their errors": ("relative * (all_sizes + errors)", "relative * all_sizes"),
@@ -485,11 +638,11 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
-    some = [
-        one for seed in range(6) for one in (wrong_weights, wrong_totals) if any(one(seed, module))
-    ]
+    checks = wrong_weights, wrong_totals, wrong_slopes
+    some = [one for seed in range(6) for one in checks if any(one(seed, module))]
     assert some or any(
-        any(wrong_gradients(Problem.draw(seed), rounding, module))
+        any(wrong_gradients(Problem.draw(seed), rounding, module, below=below))
         for seed in range(6)
         for rounding in ROUNDING_MODELS.values()
+        for below in (False, True)
     )

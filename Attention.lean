@@ -319,6 +319,7 @@ public import Attention.Proof.Rounding.StoredGradients
 public import Attention.Proof.Rounding.StoredShares
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
+public import Attention.Proof.Rounding.TangentWeights
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Temperature

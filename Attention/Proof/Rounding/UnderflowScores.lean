@@ -121,7 +121,8 @@ private theorem two_le {cap ν : R} (hν : 0 ≤ ν) (hcap : 0 ≤ cap) : 2 * ν
 not, in formats with the errors that the Spec has for it. -/
 theorem tiny_score (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) (hν : 0 ≤ ν) (hcap : 0 ≤ cap)
-    {σ₁ σ₂ σ : R} (hσ : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ) {q k : Vec R d} {y : R}
+    {σ₁ σ₂ σ : R} (hσ : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ) {q k : Vec R d}
+    {y : R}
     (h : TinyScore p f ν additions σ₁ σ₂ σ q k y) :
     ComputedScore p (underflowFormats p f ν additions d scale cap) additions σ₁ σ₂ σ q k y := by
   obtain ⟨a, b, q', k', products, sum, x, hab, hq, hk, hprod, hsum, hx, hy⟩ := h

@@ -69,7 +69,7 @@ def job_of(kind: str, name: str, one: Candidate, **fields: object) -> Job:
     return Job(kind, name, fields_of(one, **fields))
 
 
-def cached_kernel(cache: Path, name: str, size: int, age: float = 0.0) -> None:
+def write_kernel(cache: Path, name: str, size: int, age: float = 0.0) -> None:
     """A compiled kernel in a cache as Triton writes one, so many seconds ago."""
     folder = cache / name
     folder.mkdir(parents=True)

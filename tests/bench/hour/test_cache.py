@@ -5,14 +5,14 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from hour_fakes import cached_kernel
+from hour_fakes import write_kernel
 from triton.runtime.cache import FileCacheManager
 
 from bench.hour.cache import pack, unpack
 
 
 def test_kernels_are_found_by_triton_where_they_are_unpacked(tmp_path: Path, monkeypatch) -> None:
-    cached_kernel(tmp_path / "here", "AAAA", 1000)
+    write_kernel(tmp_path / "here", "AAAA", 1000)
     (tmp_path / "here" / "BBBB").mkdir()  # not finished
     (tmp_path / "here" / "BBBB" / "k.cubin").write_bytes(b"half")
     out = tmp_path / "out"
@@ -30,7 +30,7 @@ def test_kernels_are_found_by_triton_where_they_are_unpacked(tmp_path: Path, mon
 
 def test_files_are_as_small_and_as_few_as_they_must_be(tmp_path: Path) -> None:
     for n, name in enumerate("ABCDEFG"):
-        cached_kernel(tmp_path / "cache", name * 4, 4000, age=float(n))
+        write_kernel(tmp_path / "cache", name * 4, 4000, age=float(n))
     written = pack(tmp_path / "cache", tmp_path, largest=10000, most=2)
     assert [path.name for path in written] == ["cache-0.zip", "cache-1.zip"]
     assert all(path.stat().st_size <= 10000 for path in written)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from hour_fakes import cached_kernel
+from hour_fakes import write_kernel
 from test_gpu_tests import WITHOUT
 
 from bench import gpu_hour
@@ -144,7 +144,7 @@ def test_a_new_machine_has_the_compiled_kernels_of_the_one_before(
     """Only the files of the findings' folder are brought along."""
     device()
     few = ("--kernels", "decode", "--stages", "ceilings")
-    cached_kernel(tmp_path / "a" / "kept" / "triton", "AAAA", 1000)
+    write_kernel(tmp_path / "a" / "kept" / "triton", "AAAA", 1000)
     assert run(tmp_path / "a", *few)[-1]["packed"] == ["cache-0.zip"]
     brought = tmp_path / "brought"
     brought.mkdir()

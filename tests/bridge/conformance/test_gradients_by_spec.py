@@ -42,6 +42,7 @@ from bridge.spec.gradient_tolerance import (
     recomputed_error,
     score_gradient_error,
     score_gradient_term,
+    softcap_slope_error,
     total_error,
     weight_term,
 )
@@ -184,7 +185,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         errors[j] = capped_change_error(forwards, formats, change, s, error, num=NATURAL)
         slopes[j] = one, zero
         if cap is not None:
-            of_slope = capped_slope_error(unit, tiny, cap, s, error, num=NATURAL)
+            of_slope = capped_slope_error(unit, zero, cap, s, error, num=NATURAL)
             slopes[j] = 1 - (scores[j] / cap) ** 2, of_slope
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]

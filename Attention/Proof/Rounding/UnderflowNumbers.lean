@@ -136,6 +136,18 @@ theorem stored_shift {σ η d w w₀ w' : R} (hσ : 0 ≤ σ) (hη : 0 ≤ η) (
     · exact found (-b) ⟨by grind, by grind⟩ ⟨by grind, by grind⟩
   · exact found b ⟨by grind, by grind⟩ ⟨by grind, by grind⟩
 
+/-- A number is what five roundings may make of it. -/
+theorem roundedTimes_itself {u x : R} (hu : 0 ≤ u) : RoundedTimes u 5 x x := by
+  have rounded : Rounded u x x := ⟨0, .zero hu, by grind⟩
+  exact ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded⟩, rounded⟩, rounded⟩, rounded⟩, rounded⟩
+
+/-- A factor of what is not negative, where the other is at least 1. -/
+theorem nonneg_of_mul {a T V : R} (ha : 0 ≤ a) (hT : 1 ≤ T) (h : a ≤ T * V) : 0 ≤ V := by
+  refine Classical.byContradiction fun hn => ?_
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hT (c := -V) (by grind)
+  have := OrderedRing.zero_lt_one (R := R)
+  grind
+
 /-! ## Sums -/
 
 /-- The sum of other numbers of the same things, added in the same order with the same errors. -/

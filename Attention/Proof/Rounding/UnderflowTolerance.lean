@@ -111,11 +111,6 @@ private theorem add_sub_same (a b : R) : a + (b - a) = b := by grind
 
 private theorem sub_add_sub (a b c : R) : b - c + (a - b) = a - c := by grind
 
-/-- A number is what five roundings may make of it. -/
-theorem roundedTimes_itself {u x : R} (hu : 0 ≤ u) : RoundedTimes u 5 x x := by
-  have rounded : Rounded u x x := ⟨0, .zero hu, by grind⟩
-  exact ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, rounded⟩, rounded⟩, rounded⟩, rounded⟩, rounded⟩
-
 /-! ## Costs, as shares of the sum of the weights -/
 
 omit [OrderedField R] in
@@ -367,13 +362,6 @@ private theorem growth_le {a G T : R} {n k N : Nat} (ha : 0 ≤ a) (hT : 1 ≤ T
   have i₃ := OrderedField.one_le_pow h₁ N
   have i₄ := OrderedRing.mul_le_mul_of_nonneg_left hT (c := (1 + a) ^ N) (by grind)
   exact ⟨Std.le_trans i₁ hG, by grind⟩
-
-omit [Exponential R R] in
-private theorem nonneg_of_mul {a T V : R} (ha : 0 ≤ a) (hT : 1 ≤ T) (h : a ≤ T * V) : 0 ≤ V := by
-  refine Classical.byContradiction fun hn => ?_
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hT (c := -V) (by grind)
-  have := OrderedRing.zero_lt_one (R := R)
-  grind
 
 /-- The quotient of a run whose numbers underflow is one of a run of which none does, but for the
 costs, where sizes of values that are at most `T` times those that `V` is of cost no more than `V`

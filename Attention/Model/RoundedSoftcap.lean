@@ -1,13 +1,15 @@
 module
 
 public import Attention.Model.RoundedChanges
+public import Attention.Model.RoundedGradients
 public import Attention.Spec.SoftcapTolerance
 
 public section
 
 /-! # The slope of softcap, rounded
 
-What a backward pass may compute for 1 − tanh² (x / cap) from a score x that it computed. -/
+What a backward pass may compute for 1 − tanh² (x / cap) from a score x that it computed. The square
+of tanh may be below the normal numbers; that the quotient and its tanh are not is supposed. -/
 
 namespace Attention.Model
 
@@ -24,8 +26,9 @@ change of base counted; its tanh is off by at most 4 u, and stays between −1 a
     AtMost (numeral 4 * unit) (t - tanh z) ∧ AtMost 1 t
 
 /-- `z` is what a function may compute for the slope of softcap, the square and the difference
-rounded. -/
-@[expose] def ComputedSlope [Exp R R] (unit cap x z : R) : Prop :=
-  ∃ t y : R, ComputedTanh unit cap x t ∧ Rounded unit (t * t) y ∧ Rounded unit (1 - y) z
+rounded; the square may be off by `tiny` below the normal numbers. -/
+@[expose] def ComputedSlope [Exp R R] (unit tiny cap x z : R) : Prop :=
+  ∃ t y : R, ComputedTanh unit cap x t ∧ StoredBelow unit tiny (t * t) y ∧
+    Rounded unit (1 - y) z
 
 end Attention.Model

@@ -42,8 +42,9 @@ softcap. -/
   | none => error
   | some a => addedError p f a ({ change with added := none }.apply s) error
 
-/-- How far 1 − tanh² (s / cap), the slope of softcap, may be off, where s is off by `error`. -/
-@[expose] def cappedSlopeError (unit cap s error : R) : R :=
-  softcapSlopeError unit (tanh (s / cap)) (tanhError unit cap error)
+/-- How far 1 − tanh² (s / cap), the slope of softcap, may be off, where s is off by `error`, and
+the square by `tiny` below the normal numbers. -/
+@[expose] def cappedSlopeError (unit tiny cap s error : R) : R :=
+  softcapSlopeError unit tiny (tanh (s / cap)) (tanhError unit cap error)
 
 end Attention.Spec

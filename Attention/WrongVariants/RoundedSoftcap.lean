@@ -7,8 +7,8 @@ public section
 
 /-! # Wrong variants of softcap where scores are far off
 
-Bounds in which tanh is off by at most 1, or in which its error is not divided by the cap, and
-slopes of something else. Source: docs/tolerances.md, "Gradients". -/
+Bounds in which tanh is off by at most 1, in which its error is not divided by the cap, or in which
+its square does not underflow, and slopes of something else. Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
 
@@ -32,16 +32,17 @@ theorem tanhs_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤
     TanhsStayClose (R := R) :=
   fun _ _ _ _ _ _ h₀ hu hcap hx h => Proof.rounded_tanh archimedean h₀ hu hcap hx h
 
-/-- The claim of `rounded_slope` for any function. -/
-abbrev SlopesStayClose (computes : R → R → R → R → Prop := ComputedSlope) : Prop :=
-  ∀ u cap s x z error : R, 0 ≤ u → u ≤ 1 / 128 → 0 < cap → AtMost error (x - s) →
-    computes u cap x z →
-    AtMost (cappedSlopeError u cap s error) (z - (1 - tanh (s / cap) * tanh (s / cap)))
+/-- The claim of `rounded_slope` for any function and any bound. -/
+abbrev SlopesStayClose (computes : R → R → R → R → R → Prop := ComputedSlope)
+    (bound : R → R → R → R → R → R := cappedSlopeError) : Prop :=
+  ∀ u tiny cap s x z error : R, 0 ≤ u → u ≤ 1 / 128 → 0 < cap → AtMost error (x - s) →
+    computes u tiny cap x z →
+    AtMost (bound u tiny cap s error) (z - (1 - tanh (s / cap) * tanh (s / cap)))
 
-/-- Positive control: the functions of the theorem. -/
+/-- Positive control: the functions and the bound of the theorem. -/
 theorem slopes_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) :
     SlopesStayClose (R := R) :=
-  fun _ _ _ _ _ _ h₀ hu hcap hx h => Proof.rounded_slope archimedean h₀ hu hcap hx h
+  fun _ _ _ _ _ _ _ h₀ hu hcap hx h => Proof.rounded_slope archimedean h₀ hu hcap hx h
 
 /-- The claim of `rounded_capped` for any bound. -/
 abbrev CappedStayClose (bound : Precision R → ScoreFormats R → R → R → R := cappedError) : Prop :=
@@ -87,6 +88,11 @@ private theorem half_lt_tanh_two : 1 / 2 < tanh (2 : R) := by
 private theorem exactTanh (cap x : R) : ComputedTanh 0 cap x (tanh (x / cap)) :=
   ⟨0, x / cap, by omega, rfl, ⟨by grind, by grind⟩, Std.le_of_lt (Proof.neg_one_lt_tanh _),
     Std.le_of_lt (Proof.tanh_lt_one _)⟩
+
+omit [NaturalExp R] in
+/-- A square that is exact. -/
+private theorem exactBelow (x : R) : StoredBelow 0 0 x x :=
+  ⟨x, rounded_refl (Std.le_refl _) x, ⟨by grind, by grind⟩, id⟩
 
 omit [NaturalExp R] in
 private theorem tiny : (0 : R) ≤ 1 / 128 := by
@@ -163,16 +169,16 @@ theorem cappedOffByCap_refuted : ¬ CappedStayClose (R := R) cappedOffByCap := f
 /-! ## Slopes -/
 
 /-- The slope where the score is not divided by the cap. -/
-@[expose] def slopeOfScore (unit _ x z : R) : Prop := ComputedSlope unit 1 x z
+@[expose] def slopeOfScore (unit tiny _ x z : R) : Prop := ComputedSlope unit tiny 1 x z
 
 /-- A slope without the square. -/
-@[expose] def slopeWithoutSquare (unit cap x z : R) : Prop :=
+@[expose] def slopeWithoutSquare (unit _ cap x z : R) : Prop :=
   ∃ t : R, ComputedTanh unit cap x t ∧ Rounded unit (1 - t) z
 
 omit [NaturalExp R] in
 /-- Nothing is allowed where nothing is rounded. -/
 private theorem cappedSlopeError_zero [Exp R R] {cap s : R} :
-    cappedSlopeError 0 cap s 0 = 0 := by
+    cappedSlopeError 0 0 cap s 0 = 0 := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e : (numeral 2 : R) = 2 := by
     rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
@@ -188,8 +194,8 @@ theorem slopeOfScore_refuted : ¬ SlopesStayClose (R := R) slopeOfScore := fun c
   have e : (1 : R) / 1 = 1 := by grind
   have c := exactTanh (1 : R) 1
   rw [e] at c
-  have h := claim 0 (1 / 2) 1 1 (1 - tanh 1 * tanh 1) 0 (Std.le_refl _) tiny (by grind)
-    ⟨by grind, by grind⟩ ⟨tanh 1, _, c, rounded_refl (Std.le_refl _) _,
+  have h := claim 0 0 (1 / 2) 1 1 (1 - tanh 1 * tanh 1) 0 (Std.le_refl _) tiny (by grind)
+    ⟨by grind, by grind⟩ ⟨tanh 1, _, c, exactBelow _,
       rounded_refl (Std.le_refl _) _⟩
   rw [cappedSlopeError_zero, show (1 : R) / (1 / 2) = 2 by grind] at h
   have h₁ := Proof.tanh_lt (show (1 : R) < 2 by grind)
@@ -207,7 +213,7 @@ theorem slopeWithoutSquare_refuted : ¬ SlopesStayClose (R := R) slopeWithoutSqu
   have e : (1 : R) / 1 = 1 := by grind
   have c := exactTanh (1 : R) 1
   rw [e] at c
-  have h := claim 0 1 1 1 (1 - tanh 1) 0 (Std.le_refl _) tiny h₀ ⟨by grind, by grind⟩
+  have h := claim 0 0 1 1 1 (1 - tanh 1) 0 (Std.le_refl _) tiny h₀ ⟨by grind, by grind⟩
     ⟨tanh 1, c, rounded_refl (Std.le_refl _) _⟩
   rw [cappedSlopeError_zero, e] at h
   have h₁ := Proof.tanh_lt_one (1 : R)
@@ -216,6 +222,33 @@ theorem slopeWithoutSquare_refuted : ¬ SlopesStayClose (R := R) slopeWithoutSqu
   clear claim h c
   generalize (tanh (1 : R) : R) = a at *
   have := OrderedRing.mul_pos (a := a) (b := 1 - a) (by grind) (by grind)
+  grind
+
+/-- A bound that does not count what the square of tanh loses. -/
+@[expose] def squareUnderflowNotCounted (unit _ cap s error : R) : R :=
+  cappedSlopeError unit 0 cap s error
+
+theorem squareUnderflowNotCounted_refuted :
+    ¬ SlopesStayClose (R := R) (bound := squareUnderflowNotCounted) := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : (1 : R) / 1 = 1 := by grind
+  have c := exactTanh (1 : R) 1
+  rw [e] at c
+  have h₂ := quarter_lt_tanh_one (R := R)
+  have h := claim 0 (1 / 2) 1 1 1 (1 - (tanh 1 * tanh 1 + 1 / 2)) 0 (Std.le_refl _) tiny h₀
+    ⟨by grind, by grind⟩ ⟨tanh 1, tanh 1 * tanh 1 + 1 / 2, c,
+      ⟨_, rounded_refl (Std.le_refl _) _, by
+        rw [show tanh (1 : R) * tanh 1 + 1 / 2 - tanh 1 * tanh 1 = 1 / 2 by
+          clear c h₂; generalize (tanh (1 : R) : R) = a; grind]
+        exact ⟨by grind, Std.le_refl _⟩, fun h => by
+        clear claim c
+        generalize (tanh (1 : R) : R) = a at *
+        have := OrderedRing.mul_pos (a := a) (b := a) (by grind) (by grind)
+        grind⟩, rounded_refl (Std.le_refl _) _⟩
+  rw [squareUnderflowNotCounted, cappedSlopeError_zero, e] at h
+  have h₃ := h.1
+  clear claim h c h₂
+  generalize (tanh (1 : R) : R) = a at *
   grind
 
 end Attention.WrongVariants

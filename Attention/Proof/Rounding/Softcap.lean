@@ -100,11 +100,12 @@ theorem rounded_tanh (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N
     show 4 * u + 4 * u + m = m + 8 * u by grind] at h₃
 
 /-- **rounded-capped-slope**: the slope of softcap that is computed from a score that is off by any
-error, by a tanh of at most 1 in size, each operation rounded, is within its bound. -/
-theorem rounded_slope (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {u : R}
+error, by a tanh of at most 1 in size, each operation rounded, is within its bound, also where the
+square of tanh underflows. -/
+theorem rounded_slope (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {u ν : R}
     (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) {cap s x z error : R} (hcap : 0 < cap)
-    (hx : AtMost error (x - s)) (h : ComputedSlope u cap x z) :
-    AtMost (cappedSlopeError u cap s error) (z - (1 - tanh (s / cap) * tanh (s / cap))) := by
+    (hx : AtMost error (x - s)) (h : ComputedSlope u ν cap x z) :
+    AtMost (cappedSlopeError u ν cap s error) (z - (1 - tanh (s / cap) * tanh (s / cap))) := by
   obtain ⟨t, y, ht, hy, hz⟩ := h
   have h₁ := rounded_tanh archimedean h₀ hu hcap hx ht
   obtain ⟨-, -, -, -, -, one⟩ := ht
@@ -153,8 +154,8 @@ theorem rounded_capped_change (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat,
 
 /-- **rounded-capped-scores**: the score of a query and a key that a backward pass computes again,
 by rounded products and a rounded scale, is off by no more than its bound after softcap and a number
-that is added, and the slope of that softcap by no more than its own, however far off the score is
-before them. -/
+that is added, and the slope of that softcap by no more than its own, also where the square of tanh
+underflows, however far off the score is before them. -/
 theorem rounded_capped_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     {additions : Nat} {scale σ₁ σ₂ σ : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hu' : p.unit ≤ 1 / 128) (ho : PreciseFormats f) (hf₀ : 0 ≤ f.scores)
@@ -167,14 +168,14 @@ theorem rounded_capped_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     let error := scoreError p f additions scale (magnitude q k)
       (operandUnderflow p f additions q k) s (absolute s)
     AtMost (cappedChangeError p f change s error) (y - change.apply s) ∧
-      ∀ cap z, change.cap = some cap → ComputedSlope p.unit cap x z →
-        AtMost (cappedSlopeError p.unit cap s error)
+      ∀ ν cap z, change.cap = some cap → ComputedSlope p.unit ν cap x z →
+        AtMost (cappedSlopeError p.unit ν cap s error)
           (z - (1 - tanh (s / cap) * tanh (s / cap))) := by
   intro s error
   have h : AtMost error (x - s) :=
     rounded_changed_score archimedean hp hu hu' ho hf₀ hf hd hσ (change := ⟨none, none⟩) nofun
       score ⟨x, rfl, rfl⟩
-  exact ⟨rounded_capped_change archimedean hp hu' hf₀ hf hcap h changed, fun cap z hc hz =>
+  exact ⟨rounded_capped_change archimedean hp hu' hf₀ hf hcap h changed, fun _ cap z hc hz =>
     rounded_slope archimedean hp.unit hu' (hcap cap hc) h hz⟩
 
 end Attention.Proof

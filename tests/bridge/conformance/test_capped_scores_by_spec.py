@@ -57,6 +57,7 @@ def wrong_scores(
     added[:, -1] = -np.inf
     rounding = endless(rounding)
     p, formats = precision(rounding), score_formats(rounding, scale)
+    tiny = Decimal(rounding.accumulator.smallest_normal)
     tensors = (torch.tensor(x)[None, None] for x in (q, k))
     scored = code.Scored(scale, softcap, (torch.tensor(added),))
     _, off, _, slope_error = code._scores(*tensors, scored, rounding)
@@ -76,7 +77,7 @@ def wrong_scores(
             wanted = capped_change_error(p, formats, change, s, error, num=NATURAL)
             checks = [("score", float(off[0, 0, i, j]), wanted)]
             if cap is not None:
-                of_slope = capped_slope_error(p.unit, cap, s, error, num=NATURAL)
+                of_slope = capped_slope_error(p.unit, tiny, cap, s, error, num=NATURAL)
                 # A slope is off by 1 at most: it does not show what tanh is allowed beyond that.
                 of_tanh = code._tanh_error(
                     float(p.unit), softcap, torch.tensor(float(error), dtype=torch.float64)

@@ -1,6 +1,6 @@
 module
 
-public import Attention.Model.Rounding
+public import Attention.Model.RoundedGradients
 public import Attention.Spec.TemperatureTolerance
 
 public section
@@ -23,12 +23,13 @@ variable {R : Type u} [OrderedField R]
   (List.finRange n).flatMap fun b => (List.finRange q_len).flatMap fun i =>
     (List.finRange d).map fun c => (b, i, c)
 
-/-- `z` is what a function may compute for Σ x y over a list: each product is rounded, and they are
-added in any order, in a tree that makes of a product at most `roundings` roundings with its own. -/
-@[expose] def ComputedSumOver {α : Type v} (accumulation : R) (roundings : Nat) (xs : List α)
+/-- `z` is what a function may compute for Σ x y over a list: each product is rounded, and off by up
+to `tiny` below the normal numbers, and they are added in any order, in a tree that makes of a
+product at most `roundings` roundings with its own. There are no more products than that. -/
+@[expose] def ComputedSumOver {α : Type v} (accumulation tiny : R) (roundings : Nat) (xs : List α)
     (x y : α → R) (z : R) : Prop :=
-  ∃ (k : Nat) (products : α → R), k + 1 ≤ roundings ∧
-    (∀ i ∈ xs, Rounded accumulation (x i * y i) (products i)) ∧
+  ∃ (k : Nat) (products : α → R), k + 1 ≤ roundings ∧ xs.length ≤ roundings ∧
+    (∀ i ∈ xs, StoredBelow accumulation tiny (x i * y i) (products i)) ∧
     RoundedSum accumulation k (xs.map products) z
 
 end Attention.Model

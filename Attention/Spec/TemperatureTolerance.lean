@@ -19,9 +19,11 @@ universe u
 variable {R : Type u} [Add R] [Mul R] [Sub R] [Max R] [OfNat R 0]
 
 /-- A component of the gradient by queries times their temperature, `exact`, of size `size` at most
-and computed up to `error`, that is stored in a format of unit roundoff `stored`. It meets `other`:
-the temperature in the gradient by the query, and the query in that by the temperature. -/
-@[expose] def storedGradientTerm (stored exact size error other : R) : GradientTerm R :=
-  ⟨size, error + stored * (absolute exact + error), other⟩
+and computed up to `error`, that is stored in a format of unit roundoff `stored` whose numbers below
+the normal ones are off by at most `storedTiny`. It meets `other`: the temperature in the gradient
+by the query, and the query in that by the temperature. -/
+@[expose] def storedGradientTerm (stored storedTiny exact size error other : R) :
+    GradientTerm R :=
+  ⟨size, error + stored * (absolute exact + error) + storedTiny, other⟩
 
 end Attention.Spec

@@ -287,6 +287,8 @@ public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
 public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.GradientMatrices
+public import Attention.Proof.Rounding.GradientMeans
+public import Attention.Proof.Rounding.GradientProducts
 public import Attention.Proof.Rounding.GradientRows
 public import Attention.Proof.Rounding.GradientSums
 public import Attention.Proof.Rounding.InnerGradients
@@ -294,6 +296,7 @@ public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
+public import Attention.Proof.Rounding.MeanRates
 public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest

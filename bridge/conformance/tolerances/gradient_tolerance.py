@@ -87,8 +87,7 @@ class Bounded:
     def store(self, rounding: RoundingModel) -> Bounded:
         """This in the format of the output, from which more is computed."""
         error = self.error + rounding.output.unit * (self.exact.abs() + self.error)
-        least = rounding.output.underflow(rounding.flush_to_zero)
-        return replace(self, error=error + torch.where(self.size == 0, 0.0, least))
+        return replace(self, error=error + rounding.output.underflow(rounding.flush_to_zero))
 
     def tolerance(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""

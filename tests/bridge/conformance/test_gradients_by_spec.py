@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from tolerance_by_spec import (
     CLOSE,
     NATURAL,
     change_code,
+    coarse_below,
     difference,
     digits,
     endless,
@@ -132,21 +132,6 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
         output_tiny=underflow(rounding.output) + 6 * tiny,
         operands_tiny=underflow(rounding.operands),
     )
-
-
-def coarse_below(rounding: RoundingModel) -> RoundingModel:
-    """The rounding model with formats whose smallest normal numbers are so large that each error
-    below them shows, and no two are alike."""
-    names = "accumulator", "output", "weights", "scores", "operands"
-
-    def coarse(form: Format | None, number: int) -> Format | None:
-        least = 2.0 ** -(9 + number)
-        return form and replace(form, smallest_normal=4 * least, smallest_subnormal=least)
-
-    formats: dict[str, Any] = {
-        name: coarse(getattr(rounding, name), i) for i, name in enumerate(names)
-    }
-    return replace(rounding, **formats)
 
 
 @dataclass(frozen=True)

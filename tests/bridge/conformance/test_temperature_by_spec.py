@@ -15,7 +15,15 @@ import torch
 from bridge.spec.temperature_tolerance import stored_gradient_term
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tolerance_by_spec import CLOSE, NATURAL, change_code, difference, digits, endless
+from tolerance_by_spec import (
+    CLOSE,
+    NATURAL,
+    change_code,
+    coarse_below,
+    difference,
+    digits,
+    endless,
+)
 
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.rounding_model import RoundingModel
@@ -33,17 +41,20 @@ SCALE = 0.5
 
 
 def wrong_temperatures(
-    seed: int, rounding: RoundingModel, code: ModuleType = gradient_tolerance
+    seed: int,
+    rounding: RoundingModel,
+    code: ModuleType = gradient_tolerance,
+    below: bool = False,
 ) -> Iterator[str]:
     """Which bounds are not as the Spec has them, from those of the gradients by queries times their
     temperature on, for formats without a smallest number. Those are the code's own for queries that
-    were rounded once more."""
+    were rounded once more. below: for formats in which much is below the normal numbers."""
     rng = np.random.default_rng(seed)
     batch, heads, q_len, kv_len, d = (int(rng.integers(1, 4)) for _ in range(5))
     q, d_o = (torch.tensor(rng.normal(size=(batch, heads, q_len, d))) for _ in range(2))
     k, v = (torch.tensor(rng.normal(size=(batch, heads, kv_len, d))) for _ in range(2))
     temperature = torch.tensor(rng.normal(size=heads))
-    rounding = endless(rounding, weights=True)
+    rounding = coarse_below(rounding) if below else endless(rounding, weights=True)
     found = code.of_options(
         q, k, v, d_o, None, ScoreOptions(SCALE, temperature=temperature), rounding
     )
@@ -55,15 +66,17 @@ def wrong_temperatures(
         q * temperature[:, None, None], k, v, d_o, None, scored, once_more
     ).query
     output, accumulation = (Decimal(x) for x in (rounding.output.unit, rounding.accumulation_unit))
+    output_tiny = Decimal(rounding.output.underflow(rounding.flush_to_zero))
+    tiny, zero = Decimal(rounding.accumulator.smallest_normal), Decimal(0)
 
     def term(place: tuple[int, ...], other: torch.Tensor) -> GradientTerm:
         numbers = (x[place] for x in (scaled.exact, scaled.size, scaled.error))
         arguments = (Decimal(float(x)) for x in (*numbers, other))
-        return stored_gradient_term(output, *arguments, num=NATURAL)
+        return stored_gradient_term(output, output_tiny, *arguments, num=NATURAL)
 
     def total(terms: list[GradientTerm]) -> Decimal:
         count = len(terms) + 3
-        return Decimal(total_error(accumulation, Decimal(0), count, terms, num=NATURAL))
+        return Decimal(total_error(accumulation, zero, tiny, zero, count, terms, num=NATURAL))
 
     with localcontext(digits()):
         for h in range(heads):
@@ -86,6 +99,19 @@ def test_drawn_temperatures(seed: int, name: str) -> None:
     assert list(wrong_temperatures(seed, ROUNDING_MODELS[name])) == []
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
+def test_drawn_temperatures_below_the_normal_numbers(seed: int, name: str) -> None:
+    assert list(wrong_temperatures(seed, ROUNDING_MODELS[name], below=True)) == []
+
+
+def test_a_store_underflows_where_the_gradient_is_exactly_0() -> None:
+    rounding = RoundingModel.flash("bfloat16")
+    zero = torch.zeros(2).double()
+    stored = gradient_tolerance.Bounded(zero, zero, zero).store(rounding)
+    assert stored.error.tolist() == [rounding.output.underflow(rounding.flush_to_zero)] * 2
+
+
 # A line of the code, and what a mistake would make of it.
 MUTANTS = {
     "a gradient that is not stored": (
@@ -97,9 +123,14 @@ MUTANTS = {
         "rounding.output.unit * self.exact.abs()",
     ),
     "a total that is added exactly": (
-        "_total_error(error, size, count + 3, rounding.accumulation_unit, 0.0)",
-        "_total_error(error, size, count + 3, 0.0, 0.0)",
+        "unit, tiny = rounding.accumulation_unit, rounding.accumulator.smallest_normal",
+        "unit, tiny = 0.0, rounding.accumulator.smallest_normal",
     ),
+    "a store that does not underflow": (
+        " + rounding.output.underflow(rounding.flush_to_zero))",
+        ")",
+    ),
+    "products that do not underflow": ("count + 3, unit, tiny=tiny)", "count + 3, unit)"),
     "sizes without the factors": ("factors.abs() * self.size", "self.size"),
     "errors without the factors": ("factors.abs() * self.error", "self.error"),
     "a temperature times the gradient by the queries": (
@@ -119,7 +150,8 @@ def test_a_wrong_bound_of_temperatures_disagrees(
 ) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
     assert any(
-        any(wrong_temperatures(seed, rounding, module))
+        any(wrong_temperatures(seed, rounding, module, below))
         for seed in range(4)
         for rounding in ROUNDING_MODELS.values()
+        for below in (False, True)
     )

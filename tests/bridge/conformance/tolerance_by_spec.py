@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,6 +113,21 @@ def endless(
     same = [n for n in of_scores if getattr(rounding, n) == rounding.accumulator]
     names += ["output", *of_scores] if weights else same if accumulator else []
     return replace(rounding, **{name: wide(getattr(rounding, name)) for name in names})
+
+
+def coarse_below(rounding: RoundingModel) -> RoundingModel:
+    """The rounding model with formats whose smallest normal numbers are so large that each error
+    below them shows, and no two are alike."""
+    names = "accumulator", "output", "weights", "scores", "operands"
+
+    def coarse(form: Format | None, number: int) -> Format | None:
+        least = 2.0 ** -(9 + number)
+        return form and replace(form, smallest_normal=4 * least, smallest_subnormal=least)
+
+    formats: dict[str, Any] = {
+        name: coarse(getattr(rounding, name), i) for i, name in enumerate(names)
+    }
+    return replace(rounding, **formats)
 
 
 def precision(rounding: RoundingModel) -> Precision:

@@ -46,7 +46,8 @@ WITHOUT_VECTORS = {
     "Attention.Spec.DropoutTolerance": "how far an output with dropout may be from the exact one; "
     "compared with the code that judges in tests/bridge/conformance/test_dropout_by_spec.py",
     "Attention.Spec.GradientTolerance": "how far gradients may be from the exact ones; compared "
-    "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py",
+    "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py and "
+    "test_recomputed_weights_by_spec.py",
     "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
     "added; as above",
     "Attention.Spec.TemperatureTolerance": "the same of the gradient by a temperature; compared "

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tolerance_by_spec import CLOSE, NATURAL, change_code, difference, digits, endless
 
 from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 from pyimpl.internal.scores import ScoreOptions
@@ -50,7 +51,7 @@ def wrong_temperatures(
     once_more = replace(
         rounding, operands=rounding.input, operand_roundings=rounding.operand_roundings + 1
     )
-    scored = gradient_tolerance.Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
+    scored = Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
     scaled = gradient_tolerance.gradient_bounds(
         q * temperature[:, None, None], k, v, d_o, None, scored, once_more
     ).query

@@ -15,7 +15,8 @@ from torch import Tensor
 from bench.cases import Case, Inputs
 from bench.check import Verdict, rounding_of, verdict
 from bench.timing import Answer
-from bridge.conformance.tolerances.gradient_tolerance import Bounded, Scored, gradient_bounds
+from bridge.conformance.tolerances.gradient_tolerance import Bounded, gradient_bounds
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 
 NAMES = ("query", "key", "value")

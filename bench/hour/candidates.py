@@ -9,7 +9,8 @@ from typing import Any
 
 from bench.cases import Case, Mask
 from bench.hour.findings import Finding
-from bench.hour.kernels import KERNELS, Options
+from bench.hour.kernels import KERNELS
+from bench.hour.prepared import Options
 from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY
 
 PAGE_SIZE = 256

@@ -27,7 +27,8 @@ from bench.check import Check, Verdict, rounding_of
 from bench.check_gradients import CheckGradients, gradient_rounding
 from bench.hour.candidates import Candidate, Sizes, candidate_of, case_of, ragged_case
 from bench.hour.device import Device, Offline, device_here
-from bench.hour.kernels import KERNELS, Prepared
+from bench.hour.kernels import KERNELS
+from bench.hour.prepared import Prepared
 from bench.measure import Bench, error_line
 from bench.peers import PEERS, Peer, ours
 from bench.report import Machine, utc_now

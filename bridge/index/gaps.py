@@ -35,18 +35,22 @@ WITHOUT_VECTORS = {
     "Attention.Spec.Tolerance": "how far an output may be from the exact one, by which functions "
     "are judged on the vectors; compared with the code that judges in "
     "tests/bridge/conformance/test_tolerance_by_spec.py",
-    "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; as "
-    "above",
+    "Attention.Spec.LogSumExpTolerance": "how far a log-sum-exp may be from the exact one; "
+    "compared with the code that judges in tests/bridge/conformance/test_log_sum_exp_by_spec.py",
     "Attention.Spec.UnderflowTolerance": "what numbers below the normal ones add to how far an "
-    "output may be from the exact one; as above",
-    "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; as above",
-    "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; as above",
+    "output may be from the exact one; compared with the code that judges in "
+    "tests/bridge/conformance/test_tolerance_by_spec.py",
+    "Attention.Spec.ScoreTolerance": "how far a score may be from the exact one; compared with the "
+    "code that judges in tests/bridge/conformance/test_scores_by_spec.py",
+    "Attention.Spec.ScoreChangeTolerance": "the same of a score that is changed; compared with the "
+    "code that judges in tests/bridge/conformance/test_changes_by_spec.py",
     "Attention.Spec.StateTolerance": "how far the state of a cache may be from the exact one; "
     "compared with the code that judges in tests/bridge/conformance/test_states_by_spec.py",
     "Attention.Spec.DropoutTolerance": "how far an output with dropout may be from the exact one; "
     "compared with the code that judges in tests/bridge/conformance/test_dropout_by_spec.py",
     "Attention.Spec.GradientTolerance": "how far gradients may be from the exact ones; compared "
-    "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py",
+    "with the code that judges in tests/bridge/conformance/test_gradients_by_spec.py and "
+    "test_recomputed_weights_by_spec.py",
     "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
     "added; as above",
     "Attention.Spec.TemperatureTolerance": "the same of the gradient by a temperature; compared "

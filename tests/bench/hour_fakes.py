@@ -15,8 +15,8 @@ from torch import Tensor
 
 from bench.cases import Case, Inputs, Mask
 from bench.hour.candidates import SMALL, Candidate
-from bench.hour.kernels import Kernel, Options, Prepared
 from bench.hour.lane import Job
+from bench.hour.prepared import Kernel, Options, Prepared
 
 CASE = Case("forward", "float32", 1, 2, 2, 32, 32, 16, Mask("causal", None, 0))
 BACKWARD = Case("backward", "float32", 1, 2, 2, 32, 32, 16, Mask("causal", None, 0))

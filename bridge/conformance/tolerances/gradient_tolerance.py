@@ -12,11 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from bridge.conformance.tolerances.recomputed_weights import (
+    Scored,
+    compose,
+    gamma,
+    power,
+    softmax_bounds,
+)
 from bridge.conformance.tolerances.rounding_model import FLOAT64, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
 from pyimpl.backends import reference
@@ -25,37 +31,8 @@ from pyimpl.internal.scores import ScoreOptions
 
 # Products of two errors in the terms that are not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
 SECOND_ORDER = 1.02
-# γ(k) where k·u reaches 1 and there is no bound.
-_NO_BOUND = 1e30
-# As in `tolerance`: the product with the scale and a change of base; the scale itself; softcap,
-# cap·tanh(score / cap), in roundings of cap; a number that is added, and the sum; the logarithm,
-# changes of base and the sum with the maximum.
-_SCORE_ROUNDINGS = 2
-_SCALE_ROUNDINGS = 3
-_SOFTCAP_ROUNDINGS = 8
-_SUM_ROUNDINGS = 2
-_LSE_ROUNDINGS = 4
-_Number = TypeVar("_Number", float, Tensor)
 # How often the quotient of an output may underflow: up to five roundings, and where it is stored.
 _QUOTIENT_ROUNDINGS = 6
-# An exponent that may be off by more than this bounds nothing.
-_LARGEST_EXPONENT = 300.0
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The changes that make scores of the products scale·⟨q, k⟩, in this order.
-
-    softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
-    kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: the
-    factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way.
-    """
-
-    scale: float
-    softcap: float | None = None
-    added: Sequence[Tensor] = ()
-    sinks: Tensor | None = None
-    kept: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -111,145 +88,6 @@ class Bounds:
     sinks: Bounded | None
 
 
-@dataclass(frozen=True)
-class Softmax:
-    """P = exp(s − L) `[batch, heads, rows, kv_len]`, 0 where it is masked, its relative error, and
-    the slope of softcap with its error; of each query the number of keys that it sees and of tiles
-    that it may see them in; the weight of its sink, with its relative error, None without sinks."""
-
-    visible: Tensor
-    p: Tensor
-    error: Tensor
-    slope: Tensor
-    slope_error: Tensor
-    keys: Tensor
-    blocks: int
-    sink: Tensor | None
-    sink_error: Tensor
-
-
-def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
-    """The weights that a pass over the derivatives computes again from the log-sum-exp."""
-    s, off, slope, slope_error = _scores(q, k, scored, rounding)
-    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
-    visible = s > -math.inf
-    s, off = torch.where(visible, s, 0.0), torch.where(visible, off, 0.0)
-    filled, of_filled = torch.where(visible, s, -math.inf), off
-    sinks = None if scored.sinks is None else scored.sinks.double().view(1, -1, 1, 1)
-    if sinks is not None:
-        sinks = sinks.expand(*s.shape[:3], 1)
-        finite = torch.where(torch.isinf(sinks), 0.0, sinks)
-        of_sinks = _power(_SCORE_ROUNDINGS, u) * finite.abs()
-        filled, of_filled = torch.cat((filled, sinks), -1), torch.cat((off, of_sinks), -1)
-    keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
-    if sinks is not None:
-        keys = keys + 1
-    if not filled.shape[-1]:
-        filled, of_filled = torch.full_like(keys, -math.inf), torch.zeros_like(keys)
-    lse = torch.logsumexp(filled, -1, keepdim=True)
-    dead = torch.isneginf(lse)
-    lse = torch.where(dead, 0.0, lse)
-    visible = visible & ~dead
-    kv_len = s.shape[-1]
-    blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
-    of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
-    error = _recomputed_error(u, exponential, s, lse, off, of_lse)
-    sink, sink_error = None, torch.zeros_like(lse)
-    if sinks is not None:
-        sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
-        sink_error = _recomputed_error(u, exponential, finite, lse, of_sinks, of_lse)
-    p = torch.where(visible, torch.exp(s - lse), 0.0)
-    return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)
-
-
-def _lse_error(
-    scores: Tensor, errors: Tensor, keys: Tensor, blocks: int, rounding: RoundingModel
-) -> Tensor:
-    """How far the log-sum-exp of scores, −∞ where masked, that are off by these errors may be off:
-    the bound of `tolerance.lse_tolerance`, of rows of `keys` scores in that many tiles."""
-    u, exponential = rounding.accumulator.unit, rounding.exp_error * rounding.accumulator.unit
-    finite = ~torch.isinf(scores)
-    largest = errors.amax(-1, keepdim=True)
-    top = scores.amax(-1, keepdim=True)
-    top = torch.where(torch.isinf(top), 0.0, top)
-    below = torch.where(finite, top - scores, 0.0)
-    weights = torch.where(finite, torch.exp(-below), 0.0)
-    total = weights.sum(-1, keepdim=True).clamp(min=1.0)
-    # Differences are rounded; one exponential for each weight and one for each rescaling.
-    off = errors + u * (below + errors + largest) - (1 + blocks) * math.log1p(-exponential)
-    of_weights = torch.log1p((weights / total * _expm1(off)).sum(-1, keepdim=True))
-    tiny = rounding.accumulator.smallest_normal
-    added_up = _gamma(keys + 2 * blocks + 1, u)
-    if rounding.weights is not None and rounding.denominator != "unrounded":
-        added_up = added_up + rounding.weights.unit
-        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
-    added_up = added_up + keys * tiny / total
-    of_sum = torch.where(added_up < 1, -torch.log1p(-added_up), _LARGEST_EXPONENT)
-    error = of_weights + of_sum
-    sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
-    return error + _gamma(_LSE_ROUNDINGS, u) * sizes
-
-
-@implements("Attention.Spec.recomputedError")
-def _recomputed_error(
-    unit: float, exponential: float, s: Tensor, lse: Tensor, of_score: Tensor, of_lse: Tensor
-) -> Tensor:
-    """How far exp(s − L) may be off, as a share of itself: both are off, and rounded three times
-    more."""
-    sizes = s.abs() + of_score + (lse.abs() + of_lse)
-    exponent = of_score + of_lse + _gamma(3, unit) * sizes
-    return _compose(_expm1(exponent), exponential)
-
-
-@implements("Attention.Spec.cappedError")
-@implements("Attention.Spec.cappedChangeError")
-@implements("Attention.Spec.cappedSlopeError")
-def _scores(
-    q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
-    u = rounding.accumulator.unit
-    stored, lost = 0.0, 0.0
-    if rounding.scores is not None:
-        stored, lost = rounding.scores.unit, rounding.scores.underflow(rounding.flush_to_zero)
-    s = scored.scale * (q @ k.mT)
-    relative = _gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
-    off = torch.zeros_like(s)
-    if rounding.operands is not None:
-        # The product with the scale is rounded, and once more to a format that is not its own.
-        apart = rounding.operands != rounding.accumulator
-        once = _compose(u, rounding.operands.unit if apart else 0.0)
-        operands = _power(rounding.operand_roundings, once)
-        relative = _compose(relative, operands)
-        tiny = rounding.operand_roundings * rounding.operands.underflow(rounding.flush_to_zero)
-        reach = max(1.0, math.sqrt(abs(scored.scale)))
-        ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
-        growth = 1.0 + _compose(_gamma(q.shape[-1] + 5.0, rounding.accumulation_unit), operands)
-        off = growth * tiny * (reach * ends + q.shape[-1] * tiny)
-    off = off + relative * abs(scored.scale) * (q.abs() @ k.abs().mT)
-    # With the caller's own rounding of the scale.
-    roundings = _SCORE_ROUNDINGS + _SCALE_ROUNDINGS
-    off = off + (roundings * u + 2 * FLOAT64.unit) * s.abs()
-    if rounding.scores is not None:
-        off = off + stored * (s.abs() + off) + lost
-    slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
-    if scored.softcap is not None:
-        cap = scored.softcap
-        tanh = torch.tanh(s / cap)
-        tiny = rounding.accumulator.smallest_normal
-        slope = 1 - tanh**2
-        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, cap, off))
-        s = cap * tanh
-        off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
-    growth = _compose(_power(_SUM_ROUNDINGS, u), stored)
-    for added in scored.added:
-        s = s + added.double()
-        number, total = (torch.where(torch.isinf(added), 0.0, x.abs()) for x in (added.double(), s))
-        # The errors of both are rounded with them.
-        off = (off + growth * number + lost) * (1 + growth) + growth * total + lost
-    return s, off, slope, slope_error
-
-
 @implements("Attention.Spec.totalError")
 def _total_error(
     errors: Tensor,
@@ -264,47 +102,9 @@ def _total_error(
     """The error of a sum of products of numbers that are stored first, from the sums of their
     errors and sizes times the other numbers' sizes; tiny: what a product may be off by below the
     normal numbers; others_tiny: what storing may, times the sum of the other numbers' sizes."""
-    summed = _gamma(roundings, accumulation)
+    summed = gamma(roundings, accumulation)
     lost = (1 + summed) * (others_tiny + roundings * tiny)
-    return errors + _compose(stored, summed) * (sizes + errors) + lost
-
-
-@implements("Attention.Spec.tanhError")
-def _tanh_error(unit: float, cap: float, off: Tensor) -> Tensor:
-    """How far tanh(score / cap) may be off, for a score that is off by this. Its slope is at most
-    1, and no two values of it are further than 2 apart."""
-    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit
-
-
-@implements("Attention.Spec.softcapSlopeError")
-def _slope_error(unit: float, tiny: float, tanh: Tensor, of_tanh: Tensor) -> Tensor:
-    """How far 1 − t² may be off, for a t = tanh(score / cap) that is off by this."""
-    most = torch.clamp((2 * tanh.abs() + of_tanh) * of_tanh + 2 * unit, max=1 + 2 * unit)
-    return most + 2 * tiny
-
-
-def _expm1(x: Tensor) -> Tensor:
-    return torch.expm1(torch.clamp(x, max=_LARGEST_EXPONENT))
-
-
-def _gamma(count: _Number, unit: float) -> _Number:
-    """Higham's γ: the relative error of that many roundings in a row."""
-    product = count * unit
-    if isinstance(product, Tensor):
-        return torch.where(product < 1, product / (1 - product), _NO_BOUND)
-    return product / (1 - product) if product < 1 else _NO_BOUND
-
-
-def _power(count: float, error: float) -> float:
-    """The relative error of that many factors that have this one: (1 + e)ᵏ − 1."""
-    return math.expm1(min(count * math.log1p(error), _LARGEST_EXPONENT))
-
-
-def _compose(one: _Number, *others: _Number | float) -> _Number:
-    """The relative error of a product of factors that have these: (1 + a)(1 + b) … − 1."""
-    for other in others:
-        one = one + other + one * other
-    return one
+    return errors + compose(stored, summed) * (sizes + errors) + lost
 
 
 @implements("Attention.Spec.scoreGradientTerm")
@@ -356,21 +156,21 @@ def gradient_bounds(
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
     by_kept = 0.0
     if scored.kept is not None and kept.numel():
-        by_kept = _gamma(float(kept.max()) + FACTOR_ROUNDINGS, u)
+        by_kept = gamma(float(kept.max()) + FACTOR_ROUNDINGS, u)
     grad_p = kept * (d_o @ v.mT)
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
     mean = (p * products).sum(-1, keepdim=True)
-    sums = _compose(
-        _gamma(row.keys + 2 * row.blocks + value_dim + 8, ua),
-        *(by_kept, score_unit, rounding.output.unit, _power(-row.blocks, -exponential)),
+    sums = compose(
+        gamma(row.keys + 2 * row.blocks + value_dim + 8, ua),
+        *(by_kept, score_unit, rounding.output.unit, power(-row.blocks, -exponential)),
     )
-    of_delta = (p * products * _compose(off, weight_unit, sums)).sum(-1, keepdim=True)
+    of_delta = (p * products * compose(off, weight_unit, sums)).sum(-1, keepdim=True)
     reach = d_o.abs().sum(-1, keepdim=True)
     products_tiny = (value_dim + 2) * tiny
 
     def of_product(factor: Tensor | float) -> Tensor | float:
-        summed = (1 + _gamma(value_dim + 2, ua)) * products_tiny
+        summed = (1 + gamma(value_dim + 2, ua)) * products_tiny
         lost = (factor * summed * (1 + by_kept) + tiny) * (1 + score_unit)
         return lost + underflow(rounding.scores)
 
@@ -382,7 +182,7 @@ def gradient_bounds(
         product: Tensor | float,
     ) -> Tensor:
         of_weight = 2 * (row.blocks + 1) * tiny * (1 + weight_unit) + weight_tiny
-        lost = weights * (1 + _compose(errors, weight_unit)) * product
+        lost = weights * (1 + compose(errors, weight_unit)) * product
         return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (1 + reach))
 
     lost = lost_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
@@ -394,20 +194,20 @@ def gradient_bounds(
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
-    of_terms = _compose(_gamma(value_dim + 2, ua), by_kept, score_unit) * products
+    of_terms = compose(gamma(value_dim + 2, ua), by_kept, score_unit) * products
     of_terms = of_terms + of_product(kept) + of_delta
-    of_inner = of_terms + _gamma(3, u) * (size + of_terms)
+    of_inner = of_terms + gamma(3, u) * (size + of_terms)
 
     # What underflows of a weight, and of up to two products with it.
     lost_weight = tiny * (1 + early_unit) + early_tiny
-    of_times = (1 + _gamma(2, u)) * (2 * tiny)
+    of_times = (1 + gamma(2, u)) * (2 * tiny)
 
     def times_inner(
         weights: Tensor, errors: Tensor, exact: Tensor, error: Tensor, seen: Tensor
     ) -> Tensor:
         most = exact.abs() + error
-        off = weights * (_compose(errors, early_unit, _gamma(2, u)) * most + error)
-        return off + seen * ((1 + _gamma(2, u)) * lost_weight * most + of_times)
+        off = weights * (compose(errors, early_unit, gamma(2, u)) * most + error)
+        return off + seen * ((1 + gamma(2, u)) * lost_weight * most + of_times)
 
     grad_s = p * inner
     of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner, seen_keys), 0.0)
@@ -416,7 +216,7 @@ def gradient_bounds(
     of_x = of_x + grad_s.abs() * row.slope_error + of_times * seen_keys
     # Rounded to the weights' format for the products.
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * seen_keys
-    of_v = kept * p * _compose(off, early_unit, by_kept, weight_unit)
+    of_v = kept * p * compose(off, early_unit, by_kept, weight_unit)
     lost_weights = (kept * lost_weight * (1 + by_kept) + tiny) * (1 + weight_unit) + weight_tiny
     of_v = of_v + lost_weights * seen_keys
     p = kept * p
@@ -425,7 +225,7 @@ def gradient_bounds(
     if rounding.operands is not None:
         # One more than forwards: the product, before it meets the second root of the scale.
         stores = rounding.operand_roundings + 1
-        operands = _power(stores, rounding.operands.unit)
+        operands = power(stores, rounding.operands.unit)
         of_operand = of_operand + stores * underflow(rounding.operands)
     # A slope that is 0 in float64, of a softcap that is reached, is not 0.
     sizes = scores.size * (row.slope + row.slope_error)
@@ -446,8 +246,8 @@ def gradient_bounds(
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         errors = abs(factor) * (error @ other.abs())
-        relative = _compose(
-            _gamma(terms + 3, ua), _gamma(3, u), operands, _power(tiles, rounding.output.unit)
+        relative = compose(
+            gamma(terms + 3, ua), gamma(3, u), operands, power(tiles, rounding.output.unit)
         )
         errors = errors + relative * (all_sizes + errors)
         lost = of_operand * ((sizes + error).sum(-1, True) + 1) + (terms + 3) * tiny
@@ -470,7 +270,7 @@ def gradient_bounds(
         # A key of value 0: its dP is 0.
         inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
         of_terms = of_product(1.0) + of_delta
-        of_inner = of_terms + _gamma(3, u) * (size + of_terms)
+        of_inner = of_terms + gamma(3, u) * (size + of_terms)
         error = times_inner(weight, row.sink_error, inner, of_inner, seen_sinks)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     return Bounds(

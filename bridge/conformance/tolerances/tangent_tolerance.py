@@ -3,7 +3,7 @@
 The one bound of tangents. It is computed per element from the inputs, their rates and an
 implementation's rounding model (`rounding_model.RoundingModel`, the same as of the forward pass).
 It is the Spec's bound. A theorem says that no function exceeds that one, given how far weights and
-softcap's slope may be off: these are those of `gradient_tolerance`.
+softcap's slope may be off: these are those of `recomputed_weights`.
 `docs/tolerances.md` has every term.
 """
 
@@ -16,12 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bridge.conformance.tolerances.gradient_tolerance import (
-    Bounded,
-    Scored,
-    Softmax,
-    softmax_bounds,
-)
+from bridge.conformance.tolerances.gradient_tolerance import Bounded
+from bridge.conformance.tolerances.recomputed_weights import Scored, Softmax, softmax_bounds
 from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
 from pyimpl.internal.implements import implements
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from bridge.conformance.tensors.batch import array, visible
 from bridge.conformance.tensors.gradient_inputs import Floats
-from bridge.conformance.tolerances.gradient_tolerance import Scored
 from bridge.conformance.tolerances.gradients import worst
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import FLOAT32, FLOAT64, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.vectors.model.attention import Matrix

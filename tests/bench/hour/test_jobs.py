@@ -21,7 +21,8 @@ from bench.hour import jobs, worker
 from bench.hour.candidates import LARGE, SMALL, default, ragged_case, tuned_cases
 from bench.hour.device import StandIn
 from bench.hour.jobs import Work
-from bench.hour.kernels import KERNELS, Kernel, Options, Prepared
+from bench.hour.kernels import KERNELS
+from bench.hour.prepared import Kernel, Options, Prepared
 from bench.timing import Runner
 from pyimpl.backends.kernels.offline.compile import SHARED_MEMORY
 

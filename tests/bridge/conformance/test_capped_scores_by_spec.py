@@ -25,7 +25,7 @@ from tolerance_by_spec import (
     score_formats,
 )
 
-from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances import recomputed_weights
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.spec.score_change_tolerance import ScoreChange
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
@@ -46,7 +46,7 @@ def wrong_scores(
     spread: float,
     softcap: float | None,
     rounding: RoundingModel,
-    code: ModuleType = gradient_tolerance,
+    code: ModuleType = recomputed_weights,
 ) -> Iterator[str]:
     """Which errors of scores and of slopes are not as the Spec has them, for an accumulator without
     a smallest number. A number is added to each score, and −∞ to that of the last key."""
@@ -106,8 +106,8 @@ def test_a_bound_of_softcap_does_not_grow_with_the_scores() -> None:
     """Where a score may be off by any number, its tanh is off by 2, and the slope by 1."""
     rounding = ROUNDING_MODELS["float32"]
     q, k = (torch.tensor([[[[x]]]]).double() for x in (1e12, 1.0))
-    _, off, _, slope_error = gradient_tolerance._scores(
-        q, k, gradient_tolerance.Scored(1.0, 2.5), rounding
+    _, off, _, slope_error = recomputed_weights._scores(
+        q, k, recomputed_weights.Scored(1.0, 2.5), rounding
     )
     assert 5.0 < float(off) < 5.001
     assert 1.0 < float(slope_error) < 1.001
@@ -137,7 +137,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_error_of_scores_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
+    module = change_code(*MUTANTS[name], monkeypatch, recomputed_weights)
     assert any(
         any(wrong_scores(seed, spread, 2.5, rounding, module))
         for seed in range(3)

@@ -9,12 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bridge.conformance.tolerances.gradient_tolerance import (
-    SECOND_ORDER,
-    Bounds,
-    Scored,
-    gradient_bounds,
-)
+from bridge.conformance.tolerances.gradient_tolerance import SECOND_ORDER, Bounds, gradient_bounds
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import FLOAT16, FLOAT32, FLOAT64, RoundingModel
 
 GENERATOR = torch.Generator().manual_seed(0)

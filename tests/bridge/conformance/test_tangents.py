@@ -24,7 +24,7 @@ from bridge.conformance.outcomes.subject import Subject
 from bridge.conformance.tensors.batch import Batch, Misbehaviour, Outputs
 from bridge.conformance.tensors.own_options import keywords, score_options
 from bridge.conformance.tolerances import tangents
-from bridge.conformance.tolerances.gradient_tolerance import Scored
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates, tangent_bounds
 from bridge.report.page import page

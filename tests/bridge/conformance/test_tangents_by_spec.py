@@ -24,12 +24,8 @@ from tolerance_by_spec import (
 from torch import Tensor
 
 from bridge.conformance.tolerances import tangent_tolerance
-from bridge.conformance.tolerances.gradient_tolerance import (
-    Bounded,
-    Scored,
-    Softmax,
-    softmax_bounds,
-)
+from bridge.conformance.tolerances.gradient_tolerance import Bounded
+from bridge.conformance.tolerances.recomputed_weights import Scored, Softmax, softmax_bounds
 from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates
 from bridge.spec import tangent_tolerance as by_spec

@@ -26,6 +26,7 @@ from tolerance_by_spec import (
 )
 
 from bridge.conformance.tolerances import gradient_tolerance
+from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 from pyimpl.internal.scores import ScoreOptions
@@ -61,7 +62,7 @@ def wrong_temperatures(
     once_more = replace(
         rounding, operands=rounding.input, operand_roundings=rounding.operand_roundings + 1
     )
-    scored = gradient_tolerance.Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
+    scored = Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
     scaled = gradient_tolerance.gradient_bounds(
         q * temperature[:, None, None], k, v, d_o, None, scored, once_more
     ).query

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bridge.conformance.tolerances import row_average, row_weights, tolerance
-from bridge.conformance.tolerances.rounding_model import FLOAT64, Format, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT64, FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import Array, Explained
 from bridge.spec.core import Arithmetic
 from bridge.spec.score_tolerance import (
@@ -41,7 +42,7 @@ from bridge.spec.underflow_tolerance import (
     underflow_log_sum_exp_factor,
     underflow_log_sum_exp_tolerance,
 )
-from bridge.vectors.model.attention import AttentionVector
+from bridge.vectors.model.attention import AttentionVector, Family
 
 NATURAL = Arithmetic(Decimal.exp, Decimal, Decimal)
 TERMS = ("shared", "stored", "sums", "result")
@@ -49,6 +50,47 @@ TERMS = ("shared", "stored", "sums", "result")
 NEGLIGIBLE = 2.0**-200
 # The largest loss of evaluating a formula in float64, as a share of the whole.
 CLOSE = 2.0**-40
+
+
+# The rounding models of the definition: weights that are not stored again, or a denominator of
+# which it is known whether it adds them as they were or as they are stored.
+ROUNDING_MODELS = {
+    "float64": RoundingModel.float64(4),
+    "float32": RoundingModel.float32(),
+    "float32 in tiles": RoundingModel.float32(16),
+    "widened bfloat16": RoundingModel.widened("bfloat16", block_n=8),
+    "flash": RoundingModel.flash("bfloat16", block_n=16, denominator="unrounded", truncating=True),
+    "flash, rounded": RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
+    "float16, rounded": RoundingModel.flash("float16", denominator="rounded", truncating=True),
+    "coarse, rounded": replace(
+        RoundingModel.flash("bfloat16", block_n=16, denominator="rounded"),
+        weights=replace(FORMATS["bfloat16"], unit=0.9),
+        scores=FORMATS["bfloat16"],
+    ),
+    "few numbers": RoundingModel.flash("float16", block_n=3, denominator="unrounded"),
+    "few numbers, rounded": RoundingModel.flash("float16", block_n=3, denominator="rounded"),
+    "sdpa-flash": RoundingModel.sdpa_flash("float16"),
+    "sdpa-math-reduced": RoundingModel.sdpa_math("float16", reduced=True),
+}
+# Of a format for weights whose smallest numbers are not small.
+for _name in ("few numbers", "few numbers, rounded"):
+    _few = replace(FORMATS["float16"], smallest_normal=2.0**-4, smallest_subnormal=2.0**-8)
+    ROUNDING_MODELS[_name] = replace(ROUNDING_MODELS[_name], weights=_few, exp_error=2.0**14)
+# Of one in which storing takes more than there is.
+ROUNDING_MODELS["hardly a number"] = replace(
+    ROUNDING_MODELS["few numbers"],
+    weights=replace(FORMATS["float16"], unit=0.9, smallest_normal=0.5, smallest_subnormal=0.25),
+    scores=FORMATS["bfloat16"],
+)
+# Of an accumulator whose smallest numbers are not small.
+FEW = replace(FORMATS["float32"], smallest_normal=2.0**-16)
+ROUNDING_MODELS |= {
+    "few results": replace(ROUNDING_MODELS["flash"], output=_few),
+    "few small numbers": replace(ROUNDING_MODELS["float32 in tiles"], accumulator=FEW),
+    "few small numbers, rounded": replace(ROUNDING_MODELS["flash, rounded"], accumulator=FEW),
+}
+# Vectors of each family.
+SOME = 4
 
 
 def digits(more: float = 0.0) -> Context:
@@ -329,6 +371,30 @@ def wrong_lse(
         one = float(found[i]) / tolerance.EVALUATION
         if abs(difference(one, exact)) > CLOSE * float(exact):
             yield f"row {i}: {one} for {float(exact)}"
+
+
+def problems(family: Family) -> list[Inputs]:
+    found = [
+        one
+        for v in family.vectors
+        for one in ([v] if isinstance(v, AttentionVector) else v.attentions())
+    ]
+    return [Inputs.of(one) for one in found[:: max(1, len(found) // SOME)]]
+
+
+@st.composite
+def draw_inputs(draw: st.DrawFn) -> Inputs:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q_len, kv_len, head_dim = (draw(st.integers(1, n)) for n in (3, 24, 6))
+    spread = draw(st.sampled_from([0.0, 1e-4, 1.0, 30.0, 1e3, 1e4]))
+    size = draw(st.sampled_from([1e-6, 1.0, 6e4]))
+    return Inputs(
+        rng.normal(size=(q_len, head_dim)) * spread,
+        rng.normal(size=(kv_len, head_dim)),
+        draw(st.sampled_from([0.0, 1.0, 1e3])) + rng.normal(size=(kv_len, 2)) * size,
+        draw(st.sampled_from([1.0, math.log(2), 0.125, -3.0])),
+        rng.random((q_len, kv_len)) < draw(st.sampled_from([0.2, 0.7, 1.0])),
+    )
 
 
 def change_code(

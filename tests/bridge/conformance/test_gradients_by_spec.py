@@ -42,6 +42,7 @@ from bridge.spec.gradient_tolerance import (
     recomputed_error,
     score_gradient_error,
     score_gradient_term,
+    softcap_slope_error,
     total_error,
     weight_term,
 )
@@ -167,6 +168,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential
+    tiny = Decimal(rounding.accumulator.smallest_normal)
     zero, one, scale = Decimal(0), Decimal(1), Decimal(problem.scale)
     q, (d, d_v, kv_len) = exact(problem.q[i]), (len(problem.q[i]), *problem.v.shape[::-1])
     cap = None if problem.softcap is None else Decimal(problem.softcap)
@@ -605,6 +607,8 @@ MUTANTS = {
     ),
     "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
     "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
+    "tiles of which one loses something": ("+ 1 + tiles)", "+ 1)"),
+    "tiles that lose nothing where they are stored": ("2 * tiles * output_tiny", "0.0"),
     "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
     "heads that lose nothing": (", others_tiny=underflow(rounding.output)", ""),
     "a total whose products do not underflow": ("count + 3, unit, tiny=tiny)", "count + 3, unit)"),

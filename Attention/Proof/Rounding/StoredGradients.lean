@@ -8,7 +8,8 @@ public section
 
 /-! # Gradients that are added up in a small format, within their tolerance
 
-Each store on the way of a product to the whole is one factor more of its error.
+Each store on the way of a product to the whole is one factor more of its error; what numbers below
+the normal ones lose on the way meets no more than all these factors.
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.Proof
@@ -30,59 +31,108 @@ private theorem stored_growth {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (k m : 
     (OrderedField.one_le_pow (one_le_one_plus hσ) m)
   rwa [Semiring.one_mul] at this
 
-/-- A sum that is stored on the way is off by the factors of its additions and stores. -/
-theorem storedSum_majorised {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) {k m : Nat} {xs : List R} {z : R}
-    (h : StoredSum u σ k m xs z) :
-    Majorised ((1 + u) ^ k * (1 + σ) ^ m * sumOver absolute xs) (sumOver absolute xs) z
-      (sumOver id xs) := by
+/-- What is stored of a number that is off by a factor. -/
+private theorem scaled_below {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
+    (hx : Majorised (Φ * a) b x' x) (h : StoredBelow u η x' y) :
+    Majorised (Φ * (1 + u) * (a + η)) b y x := by
+  refine (hx.below h).mono ?_
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right
+    (le_mul_of_one_le (nonneg_of_one_le hΦ) (Std.le_refl Φ) (one_le_one_plus hu)) hη
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hΦ hη
+  clear hx h
+  grind
+
+/-- The same of a number that is stored several times. -/
+private theorem scaled_belowTimes {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
+    {k : Nat} (hx : Majorised (Φ * a) b x' x) (h : BelowTimes u η k x' y) :
+    Majorised (Φ * (1 + u) ^ k * (a + numeral k * η)) b y x := by
+  refine (hx.belowTimes hu hη h).mono ?_
+  have n := OrderedRing.mul_nonneg (nonneg_of_one_le
+    (OrderedField.one_le_pow (one_le_one_plus hu) k)) (OrderedRing.mul_nonneg
+      (numeral_nonneg (R := R) k) hη)
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hΦ n
+  generalize (1 + u) ^ k = g at *
+  generalize (numeral k : R) * η = m at *
+  clear hx h
+  grind
+
+private theorem scaled_mul {Φ a b c x x' : R} (hx : Majorised (Φ * a) b x' x) (y : R)
+    (hy : AtMost c y) : Majorised (Φ * (c * a)) (c * b) (y * x') (y * x) := by
+  have := (Majorised.exact hy).mul hx
+  rwa [show c * (Φ * a) = Φ * (c * a) by grind] at this
+
+private theorem scaled_sum {P q a l : R} (hP : 1 ≤ P) (hq : 0 ≤ q) (hl : 0 ≤ l) :
+    q * (P * a + l) ≤ P * q * (a + l) := by
+  have := OrderedRing.mul_le_mul_of_nonneg_left (OrderedRing.mul_le_mul_of_nonneg_right hP hl) hq
+  grind
+
+/-- A product of factors of errors is one. -/
+private theorem one_le_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y :=
+  Std.le_trans hx (le_mul_of_one_le (nonneg_of_one_le hx) (Std.le_refl x) hy)
+
+private theorem numeral_plus (m n : Nat) : (numeral (m + n) : R) = numeral m + numeral n := by
+  rw [numeral_eq, numeral_eq, numeral_eq, Semiring.natCast_add]
+
+/-- A sum that is stored on the way is off by the factors of its additions and stores, and by a
+little for each store. -/
+theorem storedSum_majorised {u σ η : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (hη : 0 ≤ η) {k m s : Nat}
+    {xs : List R} {z : R} (h : StoredSum u σ η k m s xs z) :
+    Majorised ((1 + u) ^ k * (1 + σ) ^ m * (sumOver absolute xs + numeral s * η))
+      (sumOver absolute xs) z (sumOver id xs) := by
   induction h with
   | @nil k m =>
-    rw [sumOver_nil, sumOver_nil, Semiring.mul_zero]
+    rw [sumOver_nil, sumOver_nil, show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul,
+      Semiring.add_zero, Semiring.mul_zero]
     exact .exact (.zero (Std.le_refl _))
   | @one k m x =>
     have e : sumOver id [x] = x := by
       rw [sumOver_cons, sumOver_nil, id]
       grind
+    rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.add_zero]
     have h₁ := sum_of_sizes [x]
     have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (stored_growth hu hσ k m) h₁.nonneg
     rw [Semiring.one_mul] at h₂
     have h₃ := (Majorised.exact h₁).mono h₂
     rwa [e] at h₃ ⊢
-  | @store k m xs z z' _ hz ih =>
-    have h₁ := ih.rounded hz
-    rw [Semiring.pow_succ]
+  | @store k m s xs z z' _ hz ih =>
+    have h₁ := scaled_below (stored_growth hu hσ k m) hσ hη ih hz
+    rw [Semiring.pow_succ, numeral_succ]
     refine h₁.mono ?_
-    generalize sumOver absolute xs = s
+    generalize sumOver absolute xs = s'
     generalize (1 + u) ^ k = a
     generalize (1 + σ) ^ m = b
+    generalize (numeral s : R) = c
     clear ih h₁
     grind
-  | @add k m xs ys x x' y y' _ _ hx' hy' hx hy =>
+  | @add k m s t xs ys x x' y y' _ _ hx' hy' hx hy =>
     have h₁ := hx.rounded hx'
     have h₂ := hy.rounded hy'
-    rw [sumOver_append, sumOver_append, Semiring.pow_succ]
+    rw [sumOver_append, sumOver_append, Semiring.pow_succ, numeral_plus]
     refine ⟨?_, hx.size.add hy.size⟩
     have h₃ := h₁.error.add h₂.error
     clear hx hy h₁ h₂ hx' hy'
-    generalize sumOver absolute xs = s at *
-    generalize sumOver absolute ys = t at *
+    generalize sumOver absolute xs = s' at *
+    generalize sumOver absolute ys = t' at *
     generalize sumOver id xs = v at *
     generalize sumOver id ys = w at *
     generalize (1 + u) ^ k = a at *
     generalize (1 + σ) ^ m = b at *
-    rwa [show a * b * s * (1 + u) - s + (a * b * t * (1 + u) - t)
-        = a * (1 + u) * b * (s + t) - (s + t) by clear h₃; grind,
+    generalize (numeral s : R) = c at *
+    generalize (numeral t : R) = d at *
+    rwa [show a * b * (s' + c * η) * (1 + u) - s' + (a * b * (t' + d * η) * (1 + u) - t')
+        = a * (1 + u) * b * (s' + t' + (c + d) * η) - (s' + t') by clear h₃; grind,
       show x' - v + (y' - w) = x' + y' - (v + w) by clear h₃; grind] at h₃
-  | @permute k m xs ys z _ hp ih => rwa [← sumOver_perm _ hp, ← sumOver_perm _ hp]
+  | @permute k m s xs ys z _ hp ih => rwa [← sumOver_perm _ hp, ← sumOver_perm _ hp]
 
 /-- The same of numbers that are off themselves. -/
-theorem Majorised.storedSum {α : Type v} {u σ z : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) {k m : Nat}
-    {a b f g : α → R} {xs : List α} (hz : StoredSum u σ k m (xs.map f) z)
+theorem Majorised.storedSum {α : Type v} {u σ η z : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (hη : 0 ≤ η)
+    {k m s : Nat} {a b f g : α → R} {xs : List α} (hz : StoredSum u σ η k m s (xs.map f) z)
     (h : ∀ x ∈ xs, Majorised (a x) (b x) (f x) (g x)) :
-    Majorised ((1 + u) ^ k * (1 + σ) ^ m * sumOver a xs) (sumOver b xs) z (sumOver g xs) := by
+    Majorised ((1 + u) ^ k * (1 + σ) ^ m * (sumOver a xs + numeral s * η)) (sumOver b xs) z
+      (sumOver g xs) := by
   have hs := Majorised.sum h
   refine ⟨?_, hs.size⟩
-  have h₁ := (storedSum_majorised hu hσ hz).error
+  have h₁ := (storedSum_majorised hu hσ hη hz).error
   rw [sumOver_map, sumOver_map] at h₁
   have h₂ : sumOver (fun x => absolute (f x)) xs ≤ sumOver a xs :=
     sumOver_le_sumOver fun x hx => absolute_le (h x hx).computed
@@ -91,11 +141,12 @@ theorem Majorised.storedSum {α : Type v} {u σ z : R} (hu : 0 ≤ u) (hσ : 0 �
     (by grind)
   generalize (1 + u) ^ k * (1 + σ) ^ m = F at *
   generalize sumOver (fun x => absolute (f x)) xs = S at *
-  have h₅ := (h₁.mono (b := (F - 1) * sumOver a xs) (by grind)).add hs.error
+  generalize (numeral s : R) * η = l at *
+  have h₅ := (h₁.mono (b := (F - 1) * sumOver a xs + F * l) (by grind)).add hs.error
   simp only [id] at h₅
   generalize sumOver f xs = s at *
   generalize sumOver a xs = A at *
-  rwa [show (F - 1) * A + (A - sumOver b xs) = F * A - sumOver b xs by grind,
+  rwa [show (F - 1) * A + F * l + (A - sumOver b xs) = F * (A + l) - sumOver b xs by grind,
     show z - s + (s - sumOver g xs) = z - sumOver g xs by grind] at h₅
 
 /-- A sum over the tiles of the sums over each, each times a factor. -/
@@ -104,6 +155,11 @@ private theorem sum_of_parts {parts : List (List (Fin n))}
     sumOver (fun part => c * sumOver f part) parts = c * sumOver f (List.finRange n) := by
   rw [sumOver_mul_left, ← sumOver_perm f h, ← List.flatMap_id, sumOver_flatMap]
   rfl
+
+/-- A number once for each tile. -/
+private theorem sum_of_constants {α : Type v} (xs : List α) (c : R) :
+    sumOver (fun _ => c) xs = numeral xs.length * c := by
+  rw [sumOver_const, numeral_eq]
 
 private theorem size_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
   Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
@@ -127,71 +183,211 @@ private theorem tiled_bound {p : GradientPrecision R} (hp : PreciseGradient p)
       (pow_le_gamma hp.unit he hu))
     n₃ (OrderedField.pow_le_pow (one_le_one_plus hp.operands) ha)) n₄
 
+/-- What each product loses before it is added: in its operand, and itself. -/
+private theorem tiled_products {p : GradientPrecision R} (hp : PreciseGradient p) {a c : Nat}
+    {σ y y' y'' x e product : R} {t : GradientTerm R}
+    (ht : AtMost t.error (x - e) ∧ AtMost t.size e ∧ t.other = y)
+    (hy : BelowTimes p.unit p.tiny c (σ * y) y')
+    (hy' : BelowTimes p.operands p.operandsTiny a y' y'')
+    (h : StoredBelow p.accumulation p.tiny (x * y'') product) :
+    Majorised ((1 + p.unit) ^ c * (1 + p.operands) ^ a * (1 + p.accumulation)
+        * ((t.size + t.error) * (absolute σ * absolute y
+          + (numeral c * p.tiny + numeral a * p.operandsTiny)) + p.tiny))
+      (absolute σ * (t.size * absolute y)) product (σ * (e * y)) := by
+  have hx : Majorised (t.size + t.error) t.size x e := by
+    refine ⟨?_, ht.2.1⟩
+    rw [show t.size + t.error - t.size = t.error by grind]
+    exact ht.1
+  have f₁ := OrderedField.one_le_pow (one_le_one_plus hp.unit) c
+  have f₂ := OrderedField.one_le_pow (one_le_one_plus hp.operands) a
+  have h₁ : Majorised (1 * (absolute σ * absolute y)) (absolute σ * absolute y) (σ * y) (σ * y) :=
+    (Majorised.exact ((atMost_absolute σ).mul (atMost_absolute y))).mono (by grind)
+  have h₂ := scaled_belowTimes (Std.le_refl 1) hp.unit hp.tiny h₁ hy
+  rw [Semiring.one_mul] at h₂
+  have h₃ := hx.mul (scaled_belowTimes f₁ hp.operands hp.operandsTiny h₂ hy')
+  have f := one_le_mul f₁ f₂
+  generalize (1 + p.unit) ^ c * (1 + p.operands) ^ a = Φ at *
+  generalize (numeral c : R) * p.tiny = l₁ at *
+  generalize (numeral a : R) * p.operandsTiny = l₂ at *
+  generalize absolute σ = w at *
+  generalize absolute y = v at *
+  rw [show (t.size + t.error) * (Φ * (w * v + l₁ + l₂))
+      = Φ * ((t.size + t.error) * (w * v + (l₁ + l₂))) by clear h₁ h₂ h₃; grind,
+    show t.size * (w * v) = w * (t.size * v) by clear h₁ h₂ h₃; grind,
+    show e * (σ * y) = σ * (e * y) by clear h₁ h₂ h₃; grind] at h₃
+  exact scaled_below f hp.accumulation hp.tiny h₃ h
+
+/-- What a tile adds. -/
+private theorem tiled_part {p : GradientPrecision R} (hp : PreciseGradient p) {k b f : Nat}
+    {Φ σ' sum sum' added : R} (hΦ : 1 ≤ Φ) {A B products E : Fin n → R} {part : List (Fin n)}
+    (h : ∀ j, Majorised (Φ * A j) (B j) (products j) (E j))
+    (hsum : RoundedSum p.accumulation k (part.map products) sum)
+    (hsum' : BelowTimes p.operands p.operandsTiny b sum sum')
+    (hadded : BelowTimes p.unit p.tiny f (σ' * sum') added) :
+    Majorised (Φ * (1 + p.accumulation) ^ k * (1 + p.operands) ^ b * (1 + p.unit) ^ f
+        * (absolute σ' * sumOver A part
+          + (absolute σ' * (numeral b * p.operandsTiny) + numeral f * p.tiny)))
+      (absolute σ' * sumOver B part) added (σ' * sumOver E part) := by
+  have h₁ := Majorised.roundedSum hp.accumulation hsum fun j _ => h j
+  rw [sumOver_mul_left] at h₁
+  have f₁ := OrderedField.one_le_pow (one_le_one_plus hp.accumulation) k
+  have f₂ := OrderedField.one_le_pow (one_le_one_plus hp.operands) b
+  rw [show (1 + p.accumulation) ^ k * (Φ * sumOver A part)
+    = Φ * (1 + p.accumulation) ^ k * sumOver A part by
+      clear h h₁ f₁ f₂
+      generalize (1 + p.accumulation) ^ k = g
+      grind] at h₁
+  have h₂ := scaled_belowTimes (one_le_mul hΦ f₁) hp.operands hp.operandsTiny h₁ hsum'
+  have h₃ := scaled_belowTimes (one_le_mul (one_le_mul hΦ f₁) f₂) hp.unit hp.tiny
+    (scaled_mul h₂ σ' (atMost_absolute σ')) hadded
+  refine h₃.mono ?_
+  clear h h₁ h₂ h₃ f₁ f₂
+  generalize Φ * (1 + p.accumulation) ^ k * (1 + p.operands) ^ b * (1 + p.unit) ^ f = F
+  grind
+
+/-- What is lost meets no more than `reach`. -/
+private theorem tiled_reach {reach v w N A l₃ l₄ l₅ l₆ : R} (h₁ : v * w ≤ reach) (h₂ : w ≤ reach)
+    (h₃ : 1 ≤ reach) (nA : 0 ≤ A) (n₃ : 0 ≤ N * l₃) (n₄ : 0 ≤ N * l₄) (n₅ : 0 ≤ l₅)
+    (n₆ : 0 ≤ l₆) :
+    w * (v * A + N * (v * l₄ + l₃) + l₅) + l₆ ≤ reach * (A + N * (l₄ + l₃) + l₅ + l₆) := by
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₁ nA
+  have i₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁ n₄
+  have i₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ n₃
+  have i₄ := OrderedRing.mul_le_mul_of_nonneg_right h₂ n₅
+  have i₅ := OrderedRing.mul_le_mul_of_nonneg_right h₃ n₆
+  clear h₁ h₂ h₃ nA n₃ n₄ n₅ n₆
+  grind
+
+/-- What is lost in all. -/
+private theorem tiled_lost {ν η o X : R} (hν : 0 ≤ ν) (hη : 0 ≤ η) (ho : 0 ≤ o) (hX : 0 ≤ X)
+    {n N a b c f g s roundings stores tiles : Nat} (hN : N ≤ tiles + 1) (hn : n ≤ roundings)
+    (hs : s ≤ 2 * tiles) (hab : a + b ≤ stores) (hcfg : c + f + g ≤ 3) :
+    (numeral c * ν + numeral a * η) * X + numeral n * ν
+        + numeral N * (numeral b * η + numeral f * ν) + numeral s * o + numeral g * ν
+      ≤ (numeral 3 * ν + numeral stores * η) * (X + numeral (tiles + 1))
+        + (numeral roundings * ν + numeral (2 * tiles) * o) := by
+  have le : ∀ {m n : Nat} {x : R}, 0 ≤ x → m ≤ n → numeral m * x ≤ numeral n * x := fun hx h =>
+    OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral h) hx
+  have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
+    OrderedRing.mul_nonneg (numeral_nonneg k) hx
+  have h₁ := le hν (show c ≤ 3 by omega)
+  have h₂ := le hη (show a ≤ stores by omega)
+  have h₃ := le hν (show f + g ≤ 3 by omega)
+  have h₄ := le hη (show b ≤ stores by omega)
+  have h₅ := le hν hn
+  have h₆ := le ho hs
+  rw [numeral_plus] at h₃
+  have n₁ := product hν f
+  have n₂ := product hη b
+  have n₃ := product hν g
+  have h₇ := le (show 0 ≤ numeral b * η + numeral f * ν by clear le product; grind) hN
+  have h₈ := OrderedRing.mul_le_mul_of_nonneg_left
+    (show numeral b * η + numeral f * ν ≤ numeral 3 * ν + numeral stores * η by
+      clear le product; grind) (numeral_nonneg (R := R) tiles)
+  have h₉ := OrderedRing.mul_le_mul_of_nonneg_right
+    (show numeral c * ν + numeral a * η ≤ numeral 3 * ν + numeral stores * η by
+      clear le product; grind) hX
+  rw [numeral_succ tiles] at h₇ ⊢
+  clear le product h₁ h₂ hX n₁ n₂
+  generalize (numeral 3 : R) * ν = k₁ at *
+  generalize (numeral stores : R) * η = k₂ at *
+  generalize (numeral c : R) * ν + numeral a * η = k₃ at *
+  generalize (numeral roundings : R) * ν = k₄ at *
+  generalize (numeral (2 * tiles) : R) * o = k₅ at *
+  generalize (numeral n : R) * ν = k₆ at *
+  generalize (numeral s : R) * o = k₇ at *
+  generalize (numeral b : R) * η = k₈ at *
+  generalize (numeral f : R) = k₉ at *
+  generalize (numeral g : R) = m₁ at *
+  generalize (numeral tiles : R) = m₂ at *
+  generalize (numeral N : R) = m₃ at *
+  grind
+
 /-- All factors of a product on its way to the whole. -/
 private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
-    {roundings stores tiles : Nat} {scale z : R} {x y e : Fin n → R} {t : Fin n → GradientTerm R}
+    {roundings stores tiles : Nat} {scale reach z : R} (hg : 1 ≤ reach) {x y e : Fin n → R}
+    {t : Fin n → GradientTerm R}
     (ht : ∀ j, AtMost (t j).error (x j - e j) ∧ AtMost (t j).size (e j) ∧ (t j).other = y j)
-    (h : ComputedTiledGradient p roundings stores tiles scale x y z) :
+    (h : ComputedTiledGradient p roundings stores tiles scale reach x y z) :
     ∃ k a c : Nat, k ≤ roundings ∧ a ≤ stores ∧ c ≤ 3 ∧
       AtMost ((1 + p.accumulation) ^ k * (1 + p.unit) ^ c * (1 + p.operands) ^ a
           * (1 + p.output) ^ tiles * (absolute scale
-            * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n))
+            * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n)
+            + reach * ((numeral 3 * p.tiny + numeral stores * p.operandsTiny)
+              * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n)
+                + numeral (tiles + 1))
+              + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny)))
           - absolute scale * sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n))
         (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
-  obtain ⟨parts, k, l, a, b, c, f, g, σ, σ', σ'', y', y'', products, sum, sum', added, whole,
-    hparts, hkl, hab, hcfg, rfl, hy, hy', hproducts, hsum, hsum', hadded, hwhole, hz⟩ := h
+  obtain ⟨parts, k, l, s, a, b, c, f, g, σ, σ', σ'', y', y'', products, sum, sum', added, whole,
+    hparts, hN, hn, hs, hkl, hab, hcfg, rfl, hσ', hσ'', hy, hy', hproducts, hsum, hsum', hadded,
+    hwhole, hz⟩ := h
   refine ⟨k + l + 1, a + b, c + f + g, hkl, hab, hcfg, ?_⟩
-  have hx : ∀ j, Majorised ((t j).size + (t j).error) (t j).size (x j) (e j) := fun j => by
-    refine ⟨?_, (ht j).2.1⟩
-    rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]
-    exact (ht j).1
-  have h₁ : ∀ j, Majorised (absolute σ * (1 + p.unit) ^ c * (1 + p.operands) ^ a
-        * (1 + p.accumulation) * (((t j).size + (t j).error) * absolute (y j)))
-      (absolute σ * ((t j).size * absolute (y j))) (products j) (σ * (e j * y j)) := fun j => by
-    have h := ((hx j).mul (((Majorised.exact ((atMost_absolute σ).mul
-      (atMost_absolute (y j)))).roundedTimes (hy j)).roundedTimes (hy' j))).rounded (hproducts j)
-    generalize (1 + p.unit) ^ c = q at *
-    generalize (1 + p.operands) ^ a = r at *
-    generalize absolute σ = v at *
-    generalize absolute (y j) = w at *
-    generalize (t j).size = s at *
-    generalize (t j).error = d at *
-    rw [show v * q * r * (1 + p.accumulation) * ((s + d) * w)
-        = (s + d) * (v * w * q * r) * (1 + p.accumulation) by clear h; grind,
-      show v * (s * w) = s * (v * w) by clear h; grind,
-      show σ * (e j * y j) = e j * (σ * y j) by clear h; grind]
-    exact h
-  have h₂ : ∀ part ∈ parts, Majorised
-      (absolute σ' * ((1 + p.accumulation) ^ k * (absolute σ * (1 + p.unit) ^ c
-        * (1 + p.operands) ^ a * (1 + p.accumulation)) * (1 + p.operands) ^ b) * (1 + p.unit) ^ f
-        * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) part)
-      (absolute σ' * absolute σ * sumOver (fun j => (t j).size * absolute (y j)) part) (added part)
-      (σ' * σ * sumOver (fun j => e j * y j) part) := fun part hpart => by
-    have h := ((Majorised.exact (atMost_absolute σ')).mul ((Majorised.roundedSum hp.accumulation
-      (hsum part hpart) fun j _ => h₁ j).roundedTimes (hsum' part hpart))).roundedTimes
-        (hadded part hpart)
-    rw [sumOver_mul_left, sumOver_mul_left, sumOver_mul_left] at h
-    clear h₁ hx ht
-    generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) part = A at *
-    generalize sumOver (fun j => (t j).size * absolute (y j)) part = B at *
-    generalize sumOver (fun j => e j * y j) part = E at *
-    generalize absolute σ * (1 + p.unit) ^ c * (1 + p.operands) ^ a * (1 + p.accumulation) = r at *
-    generalize (1 + p.accumulation) ^ k = q at *
-    generalize (1 + p.operands) ^ b = s at *
-    generalize (1 + p.unit) ^ f = v at *
-    generalize absolute σ = w at *
-    generalize absolute σ' = w' at *
-    rwa [show w' * (q * (r * A) * s) * v = w' * (q * r * s) * v * A by clear h; grind,
-      show w' * (w * B) = w' * w * B by clear h; grind,
-      show σ' * (σ * E) = σ' * σ * E by clear h; grind] at h
-  have h₃ := (((Majorised.exact (atMost_absolute σ'')).mul (Majorised.storedSum hp.accumulation
-    hp.output hwhole h₂)).roundedTimes hz).error
-  rw [sum_of_parts hparts, sum_of_parts hparts, sum_of_parts hparts] at h₃
+  have one : ∀ {u : R}, 0 ≤ u → ∀ k : Nat, 1 ≤ (1 + u) ^ k := fun hu k =>
+    OrderedField.one_le_pow (one_le_one_plus hu) k
+  have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
+    OrderedRing.mul_nonneg (numeral_nonneg k) hx
+  have f₁ := one_le_mul (one_le_mul (one hp.unit c) (one hp.operands a))
+    (one_le_one_plus hp.accumulation)
+  have f₂ := one_le_mul (one_le_mul (one_le_mul f₁ (one hp.accumulation k)) (one hp.operands b))
+    (one hp.unit f)
+  have f₃ := stored_growth hp.accumulation hp.output l tiles
+  have h₁ := fun j => tiled_products hp (ht j) (hy j) (hy' j) (hproducts j)
+  have h₂ := fun part hpart => tiled_part hp f₁ h₁ (hsum part hpart) (hsum' part hpart)
+    (hadded part hpart)
+  have h₃ := Majorised.storedSum hp.accumulation hp.output hp.outputTiny hwhole h₂
+  rw [sumOver_mul_left, sumOver_add, sum_of_parts hparts, sum_of_parts hparts, sum_of_parts hparts,
+    sum_of_constants, sumOver_add, sumOver_numeral, sumOver_mul_left, sumOver_mul_left] at h₃
+  have h₄ := scaled_belowTimes (one_le_mul f₂ f₃) hp.unit hp.tiny (scaled_mul
+    (h₃.mono (scaled_sum f₂ (nonneg_of_one_le f₃) (product hp.outputTiny s))) σ''
+      (atMost_absolute σ'')) hz
+  have s₁ : sumOver (fun j => ((t j).size + (t j).error) * (absolute σ * absolute (y j)
+        + (numeral c * p.tiny + numeral a * p.operandsTiny))) (List.finRange n)
+      = absolute σ * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j))
+          (List.finRange n)
+        + (numeral c * p.tiny + numeral a * p.operandsTiny)
+          * sumOver (fun j => (t j).size + (t j).error) (List.finRange n) := by
+    rw [← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_add]
+    refine sumOver_congr fun j _ => ?_
+    generalize (numeral c : R) * p.tiny + numeral a * p.operandsTiny = m
+    generalize absolute (y j) = r
+    generalize absolute σ = v
+    grind
+  rw [s₁] at h₄
+  have sizes : 0 ≤ sumOver (fun j => (t j).size + (t j).error) (List.finRange n) :=
+    sumOver_nonneg fun j _ => by
+      have i₁ := (ht j).1.nonneg
+      have i₂ := (ht j).2.1.nonneg
+      grind
+  have lost := tiled_lost hp.tiny hp.operandsTiny hp.outputTiny sizes hN hn hs hab hcfg
+  have hE : 0 ≤ (numeral c * p.tiny + numeral a * p.operandsTiny)
+      * sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral n * p.tiny := by
+    have i₁ := product hp.tiny c
+    have i₂ := product hp.operandsTiny a
+    have i₃ := OrderedRing.mul_nonneg (a := numeral c * p.tiny + numeral a * p.operandsTiny)
+      (by clear one product h₁ h₂ h₃ lost; grind) sizes
+    have i₄ := product hp.tiny n
+    clear one product h₁ h₂ h₃ lost
+    grind
+  have hσ := absolute_le hσ'
+  rw [size_mul] at hσ
+  have reached := tiled_reach (N := numeral parts.length) hσ (absolute_le hσ'') hg hE
+    (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.tiny f))
+    (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.operandsTiny b))
+    (product hp.outputTiny s) (product hp.tiny g)
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_left lost (nonneg_of_one_le hg)
+  have f₄ := one_le_mul (one_le_mul f₂ f₃) (one hp.unit g)
+  clear lost sizes hE hσ s₁ h₁ h₂ h₃ hproducts hy hy' hsum hsum' hadded hwhole hparts ht hσ' hσ''
+  clear f₁ f₂ f₃ one product
   rw [size_mul, size_mul, Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add, Semiring.pow_add,
     Semiring.pow_add]
-  clear h₁ h₂ hx ht hy hy' hproducts hsum hsum' hadded hwhole hz hparts hkl hab hcfg
+  generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
+      * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
+      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
+  generalize (numeral c * p.tiny + numeral a * p.operandsTiny)
+      * sumOver (fun j => (t j).size + (t j).error) (List.finRange n) = X at *
   generalize sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n) = B at *
   generalize sumOver (fun j => e j * y j) (List.finRange n) = E at *
   generalize (1 + p.accumulation) ^ k = a₁ at *
@@ -199,43 +395,73 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   generalize 1 + p.accumulation = a₃ at *
   generalize (1 + p.unit) ^ c = b₁ at *
   generalize (1 + p.unit) ^ f = b₂ at *
-  generalize (1 + p.unit) ^ g = b₃ at *
   generalize (1 + p.operands) ^ a = c₁ at *
   generalize (1 + p.operands) ^ b = c₂ at *
   generalize (1 + p.output) ^ tiles = d at *
   generalize absolute σ = w at *
   generalize absolute σ' = w' at *
+  generalize (numeral parts.length : R) = N at *
+  generalize (numeral n : R) * p.tiny = l₁ at *
+  generalize (numeral f : R) * p.tiny = l₃ at *
+  generalize (numeral b : R) * p.operandsTiny = l₄ at *
+  generalize (numeral s : R) * p.outputTiny = l₅ at *
+  generalize (numeral g : R) * p.tiny = l₆ at *
+  generalize (1 + p.unit) ^ g = b₃ at *
   generalize absolute σ'' = w'' at *
-  have e₁ : w'' * (a₂ * d * (w' * (a₁ * (w * b₁ * c₁ * a₃) * c₂) * b₂ * A)) * b₃
-      = a₁ * a₂ * a₃ * (b₁ * b₂ * b₃) * (c₁ * c₂) * d * (w * w' * w'' * A) := by
-    clear h₃; grind
-  have e₂ : w'' * (w' * w * B) = w * w' * w'' * B := by clear h₃ e₁; grind
-  have e₃ : σ'' * (σ' * σ * E) = σ * σ' * σ'' * E := by clear h₃ e₁ e₂; grind
-  rwa [e₁, e₂, e₃] at h₃
+  have h₅ := h₄.error
+  clear h₄
+  rw [show a₁ * a₂ * a₃ * (b₁ * b₂ * b₃) * (c₁ * c₂) * d
+      = b₁ * c₁ * a₃ * a₁ * c₂ * b₂ * (a₂ * d) * b₃ by clear h₅ f₄ reached i₁; grind,
+    show w * w' * w'' * B = w'' * (w' * (w * B)) by clear h₅ f₄ reached i₁; grind,
+    show σ * σ' * σ'' * E = σ'' * (σ' * (σ * E)) by clear h₅ f₄ reached i₁; grind]
+  generalize b₁ * c₁ * a₃ * a₁ * c₂ * b₂ * (a₂ * d) * b₃ = F at *
+  refine h₅.mono ?_
+  clear h₅
+  have h₆ := OrderedRing.mul_le_mul_of_nonneg_left (Std.le_trans reached i₁) (nonneg_of_one_le f₄)
+  have e₁ : w'' * (w' * (w * A + X + l₁) + N * (w' * l₄ + l₃) + l₅) + l₆
+      = w * w' * w'' * A + (w'' * (w' * (X + l₁) + N * (w' * l₄ + l₃) + l₅) + l₆) := by
+    clear h₆ f₄ reached i₁
+    grind
+  rw [e₁]
+  clear e₁ reached i₁
+  generalize w'' * (w' * (X + l₁) + N * (w' * l₄ + l₃) + l₅) + l₆ = Y at *
+  grind
 
 /-- **rounded-stored-gradient**: a sum of products of numbers that are off by an error each, added
 up tile by tile, where what a tile adds and every sum of it may be stored in the format of the
-output, each operation rounded, is within its bound. -/
+output, each operation rounded, is within its bound, also where products and what is stored
+underflow. -/
 theorem rounded_tiledGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     {roundings stores tiles : Nat} (hc : numeral roundings * p.accumulation < 1)
-    (hu : numeral 3 * p.unit < 1) {scale z : R} {x y e : Fin n → R} {t : Fin n → GradientTerm R}
+    (hu : numeral 3 * p.unit < 1) {scale reach z : R} (hg : 1 ≤ reach) {x y e : Fin n → R}
+    {t : Fin n → GradientTerm R}
     (ht : ∀ j, AtMost (t j).error (x j - e j) ∧ AtMost (t j).size (e j) ∧ (t j).other = y j)
-    (h : ComputedTiledGradient p roundings stores tiles scale x y z) :
-    AtMost (tiledGradientError p roundings stores tiles scale ((List.finRange n).map t))
+    (h : ComputedTiledGradient p roundings stores tiles scale reach x y z) :
+    AtMost (tiledGradientError p roundings stores tiles scale reach ((List.finRange n).map t))
       (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
-  obtain ⟨k, a, c, hk, ha, hc', h₁⟩ := tiled_majorised hp ht h
+  obtain ⟨k, a, c, hk, ha, hc', h₁⟩ := tiled_majorised hp hg ht h
   have b₁ := tiled_bound hp hc hu hk ha hc' tiles
   have other : ∀ j, (t j).other = y j := fun j => (ht j).2.2
-  rw [tiledGradientError, sumOver_map]
+  rw [tiledGradientError, sumOver_map, sumOver_map]
   simp only [other]
+  have n₀ : ∀ j, 0 ≤ (t j).size + (t j).error := fun j => by
+    have h₁ := (ht j).1.nonneg
+    have h₂ := (ht j).2.1.nonneg
+    grind
   have n₁ : 0 ≤ absolute scale
       * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) :=
     OrderedRing.mul_nonneg (absolute_nonneg scale) (sumOver_nonneg fun j _ =>
-      OrderedRing.mul_nonneg (by
-        have h₁ := (ht j).1.nonneg
-        have h₂ := (ht j).2.1.nonneg
-        grind) (absolute_nonneg _))
-  have b₂ := OrderedRing.mul_le_mul_of_nonneg_right b₁ n₁
+      OrderedRing.mul_nonneg (n₀ j) (absolute_nonneg _))
+  have n₂ : 0 ≤ reach * ((numeral 3 * p.tiny + numeral stores * p.operandsTiny)
+      * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
+      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny)) := by
+    have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
+      OrderedRing.mul_nonneg (numeral_nonneg k) hx
+    have add : ∀ {a b : R}, 0 ≤ a → 0 ≤ b → 0 ≤ a + b := fun ha hb => by grind
+    exact OrderedRing.mul_nonneg (nonneg_of_one_le hg) (add (OrderedRing.mul_nonneg
+      (add (product hp.tiny _) (product hp.operandsTiny _))
+      (add (sumOver_nonneg fun j _ => n₀ j) (numeral_nonneg _)))
+      (add (product hp.tiny _) (product hp.outputTiny _)))
   have s : ∀ v : R, sumOver (fun j => ((t j).error + (v - 1) * ((t j).size + (t j).error))
         * absolute (y j)) (List.finRange n)
       = v * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n)
@@ -246,7 +472,10 @@ theorem rounded_tiledGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     grind
   rw [s]
   refine h₁.mono ?_
-  clear h₁ b₁ s other ht h n₁
+  clear h₁ s other ht h n₀
+  generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
+      * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
+      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
   generalize sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n) = B at *
@@ -255,6 +484,10 @@ theorem rounded_tiledGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     * (1 + p.output) ^ tiles = F at *
   generalize (1 + gamma roundings p.accumulation) * (1 + gamma 3 p.unit)
     * power (1 + p.operands) stores * power (1 + p.output) tiles = G at *
+  have b₂ := OrderedRing.mul_le_mul_of_nonneg_right b₁
+    (show 0 ≤ w * A + reach * Z by clear b₁; grind)
+  rw [show 1 + (G - 1) = G by grind]
+  clear b₁ n₁ n₂
   grind
 
 end Attention.Proof

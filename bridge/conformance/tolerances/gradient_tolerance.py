@@ -250,7 +250,8 @@ def gradient_bounds(
             gamma(terms + 3, ua), gamma(3, u), operands, power(tiles, rounding.output.unit)
         )
         errors = errors + relative * (all_sizes + errors)
-        lost = of_operand * ((sizes + error).sum(-1, True) + 1) + (terms + 3) * tiny
+        lost = of_operand * ((sizes + error).sum(-1, True) + 1 + tiles) + (terms + 3) * tiny
+        lost = lost + 2 * tiles * output_tiny
         errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
         return Bounded(factor * (exact @ other), errors, all_sizes)
 

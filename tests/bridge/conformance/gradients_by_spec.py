@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from types import ModuleType
 
-
 import numpy as np
 import torch
 from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
@@ -148,6 +147,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential
+    tiny = Decimal(rounding.accumulator.smallest_normal)
     zero, one, scale = Decimal(0), Decimal(1), Decimal(problem.scale)
     q, (d, d_v, kv_len) = exact(problem.q[i]), (len(problem.q[i]), *problem.v.shape[::-1])
     cap = None if problem.softcap is None else Decimal(problem.softcap)
@@ -165,7 +165,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
         errors[j] = capped_change_error(forwards, formats, change, s, error, num=NATURAL)
         slopes[j] = one, zero
         if cap is not None:
-            of_slope = capped_slope_error(unit, zero, cap, s, error, num=NATURAL)
+            of_slope = capped_slope_error(unit, tiny, cap, s, error, num=NATURAL)
             slopes[j] = 1 - (scores[j] / cap) ** 2, of_slope
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]

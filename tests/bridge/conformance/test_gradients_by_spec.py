@@ -181,6 +181,8 @@ MUTANTS = {
     ),
     "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
     "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
+    "tiles of which one loses something": ("+ 1 + tiles)", "+ 1)"),
+    "tiles that lose nothing where they are stored": ("2 * tiles * output_tiny", "0.0"),
     "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
     "heads that lose nothing": (", others_tiny=underflow(rounding.output)", ""),
     "a total whose products do not underflow": ("count + 3, unit, tiny=tiny)", "count + 3, unit)"),

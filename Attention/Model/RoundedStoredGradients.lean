@@ -39,15 +39,16 @@ inductive StoredSum (u σ η : R) : Nat → Nat → Nat → List R → R → Pro
       StoredSum u σ η k m s ys z
 
 /-- `z` is what a function may compute for scale · Σ xⱼ yⱼ that adds it up in `parts`, `tiles` + 1
-of them at most: each y is multiplied by a part of the scale and stored, as in `ComputedGradient`; the products of a tile are
-added in any order; their sum may be stored, and is multiplied by a second part of the scale; these
-are added in any order, any of them and any sum stored in the format of the output, a product up to
-`tiles` times, and 2 `tiles` stores in all; and the whole is multiplied by the third part of the
-scale. That part is `reach` at most, and so is its product with the second. -/
+of them at most: each y is multiplied by a part of the scale and stored, as in `ComputedGradient`;
+the products of a tile are added in any order; their sum may be stored, and is multiplied by a
+second part of the scale; these are added in any order, any of them and any sum stored in the format
+of the output, a product up to `tiles` times, with 2 `tiles` stores in all at most; and the whole is
+multiplied by the third part of the scale. That part is `reach` at most, and so is its product with the second. -/
 @[expose] def ComputedTiledGradient (p : GradientPrecision R) (roundings stores tiles : Nat)
     (scale reach : R) (x y : Fin n → R) (z : R) : Prop :=
-  ∃ (parts : List (List (Fin n))) (k l s a b e f g : Nat) (σ σ' σ'' : R) (y' y'' products : Fin n → R)
-    (sum sum' added : List (Fin n) → R) (whole : R), parts.flatten.Perm (List.finRange n) ∧
+  ∃ (parts : List (List (Fin n))) (k l s a b e f g : Nat) (σ σ' σ'' : R)
+    (y' y'' products : Fin n → R) (sum sum' added : List (Fin n) → R) (whole : R),
+    parts.flatten.Perm (List.finRange n) ∧
     parts.length ≤ tiles + 1 ∧ n ≤ roundings ∧ s ≤ 2 * tiles ∧
     k + l + 1 ≤ roundings ∧ a + b ≤ stores ∧ e + f + g ≤ 3 ∧ σ * σ' * σ'' = scale ∧
     AtMost reach (σ' * σ'') ∧ AtMost reach σ'' ∧

@@ -8,7 +8,8 @@ public section
 /-! # Wrong variants of softcap where scores are far off
 
 Bounds in which tanh is off by at most 1, in which its error is not divided by the cap, or in which
-its square does not underflow, and slopes of something else. Source: docs/tolerances.md, "Gradients". -/
+its square does not underflow, and slopes of something else.
+Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
 

@@ -7,8 +7,8 @@ public section
 
 /-! # Wrong variants of gradients that are added up in a small format
 
-Bounds that count no store, or one for all tiles, or nothing that a store loses, and a sum in which a tile takes the place of those
-before it. Source: docs/tolerances.md, "Gradients". -/
+Bounds that count no store, or one for all tiles, or nothing that a store loses, and a sum in which
+a tile takes the place of those before it. Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
-from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -49,6 +47,8 @@ from bridge.spec.gradient_tolerance import (
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
+from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from bridge.spec.tolerance import BoundedKey, Denominator, gamma
 
 ROUNDING_MODELS = {
@@ -164,7 +164,8 @@ class Row:
 
 def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     """Query i, with the errors of weights and slopes that the Spec has."""
-    forwards, formats = precision(rounding), score_formats(rounding, problem.scale)
+    forwards = precision(rounding)
+    formats = score_formats(rounding, problem.scale, problem.q.shape[1])
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential

@@ -43,7 +43,8 @@ of them at most: each y is multiplied by a part of the scale and stored, as in `
 the products of a tile are added in any order; their sum may be stored, and is multiplied by a
 second part of the scale; these are added in any order, any of them and any sum stored in the format
 of the output, a product up to `tiles` times, with 2 `tiles` stores in all at most; and the whole is
-multiplied by the third part of the scale. That part is `reach` at most, and so is its product with the second. -/
+multiplied by the third part of the scale. That part is `reach` at most, and so is its product with
+the second. -/
 @[expose] def ComputedTiledGradient (p : GradientPrecision R) (roundings stores tiles : Nat)
     (scale reach : R) (x y : Fin n → R) (z : R) : Prop :=
   ∃ (parts : List (List (Fin n))) (k l s a b e f g : Nat) (σ σ' σ'' : R)

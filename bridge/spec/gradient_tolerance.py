@@ -17,7 +17,7 @@ from bridge.spec.vector import vec_dot
 @dataclass(frozen=True)
 class GradientPrecision:
     """What a backward pass rounds, and how coarsely: bounds of relative errors, 0 where nothing is
-    rounded.
+    rounded, and of the absolute errors of numbers below the normal ones.
 
     unit: of an operation on scores, weights and their gradients.
 
@@ -37,6 +37,19 @@ class GradientPrecision:
 
     operands: of the format in which keys and queries are stored where they meet dS.
 
+    tiny: how far off a product, a quotient or an exponential may be besides, below the normal
+    numbers of the format in which it is computed.
+
+    weightsTiny: how far off a P may be besides where it is stored before it multiplies G.
+
+    storedTiny: a P or dS where it is stored for values, keys and queries.
+
+    scoresTiny: a dP where it is stored.
+
+    outputTiny: a component of the output where it is stored, with its quotient.
+
+    operandsTiny: a key, a query or a sum where it is stored in the format of operands.
+
     Lean: `Attention.Spec.GradientPrecision`.
     """
 
@@ -49,6 +62,12 @@ class GradientPrecision:
     scores: Value
     output: Value
     operands: Value
+    tiny: Value
+    weights_tiny: Value
+    stored_tiny: Value
+    scores_tiny: Value
+    output_tiny: Value
+    operands_tiny: Value
 
 
 @dataclass(frozen=True)
@@ -152,17 +171,22 @@ def recomputed_error(
     ) - num.value(1)
 
 
-def softcap_slope_error(unit: Value, t: Value, of_tanh: Value, *, num: Arithmetic) -> Value:
+def softcap_slope_error(
+    unit: Value, tiny: Value, t: Value, of_tanh: Value, *, num: Arithmetic
+) -> Value:
     """How far 1 − t², the slope of softcap, may be off, where t = tanh (x / cap) is off by
     `ofTanh`: the square and the difference are rounded, and none of them is far from the
-    numbers up to 1.
+    numbers up to 1; and the square may be off by `tiny` below the normal numbers.
 
     Lean: `Attention.Spec.softcapSlopeError`.
     """
-    return smaller(
-        (numeral(2, num=num) * absolute(t, num=num) + of_tanh) * of_tanh
-        + numeral(2, num=num) * unit,
-        num.value(1) + numeral(2, num=num) * unit,
+    return (
+        smaller(
+            (numeral(2, num=num) * absolute(t, num=num) + of_tanh) * of_tanh
+            + numeral(2, num=num) * unit,
+            num.value(1) + numeral(2, num=num) * unit,
+        )
+        + numeral(2, num=num) * tiny
     )
 
 
@@ -193,6 +217,46 @@ def gradient_key(
     )
 
 
+def tiny_of(weight: Value, tiny: Value, *, num: Arithmetic) -> Value:
+    """An error of something that the weight multiplies: none of a masked key, whose weight is 0.
+
+    Lean: `Attention.Spec.tinyOf`.
+    """
+    return num.value(0) if weight <= num.value(0) else tiny
+
+
+def product_tiny(
+    p: GradientPrecision, c: GradientCounts, factor: Value, *, num: Arithmetic
+) -> Value:
+    """What underflows of dP: its products, that with dropout's factor, and where it is stored.
+    There are at most as many products as they are rounded times.
+
+    Lean: `Attention.Spec.productTiny`.
+    """
+    sum_ = (num.value(1) + gamma(c.products, p.accumulation, num=num)) * (
+        numeral(c.products, num=num) * p.tiny
+    )
+    return (factor * sum_ * (num.value(1) + p.factors) + p.tiny) * (
+        num.value(1) + p.scores
+    ) + p.scores_tiny
+
+
+def mean_weight_tiny(
+    p: GradientPrecision, c: GradientCounts, k: GradientKey, *, num: Arithmetic
+) -> Value:
+    """What underflows of a weight of which D is made: each of its exponentials may lose as much as
+    it is, or double, and then it is stored.
+
+    Lean: `Attention.Spec.meanWeightTiny`.
+    """
+    return tiny_of(
+        k.weight,
+        numeral(2 * (c.rescalings + 1), num=num) * p.tiny * (num.value(1) + p.stored)
+        + p.stored_tiny,
+        num=num,
+    )
+
+
 def mean_product(keys: list[GradientKey], *, num: Arithmetic) -> Value:
     """D = Σ P dP.
 
@@ -209,30 +273,73 @@ def mean_size(keys: list[GradientKey], *, num: Arithmetic) -> Value:
     return sum_over(lambda k: k.weight * k.size, keys, zero=num.value(0))
 
 
-def mean_error(
-    p: GradientPrecision, c: GradientCounts, keys: list[GradientKey], *, num: Arithmetic
-) -> Value:
-    """The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1). F stands for whatever way D is come by: the
-    sum Σ P dP, or ⟨dO, O⟩ from an output that was stored.
+def mean_factor(p: GradientPrecision, c: GradientCounts, *, num: Arithmetic) -> Value:
+    """What D is off by in its sums, as a factor F, whatever way it is come by: as the sum Σ P dP,
+    or as ⟨dO, O⟩ from an output that was stored.
 
-    Lean: `Attention.Spec.meanError`.
+    Lean: `Attention.Spec.meanFactor`.
     """
-    sums = (
+    return (
         (num.value(1) + gamma(c.delta, p.accumulation, num=num))
         * (num.value(1) + p.factors)
         * (num.value(1) + p.scores)
         * (num.value(1) + p.output)
         / power(num.value(1) - p.exponential, c.rescalings, num=num)
     )
+
+
+def mean_tiny(
+    p: GradientPrecision,
+    c: GradientCounts,
+    reach: Value,
+    keys: list[GradientKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """What underflows of D in either way, before its sums are rounded: of each key what is lost of
+    its weight, of its dP, and of its products with dP or with its value and in rescalings; then
+    the output where it is stored, and its products with dO. `reach` is Σ |dO|.
+
+    Lean: `Attention.Spec.meanTiny`.
+    """
+    return sum_over(
+        lambda k: (
+            mean_weight_tiny(p, c, k, num=num) * (k.size + product_tiny(p, c, k.factor, num=num))
+            + k.weight
+            * ((num.value(1) + k.error) * (num.value(1) + p.stored))
+            * product_tiny(p, c, k.factor, num=num)
+            + tiny_of(k.weight, numeral(c.rescalings + 1, num=num) * p.tiny, num=num)
+            * (num.value(1) + reach)
+        ),
+        keys,
+        zero=num.value(0),
+    ) + (p.output_tiny * reach + numeral(c.products, num=num) * p.tiny)
+
+
+def mean_error(
+    p: GradientPrecision,
+    c: GradientCounts,
+    reach: Value,
+    keys: list[GradientKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1), and F times what underflows.
+
+    Lean: `Attention.Spec.meanError`.
+    """
     return sum_over(
         lambda k: (
             k.weight
             * k.size
-            * ((num.value(1) + k.error) * (num.value(1) + p.stored) * sums - num.value(1))
+            * (
+                (num.value(1) + k.error) * (num.value(1) + p.stored) * mean_factor(p, c, num=num)
+                - num.value(1)
+            )
         ),
         keys,
         zero=num.value(0),
-    )
+    ) + mean_factor(p, c, num=num) * mean_tiny(p, c, reach, keys, num=num)
 
 
 def inner_gradient(dL: Value, keys: list[GradientKey], k: GradientKey, *, num: Arithmetic) -> Value:
@@ -254,6 +361,7 @@ def inner_size(dL: Value, keys: list[GradientKey], k: GradientKey, *, num: Arith
 def inner_error(
     p: GradientPrecision,
     c: GradientCounts,
+    reach: Value,
     dL: Value,
     keys: list[GradientKey],
     k: GradientKey,
@@ -265,17 +373,42 @@ def inner_error(
     Lean: `Attention.Spec.innerError`.
     """
     terms = (
-        (num.value(1) + gamma(c.products, p.accumulation, num=num))
-        * (num.value(1) + p.factors)
-        * (num.value(1) + p.scores)
-        - num.value(1)
-    ) * k.size + mean_error(p, c, keys, num=num)
+        (
+            (num.value(1) + gamma(c.products, p.accumulation, num=num))
+            * (num.value(1) + p.factors)
+            * (num.value(1) + p.scores)
+            - num.value(1)
+        )
+        * k.size
+        + product_tiny(p, c, k.factor, num=num)
+        + mean_error(p, c, reach, keys, num=num)
+    )
     return terms + gamma(3, p.unit, num=num) * (inner_size(dL, keys, k, num=num) + terms)
+
+
+def weight_tiny(p: GradientPrecision, k: GradientKey, *, num: Arithmetic) -> Value:
+    """What underflows of a weight that multiplies G or meets dO, where it is computed again and
+    stored.
+
+    Lean: `Attention.Spec.weightTiny`.
+    """
+    return tiny_of(k.weight, p.tiny * (num.value(1) + p.weights) + p.weights_tiny, num=num)
+
+
+def times_tiny(p: GradientPrecision, k: GradientKey, *, num: Arithmetic) -> Value:
+    """What underflows in up to two products that the weight takes part in, with G and the slope.
+
+    Lean: `Attention.Spec.timesTiny`.
+    """
+    return (num.value(1) + gamma(2, p.unit, num=num)) * (
+        numeral(2, num=num) * tiny_of(k.weight, p.tiny, num=num)
+    )
 
 
 def score_gradient_error(
     p: GradientPrecision,
     c: GradientCounts,
+    reach: Value,
     dL: Value,
     keys: list[GradientKey],
     k: GradientKey,
@@ -286,18 +419,21 @@ def score_gradient_error(
 
     Lean: `Attention.Spec.scoreGradientError`.
     """
-    of_inner = inner_error(p, c, dL, keys, k, num=num)
+    of_inner = inner_error(p, c, reach, dL, keys, k, num=num)
     of_weight = (num.value(1) + k.error) * (num.value(1) + p.weights) * (
         num.value(1) + gamma(2, p.unit, num=num)
     ) - num.value(1)
-    return k.weight * (
-        of_weight * (absolute(inner_gradient(dL, keys, k, num=num), num=num) + of_inner) + of_inner
+    largest = absolute(inner_gradient(dL, keys, k, num=num), num=num) + of_inner
+    return k.weight * (of_weight * largest + of_inner) + (
+        (num.value(1) + gamma(2, p.unit, num=num)) * weight_tiny(p, k, num=num) * largest
+        + times_tiny(p, k, num=num)
     )
 
 
 def score_gradient_term(
     p: GradientPrecision,
     c: GradientCounts,
+    reach: Value,
     dL: Value,
     keys: list[GradientKey],
     k: GradientKey,
@@ -313,12 +449,15 @@ def score_gradient_term(
     dS = k.weight * inner_gradient(dL, keys, k, num=num)
     largest = absolute(k.slope, num=num) + k.slope_error
     error = (
-        score_gradient_error(p, c, dL, keys, k, num=num) * largest
+        score_gradient_error(p, c, reach, dL, keys, k, num=num) * largest
         + absolute(dS, num=num) * k.slope_error
+        + times_tiny(p, k, num=num)
     )
     return GradientTerm(
         size=k.weight * inner_size(dL, keys, k, num=num) * largest,
-        error=error + p.stored * (absolute(dS, num=num) * absolute(k.slope, num=num) + error),
+        error=error
+        + p.stored * (absolute(dS, num=num) * absolute(k.slope, num=num) + error)
+        + tiny_of(k.weight, p.stored_tiny, num=num),
         other=other,
     )
 
@@ -340,6 +479,14 @@ def weight_term(
             * (num.value(1) + p.factors)
             * (num.value(1) + p.stored)
             - num.value(1)
+        )
+        + (
+            (
+                k.factor * weight_tiny(p, k, num=num) * (num.value(1) + p.factors)
+                + tiny_of(k.weight, p.tiny, num=num)
+            )
+            * (num.value(1) + p.stored)
+            + tiny_of(k.weight, p.stored_tiny, num=num)
         ),
         other=other,
     )
@@ -350,37 +497,46 @@ def gradient_error(
     roundings: int,
     stores: int,
     scale: Value,
+    reach: Value,
     terms: list[GradientTerm],
     *,
     num: Arithmetic,
 ) -> Value:
     """The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
-    through at most `roundings` roundings, and the sum is multiplied by the scale in up to
-    three.
+    through at most `roundings` roundings, there are no more products than that, and the sum is
+    multiplied by the scale in up to three. No part of the scale that multiplies the sum is
+    larger than `reach`, nor is 1.
 
     Lean: `Attention.Spec.gradientError`.
     """
     sums = (num.value(1) + gamma(roundings, p.accumulation, num=num)) * (
         num.value(1) + gamma(3, p.unit, num=num)
     ) * power(num.value(1) + p.operands, stores, num=num) - num.value(1)
+    lost = numeral(3, num=num) * p.tiny + numeral(stores, num=num) * p.operands_tiny
     return absolute(scale, num=num) * sum_over(
         lambda t: (t.error + sums * (t.size + t.error)) * absolute(t.other, num=num),
         terms,
         zero=num.value(0),
+    ) + (num.value(1) + sums) * reach * (
+        lost * (sum_over(lambda t: t.size + t.error, terms, zero=num.value(0)) + num.value(1))
+        + numeral(roundings, num=num) * p.tiny
     )
 
 
 def total_error(
     accumulation: Value,
     stored: Value,
+    tiny: Value,
+    stored_tiny: Value,
     roundings: int,
     terms: list[GradientTerm],
     *,
     num: Arithmetic,
 ) -> Value:
     """The error of Σ x · y, where each x is stored once more, and a product goes through at most
-    `roundings` roundings: a sum over the heads that share keys, over what a bias is broadcast
-    over, or over the queries of a sink.
+    `roundings` roundings, of which there are no fewer than products: a sum over the heads that
+    share keys, over what a bias is broadcast over, or over the queries of a sink. A product may
+    be off by `tiny` besides, a number that is stored by `storedTiny`.
 
     Lean: `Attention.Spec.totalError`.
     """
@@ -391,4 +547,7 @@ def total_error(
         lambda t: (t.error + sums * (t.size + t.error)) * absolute(t.other, num=num),
         terms,
         zero=num.value(0),
+    ) + (num.value(1) + gamma(roundings, accumulation, num=num)) * (
+        stored_tiny * sum_over(lambda t: absolute(t.other, num=num), terms, zero=num.value(0))
+        + numeral(roundings, num=num) * tiny
     )

@@ -13,7 +13,13 @@ from bridge.spec.core import Arithmetic, Value
 from bridge.spec.dropout import WeightFactor, dropped_values
 from bridge.spec.maximum import row_max
 from bridge.spec.score_mods import score_mod_and_then, score_mod_bias, score_mod_softcap, tanh
-from bridge.spec.score_tolerance import ScoreFormats, magnitude, operand_underflow, score_error
+from bridge.spec.score_tolerance import (
+    ScoreFormats,
+    magnitude,
+    operand_underflow,
+    score_error,
+    underflow_formats,
+)
 from bridge.spec.sink import attention_sink
 from bridge.spec.tolerance import BoundedKey, Precision, absolute, numeral
 from bridge.spec.vector import vec_dot
@@ -315,6 +321,27 @@ def score_changes_error(
             num=num,
         ),
         num=num,
+    )
+
+
+def score_changes_formats(
+    changes: ScoreChanges,
+    p: Precision,
+    f: ScoreFormats,
+    nu: Value,
+    additions: int,
+    d: int,
+    scale: Value,
+    *,
+    num: Arithmetic,
+) -> ScoreFormats:
+    """The formats of these scores where products and quotients in the accumulator may be below its
+    normal numbers too, each off by `ν` at most.
+
+    Lean: `Attention.Spec.ScoreChanges.formats`.
+    """
+    return underflow_formats(
+        p, f, nu, additions, d, scale, num.value(0) if changes.cap is None else changes.cap, num=num
     )
 
 

@@ -98,6 +98,46 @@ def operand_underflow(
     )
 
 
+def underflow_formats(
+    p: Precision,
+    f: ScoreFormats,
+    nu: Value,
+    additions: int,
+    d: int,
+    scale: Value,
+    cap: Value,
+    *,
+    num: Arithmetic,
+) -> ScoreFormats:
+    """The formats of scores where products in the accumulator may be below its normal numbers too,
+    each off by `ν` at most. What is off so is rounded with the others: of the `d` products,
+    which meet the scale or what is left of it, and of up to three products and quotients of a
+    score, or with its cap, 0 if it has none. It counts where scores are stored: (1 + u_s) (1 +
+    γ(additions + 6)) ν (d max (1, |scale|) + 3 (1 + cap)).
+
+    Lean: `Attention.Spec.underflowFormats`.
+    """
+    return ScoreFormats(
+        operands=f.operands,
+        roundings=f.roundings,
+        scores=f.scores,
+        operands_tiny=f.operands_tiny,
+        reach=f.reach,
+        scores_tiny=f.scores_tiny
+        + (num.value(1) + f.scores)
+        * (
+            (num.value(1) + gamma(additions + 6, p.accumulation, num=num))
+            * (
+                nu
+                * (
+                    numeral(d, num=num) * max(num.value(1), absolute(scale, num=num))
+                    + numeral(3, num=num) * (num.value(1) + cap)
+                )
+            )
+        ),
+    )
+
+
 def score_error(
     p: Precision,
     f: ScoreFormats,

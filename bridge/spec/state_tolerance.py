@@ -54,9 +54,10 @@ def weight_error(u: Value, s: Value | None, m: Value | None, *, num: Arithmetic)
 
 
 def bounded_column_append(
-    u: Value, c: BoundedColumn, s: Value | None, v: Value, *, num: Arithmetic
+    u: Value, nu: Value, c: BoundedColumn, s: Value | None, v: Value, *, num: Arithmetic
 ) -> BoundedColumn:
-    """One more key, with score `s` and value `v`.
+    """One more key, with score `s` and value `v`. Weights and products below the normal numbers
+    are off by `ν` at most: those of the new key and of what was there.
 
     Lean: `Attention.Spec.BoundedColumn.append`.
     """
@@ -73,12 +74,14 @@ def bounded_column_append(
             * (alpha * (absolute(c.value, num=num) + c.error))
             + (weight_error(u, s, m, num=num) + numeral(2, num=num) * u)
             * (p * absolute(v, num=num))
+            + nu
+            * (absolute(c.value, num=num) + c.error + absolute(v, num=num) + numeral(2, num=num))
         ),
     )
 
 
 def bounded_column_delete(
-    u: Value, c: BoundedColumn, s: Value | None, v: Value, *, num: Arithmetic
+    u: Value, nu: Value, c: BoundedColumn, s: Value | None, v: Value, *, num: Arithmetic
 ) -> BoundedColumn:
     """The terms of a key, with score `s` and value `v`, subtracted.
 
@@ -94,5 +97,6 @@ def bounded_column_delete(
             u * (absolute(c.value, num=num) + c.error)
             + (weight_error(u, s, c.m, num=num) + numeral(2, num=num) * u)
             * (p * absolute(v, num=num))
+            + nu * (absolute(v, num=num) + num.value(1))
         ),
     )

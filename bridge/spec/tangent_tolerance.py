@@ -15,7 +15,7 @@ from bridge.spec.score_tolerance import ScoreFormats, magnitude, operand_factor
 from bridge.spec.softmax import denominator, weight
 from bridge.spec.sum import sum_over
 from bridge.spec.tangent import score_tangent
-from bridge.spec.tolerance import Precision, absolute, power
+from bridge.spec.tolerance import Precision, absolute, numeral, power
 from bridge.spec.vector import vec_dot
 
 
@@ -29,6 +29,9 @@ class BoundedRate:
 
     stored: unit roundoff of the format in which its weight, and the product of that with a
     rate, are stored; 0 if they are not, as of a sink.
+
+    tiny: how far off numbers below the normal ones may be: the weight, as it is computed and as
+    it is stored, and a product with it; 0 if it is masked.
 
     rate: the rate ṡ at which its score changes.
 
@@ -46,6 +49,7 @@ class BoundedRate:
     weight: Value
     weight_error: Value
     stored: Value
+    tiny: Value
     rate: Value
     size: Value
     rate_error: Value
@@ -58,6 +62,7 @@ def bounded_rate(
     c: int,
     weight_error: Value,
     stored: Value,
+    tiny: Value,
     size: Value,
     rate_error: Value,
     x: ScoredValue,
@@ -74,6 +79,7 @@ def bounded_rate(
         / denominator([None if y.score is None else y.score.val for y in row], num=num),
         weight_error=weight_error,
         stored=stored,
+        tiny=tiny,
         rate=score_tangent(x.score, num=num),
         size=size,
         rate_error=rate_error,
@@ -116,8 +122,39 @@ def rate_factor(p: Precision, roundings: int, rescalings: int, *, num: Arithmeti
     )
 
 
+def weighed_loss(
+    losses: int,
+    size: Callable[[BoundedRate], Value],
+    error: Callable[[BoundedRate], Value],
+    other: Callable[[BoundedRate], Value],
+    keys: list[BoundedRate],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """What numbers below the normal ones add to a sum of weights times rates times `other`, of
+    which each may be off by as much in up to `losses` products more.
+
+    Lean: `Attention.Spec.weighedLoss`.
+    """
+    return sum_over(
+        lambda k: (
+            power(num.value(1) + k.stored, 2, num=num)
+            * (
+                k.tiny
+                * (
+                    numeral(2, num=num) * (size(k) + error(k)) * other(k)
+                    + (numeral(2, num=num) * other(k) + numeral(losses, num=num))
+                )
+            )
+        ),
+        keys,
+        zero=num.value(0),
+    )
+
+
 def weighed_error(
     factor: Value,
+    losses: int,
     size: Callable[[BoundedRate], Value],
     error: Callable[[BoundedRate], Value],
     other: Callable[[BoundedRate], Value],
@@ -127,7 +164,7 @@ def weighed_error(
 ) -> Value:
     """How far Σ p x y may be off, where x is off by `error`, y is exact and each term is
     multiplied by up to `factor` beside the error of its weight and what it is stored in twice:
-    Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|.
+    Σ p ((1 + ε) (1 + stored)² factor (size + error) − size) |y|, and `weighedLoss`.
 
     Lean: `Attention.Spec.weighedError`.
     """
@@ -148,11 +185,17 @@ def weighed_error(
         ),
         keys,
         zero=num.value(0),
-    )
+    ) + factor * weighed_loss(losses, size, error, other, keys, num=num)
 
 
 def mean_rate_tolerance(
-    p: Precision, roundings: int, rescalings: int, keys: list[BoundedRate], *, num: Arithmetic
+    p: Precision,
+    roundings: int,
+    rescalings: int,
+    losses: int,
+    keys: list[BoundedRate],
+    *,
+    num: Arithmetic,
 ) -> Value:
     """How far a computed μ may be off, which is the rate of the log-sum-exp.
 
@@ -160,6 +203,7 @@ def mean_rate_tolerance(
     """
     return weighed_error(
         rate_factor(p, roundings, rescalings, num=num),
+        losses,
         lambda x: x.size,
         lambda x: x.rate_error,
         lambda _x: num.value(1),
@@ -172,78 +216,81 @@ def tangent_tolerance(
     p: Precision,
     output: Value,
     apart: Value,
+    lost: Value,
     roundings: int,
     rescalings: int,
+    losses: int,
     keys: list[BoundedRate],
     *,
     num: Arithmetic,
 ) -> Value:
     """How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a
     format in which o is stored before it meets μ, `apart` of one in which the three parts of
-    the sum are stored, each 0 if there is none.
+    the sum are stored, each 0 if there is none; below the normal numbers each of the four, and
+    the product of μ and o, is off by `lost`.
 
     Lean: `Attention.Spec.tangentTolerance`.
     """
-    factor = rate_factor(p, roundings, rescalings, num=num)
+    factor = rate_factor(p, roundings, rescalings, num=num) * (num.value(1) + apart)
 
     def value(k: BoundedRate) -> Any:
         return absolute(k.value, num=num)
 
-    mean = mean_rate_tolerance(p, roundings, rescalings, keys, num=num)
+    mean = mean_rate_tolerance(p, roundings, rescalings, losses, keys, num=num)
     unstored = weighed_error(
-        factor * (num.value(1) + apart),
-        lambda _x: num.value(1),
-        lambda _x: num.value(0),
-        value,
-        keys,
-        num=num,
+        factor, losses, lambda _x: num.value(1), lambda _x: num.value(0), value, keys, num=num
     )
-    output_error = unstored + output * (
-        absolute(sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)), num=num)
-        + unstored
+    output_error = (
+        unstored
+        + output
+        * (
+            absolute(sum_over(lambda k: k.weight * k.value, keys, zero=num.value(0)), num=num)
+            + unstored
+        )
+        + factor * lost
     )
     return (
         weighed_error(
-            factor * (num.value(1) + apart),
-            lambda x: x.size,
-            lambda x: x.rate_error,
-            value,
-            keys,
-            num=num,
+            factor, losses, lambda x: x.size, lambda x: x.rate_error, value, keys, num=num
         )
         + (
             mean * (sum_over(lambda k: k.weight * value(k), keys, zero=num.value(0)) + output_error)
             + sum_over(lambda k: k.weight * k.size, keys, zero=num.value(0)) * output_error
         )
         + weighed_error(
-            factor * (num.value(1) + apart),
+            factor,
+            losses,
             lambda _x: num.value(1),
             lambda _x: num.value(0),
             lambda k: absolute(k.value_rate, num=num),
             keys,
             num=num,
         )
+        + factor * (numeral(4, num=num) * lost)
     )
 
 
 def stored_tangent_tolerance(
     p: Precision,
     u: Value,
+    eta: Value,
     output: Value,
     apart: Value,
+    lost: Value,
     roundings: int,
     rescalings: int,
+    losses: int,
     keys: list[BoundedRate],
     *,
     num: Arithmetic,
 ) -> Value:
     """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
-    whole, with what it is off by already.
+    whole, with what it is off by already, and is off by `η` below its normal numbers.
 
     Lean: `Attention.Spec.storedTangentTolerance`.
     """
-    error = tangent_tolerance(p, output, apart, roundings, rescalings, keys, num=num)
-    return error + u * (absolute(output_rate(keys, num=num), num=num) + error)
+    error = tangent_tolerance(p, output, apart, lost, roundings, rescalings, losses, keys, num=num)
+    return error + u * (absolute(output_rate(keys, num=num), num=num) + error) + eta
 
 
 @dataclass(frozen=True)
@@ -281,9 +328,25 @@ def score_rate_factor(p: Precision, f: ScoreFormats, additions: int, *, num: Ari
     )
 
 
+def rate_underflow(
+    tau: Value, nu: Value, q: list[Value], k: list[Value], *, d: int, num: Arithmetic
+) -> Value:
+    """What numbers below the normal ones add to an inner product of operands that are each off by
+    τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν).
+
+    Lean: `Attention.Spec.rateUnderflow`.
+    """
+    return sum_over(
+        lambda i: tau * (absolute(q[i], num=num) + absolute(k[i], num=num) + tau) + nu,
+        list(range(d)),
+        zero=num.value(0),
+    )
+
+
 def bounded_score_rate(
     p: Precision,
     f: ScoreFormats,
+    nu: Value,
     additions: int,
     scale: Value,
     q: list[Value],
@@ -294,18 +357,32 @@ def bounded_score_rate(
     d: int,
     num: Arithmetic,
 ) -> BoundedScoreRate:
-    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩).
+    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off
+    by `ν`, scaled operands by r η_op, the inner products by η_op where they are stored as
+    operands are, and all that is stored as a score by η_s. Of the scale at most max (1,
+    |scale|) multiplies any of these.
 
     Lean: `Attention.Spec.boundedScoreRate`.
     """
     size = absolute(scale, num=num) * (
         magnitude(dq, k, d=d, num=num) + magnitude(q, dk, d=d, num=num)
     )
+    tau = numeral(f.roundings, num=num) * f.operands_tiny
+    lost = (
+        max(num.value(1), absolute(scale, num=num))
+        * (
+            rate_underflow(tau, nu, dq, k, d=d, num=num)
+            + rate_underflow(tau, nu, q, dk, d=d, num=num)
+            + (numeral(2, num=num) * f.operands_tiny + numeral(3, num=num) * f.scores_tiny)
+        )
+        + f.scores_tiny
+    )
     return BoundedScoreRate(
         rate=scale
         * (vec_dot(dq, k, d=d, zero=num.value(0)) + vec_dot(q, dk, d=d, zero=num.value(0))),
         size=size,
-        error=(score_rate_factor(p, f, additions, num=num) - num.value(1)) * size,
+        error=(score_rate_factor(p, f, additions, num=num) - num.value(1)) * size
+        + score_rate_factor(p, f, additions, num=num) * lost,
     )
 
 
@@ -337,7 +414,8 @@ def bounded_score_rate_through(
         size=(slope + slope_error) * b.size,
         error=(change_factor(p, f, num=num) - num.value(1))
         * ((slope + slope_error) * (b.size + b.error))
-        + ((slope + slope_error) * b.error + slope_error * b.size),
+        + ((slope + slope_error) * b.error + slope_error * b.size)
+        + change_factor(p, f, num=num) * (numeral(2, num=num) * f.scores_tiny),
     )
 
 
@@ -353,5 +431,6 @@ def bounded_score_rate_plus(
         size=b.size + absolute(a, num=num),
         error=(change_factor(p, f, num=num) - num.value(1))
         * (b.size + absolute(a, num=num) + b.error)
-        + b.error,
+        + b.error
+        + change_factor(p, f, num=num) * (numeral(3, num=num) * f.scores_tiny),
     )

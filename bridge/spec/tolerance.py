@@ -408,6 +408,7 @@ def tolerance(
 def stored_tolerance(
     p: Precision,
     u: Value,
+    eta: Value,
     roundings: int,
     rescalings: int,
     negligible: Value,
@@ -416,12 +417,18 @@ def stored_tolerance(
     num: Arithmetic,
 ) -> Value:
     """The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
-    whole, with what it is off by already.
+    whole, with what it is off by already, and whose numbers below the normal ones are off by
+    `η` at most.
 
     Lean: `Attention.Spec.storedTolerance`.
     """
     error = tolerance(p, roundings, rescalings, negligible, row, num=num)
-    return error + u * (
-        absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
-        + error
+    return (
+        error
+        + u
+        * (
+            absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
+            + error
+        )
+        + eta
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bridge.spec.core import Arithmetic, Value
-from bridge.spec.log_sum_exp_tolerance import denominator_error
+from bridge.spec.log_sum_exp_tolerance import denominator_error, log_sum_exp_tolerance
 from bridge.spec.sum import sum_over
 from bridge.spec.tolerance import (
     BoundedKey,
@@ -118,6 +118,49 @@ def underflow_left(
     )
 
 
+def underflow_log_sum_exp_factor(
+    p: Precision,
+    nu: Value,
+    roundings: int,
+    rescalings: int,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The sum of the exponentials, exp m · l, as computed is off by this factor at most, up or
+    down, where numbers underflow: `logSumExpFactor` with what is left of the denominator then.
+
+    Lean: `Attention.Spec.underflowLogSumExpFactor`.
+    """
+    keys = bounded_weights(p, rescalings, row, num=num)
+    return (
+        sum_over(lambda k: k.weight * k.factor, keys, zero=num.value(0))
+        / sum_over(lambda k: k.weight, keys, zero=num.value(0))
+        / underflow_left(p, nu, roundings, rescalings, row, num=num)
+    )
+
+
+def underflow_log_sum_exp_tolerance(
+    p: Precision,
+    nu: Value,
+    E: Value,
+    log_total: Value,
+    maximum: Value,
+    delta: Value,
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that
+    the factor above has, and up to eight products that change a base, of maximum, logarithm and
+    sum.
+
+    Lean: `Attention.Spec.underflowLogSumExpTolerance`.
+    """
+    return log_sum_exp_tolerance(p, E, log_total, maximum, delta, num=num) + (
+        num.value(1) + gamma(4, p.unit, num=num)
+    ) * (numeral(8, num=num) * nu)
+
+
 def underflow_error(
     p: Precision,
     nu: Value,
@@ -148,4 +191,37 @@ def underflow_error(
         )
         / underflow_left(p, nu, roundings, rescalings, row, num=num)
         + numeral(5, num=num) * nu
+    )
+
+
+def output_tolerance(
+    p: Precision,
+    nu: Value,
+    u: Value,
+    eta: Value,
+    roundings: int,
+    rescalings: int,
+    negligible: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """The tolerance of one component of the output of one row, all in all: the sum of
+    `toleranceTerms`, what underflows in the accumulator by `ν` at most, and the result stored
+    in a format of unit roundoff `u`, whose numbers below the normal ones are off by `η` at
+    most.
+
+    Lean: `Attention.Spec.outputTolerance`.
+    """
+    error = tolerance(p, roundings, rescalings, negligible, row, num=num) + underflow_error(
+        p, nu, roundings, rescalings, negligible, row, num=num
+    )
+    return (
+        error
+        + u
+        * (
+            absolute(exact_output(bounded_weights(p, rescalings, row, num=num), num=num), num=num)
+            + error
+        )
+        + eta
     )

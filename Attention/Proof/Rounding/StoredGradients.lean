@@ -61,7 +61,7 @@ private theorem scaled_mul {Φ a b c x x' : R} (hx : Majorised (Φ * a) b x' x) 
   have := (Majorised.exact hy).mul hx
   rwa [show c * (Φ * a) = Φ * (c * a) by grind] at this
 
-private theorem scaled_sum {P q a l : R} (hP : 1 ≤ P) (hq : 0 ≤ q) (hl : 0 ≤ l) :
+private theorem scaled_sum_of_tile {P q a l : R} (hP : 1 ≤ P) (hq : 0 ≤ q) (hl : 0 ≤ l) :
     q * (P * a + l) ≤ P * q * (a + l) := by
   have := OrderedRing.mul_le_mul_of_nonneg_left (OrderedRing.mul_le_mul_of_nonneg_right hP hl) hq
   grind
@@ -339,7 +339,7 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   rw [sumOver_mul_left, sumOver_add, sum_of_parts hparts, sum_of_parts hparts, sum_of_parts hparts,
     sum_of_constants, sumOver_add, sumOver_numeral, sumOver_mul_left, sumOver_mul_left] at h₃
   have h₄ := scaled_belowTimes (one_le_mul f₂ f₃) hp.unit hp.tiny (scaled_mul
-    (h₃.mono (scaled_sum f₂ (nonneg_of_one_le f₃) (product hp.outputTiny s))) σ''
+    (h₃.mono (scaled_sum_of_tile f₂ (nonneg_of_one_le f₃) (product hp.outputTiny s))) σ''
       (atMost_absolute σ'')) hz
   have s₁ : sumOver (fun j => ((t j).size + (t j).error) * (absolute σ * absolute (y j)
         + (numeral c * p.tiny + numeral a * p.operandsTiny))) (List.finRange n)

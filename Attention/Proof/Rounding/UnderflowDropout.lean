@@ -144,8 +144,8 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
 end
 
 omit [Exponential R R] in
-private theorem scaled_sum {α : Type v} {l x y : α → R} {keys : List α} {C T : R} (hT : 1 ≤ T)
-    (hl : ∀ k, 0 ≤ l k) (hC : 0 ≤ C) (h : ∀ k ∈ keys, x k ≤ T * y k) :
+private theorem scaled_sum_of_kept {α : Type v} {l x y : α → R} {keys : List α} {C T : R}
+    (hT : 1 ≤ T) (hl : ∀ k, 0 ≤ l k) (hC : 0 ≤ C) (h : ∀ k ∈ keys, x k ≤ T * y k) :
     sumOver (fun k => l k * x k) keys + C ≤ T * (sumOver (fun k => l k * y k) keys + C) := by
   have i₁ : sumOver (fun k => l k * x k) keys ≤ sumOver (fun k => T * (l k * y k)) keys :=
     sumOver_le_sumOver fun k hk => by
@@ -229,7 +229,7 @@ theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {m : R} {par
       (fun k => absolute k.value) ≤ 1 / (1 - (z + numeral 5) * p.accumulation)
         * underflowCost p ν rescalings dropped (fun k => absolute k.value) := by
     rw [u₁, v₁]
-    refine scaled_sum hT hl hC fun k hk' => ?_
+    refine scaled_sum_of_kept hT hl hC fun k hk' => ?_
     obtain ⟨f₁, f₂⟩ := factors k hk'
     have h₁ := computedDropout_close hu hq hq₁ f₁ hz hx f₂
     have h₂ := absolute_le ((atMost_absolute (dropoutFactor q k.keep * k.value)).add h₁)

@@ -10,8 +10,6 @@ from types import ModuleType
 
 import numpy as np
 import torch
-from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
-from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from numpy.typing import NDArray
 from tolerance_by_spec import (
     CLOSE,
@@ -43,6 +41,8 @@ from bridge.spec.gradient_tolerance import (
 from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
+from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from bridge.spec.tolerance import BoundedKey, Denominator
 
 ROUNDING_MODELS = {
@@ -143,7 +143,8 @@ class Row:
 
 def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     """Query i, with the errors of weights and slopes that the Spec has."""
-    forwards, formats = precision(rounding), score_formats(rounding, problem.scale)
+    forwards = precision(rounding)
+    formats = score_formats(rounding, problem.scale, problem.q.shape[1])
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential

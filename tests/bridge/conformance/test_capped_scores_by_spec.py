@@ -11,7 +11,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error, tanh_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import (
@@ -29,6 +28,7 @@ from bridge.conformance.tolerances import recomputed_weights
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.spec.score_change_tolerance import ScoreChange
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
+from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error, tanh_error
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
@@ -56,7 +56,7 @@ def wrong_scores(
     added = rng.normal(size=(2, kv_len))
     added[:, -1] = -np.inf
     rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, scale)
+    p, formats = precision(rounding), score_formats(rounding, scale, d)
     tiny = Decimal(rounding.accumulator.smallest_normal)
     tensors = (torch.tensor(x)[None, None] for x in (q, k))
     scored = code.Scored(scale, softcap, (torch.tensor(added),))

@@ -1,6 +1,7 @@
 """How far gradients may be off that are added up in a small format.
 
-Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/StoredGradientTolerance.lean`.
+Written by `.venv/bin/python -m bridge translate` from
+`Attention/Spec/StoredGradientTolerance.lean`.
 """
 
 from __future__ import annotations

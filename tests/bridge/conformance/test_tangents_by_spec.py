@@ -19,7 +19,7 @@ from tolerance_by_spec import (
     difference,
     digits,
     precision,
-    score_formats,
+    stored_formats,
 )
 from torch import Tensor
 
@@ -106,7 +106,8 @@ def wrong_score_rates(
     q, k, rates = problem.query, problem.key, problem.rates
     row = softmax_bounds(q, k, problem.scored, rounding)
     moved = code._score_rates(q, k, rates, problem.scored, row, rounding)
-    p, formats, d = precision(rounding), score_formats(rounding, problem.scored.scale), q.shape[-1]
+    p, d = precision(rounding), q.shape[-1]
+    formats = stored_formats(rounding, problem.scored.scale)
     tiny = Decimal(rounding.accumulator.smallest_normal)
     formats = replace(
         formats,

@@ -188,15 +188,12 @@ def precision(rounding: RoundingModel) -> Precision:
     )
 
 
-def score_formats(
-    rounding: RoundingModel, scale: float, head_dim: int, cap: float | None = None
-) -> ScoreFormats:
-    """In which formats of their own the rounding model stores scaled operands and scores, with what
-    underflows in the accumulator."""
+def stored_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
+    """In which formats of their own the rounding model stores scaled operands and scores."""
     operands, scores = rounding.operands, rounding.scores
     stored = operands is not None and operands != rounding.accumulator
     flush = rounding.flush_to_zero
-    formats = ScoreFormats(
+    return ScoreFormats(
         operands=Decimal(operands.unit if operands is not None and stored else 0),
         roundings=0 if operands is None else rounding.operand_roundings,
         scores=Decimal(0 if scores is None else scores.unit),
@@ -204,6 +201,13 @@ def score_formats(
         reach=max(Decimal(1), abs(Decimal(scale)).sqrt()),
         scores_tiny=Decimal(0 if scores is None else scores.underflow(flush)),
     )
+
+
+def score_formats(
+    rounding: RoundingModel, scale: float, head_dim: int, cap: float | None = None
+) -> ScoreFormats:
+    """The same with what underflows in the accumulator."""
+    formats = stored_formats(rounding, scale)
     smallest = Decimal(rounding.accumulator.smallest_normal)
     with localcontext(digits()):
         return underflow_formats(

@@ -14,7 +14,7 @@ namespace Attention.Vectors
 
 open Spec Model Proof Lean.Grind NaturalGradientCase
 
-universe u v
+universe u u₂
 
 attribute [local instance] Ring.intCast
 attribute [local irreducible] working
@@ -32,7 +32,7 @@ private theorem length_indices : ∀ {places : List Nat}, (∀ i ∈ places, i <
     have ih := length_indices fun j hj => hp j (List.mem_cons_of_mem _ hj)
     simpa [indices, hp i (List.mem_cons_self ..)] using ih
 
-private theorem pick_contains {α : Type} {β : Type v} [Inhabited α] {P : α → β → Prop}
+private theorem pick_contains {α : Type} {β : Type u₂} [Inhabited α] {P : α → β → Prop}
     {as : List α} {x : Fin m → β} (h : Pointwise P as ((List.finRange m).map x)) :
     ∀ {places : List Nat}, (∀ i ∈ places, i < m) →
       Pointwise P (pick places as) ((indices m places).map x)
@@ -65,7 +65,7 @@ private theorem rowsContain {places : List Nat} (hp : ∀ i ∈ places, i < m) {
     RowsContain (indices m places) (B.map (pick places)) X :=
   h.map fun _ _ hA => pick_contains (rows_contains hA) hp
 
-private theorem pointwise_of_map {α : Type} {β : Type u} {γ : Type v} {P : α → γ → Prop}
+private theorem pointwise_of_map {α : Type} {β : Type u} {γ : Type u₂} {P : α → γ → Prop}
     {f : β → γ} {as : List α} {bs : List β} (h : Pointwise P as (bs.map f)) :
     Pointwise (fun a b => P a (f b)) as bs :=
   .of_getElem (by simpa using h.length_eq) fun i hi hi' => by

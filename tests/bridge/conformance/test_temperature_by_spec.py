@@ -12,7 +12,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from bridge.spec.temperature_tolerance import stored_gradient_term
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import (
@@ -29,6 +28,7 @@ from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.recomputed_weights import Scored
 from bridge.conformance.tolerances.rounding_model import RoundingModel
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
+from bridge.spec.temperature_tolerance import stored_gradient_term
 from pyimpl.internal.scores import ScoreOptions
 
 ROUNDING_MODELS = {

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from gpu_device import DEVICE, needs_gpu, skip_elsewhere
-
-from bridge.conformance.sandbox.remote import Remote
-from bridge.conformance.sandbox.session import Session
 
 skip_elsewhere()
 CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "sandbox" / "cheats"
 
 
 def call(name: str, *inputs: torch.Tensor) -> torch.Tensor:
+    # The judge reads with it what a function's process says; a machine with a GPU may lack it.
+    pytest.importorskip("msgspec")
+    from bridge.conformance.sandbox.remote import Remote
+    from bridge.conformance.sandbox.session import Session
+
     also = (CHEATS / "honest.py",)
     with Session(f"{CHEATS / name}", DEVICE, also=also, required=True) as session:
         session.open()

@@ -156,28 +156,29 @@ def _least_shared_queries(case: Case, chosen: Options) -> int:
     return rows * case.head_dim * DTYPES[case.dtype].itemsize
 
 
-FORWARD = Kernel(
+# Written in Gluon, of which Triton's interpreter runs nothing.
+_gluon = partial(
+    Kernel,
+    dtypes=("float16", "bfloat16"),
+    capabilities=(choice.CAPABILITY,),
+    interpreted=False,
+)
+FORWARD = _gluon(
     "forward",
     _forward_default,
     _forward,
     _around_forward,
     least_shared=_least_shared_forward,
-    dtypes=("float16", "bfloat16"),
-    capabilities=(choice.CAPABILITY,),
-    interpreted=False,
 )
-KEYS = Kernel(
+KEYS = _gluon(
     "backward",
     _keys_default,
     _keys,
     _around_keys,
     least_shared=_least_shared_keys,
     share=4 / 5,
-    dtypes=("float16", "bfloat16"),
-    capabilities=(choice.CAPABILITY,),
-    interpreted=False,
 )
-SUMS = Kernel(
+SUMS = _gluon(
     "backward",
     lambda case, capability: choice.keys_options(
         case.head_dim, case.mask.name == "causal", sums=True
@@ -186,19 +187,13 @@ SUMS = Kernel(
     _around_sums,
     same_bits=False,
     least_shared=_least_shared_sums,
-    dtypes=("float16", "bfloat16"),
     head_dims=choice.WITH_SUMS,
-    capabilities=(choice.CAPABILITY,),
-    interpreted=False,
 )
-QUERIES = Kernel(
+QUERIES = _gluon(
     "backward",
     _queries_default,
     _queries,
     _around_queries,
     least_shared=_least_shared_queries,
     share=3 / 5,
-    dtypes=("float16", "bfloat16"),
-    capabilities=(choice.CAPABILITY,),
-    interpreted=False,
 )

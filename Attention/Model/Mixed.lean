@@ -8,9 +8,10 @@ public section
 /-! # Attention in two precisions
 
 One output of attention as kernels compute it: operands and results in a format of few bits, scores,
-exponentials and sums in an accumulator of more, the weights stored in a format of few bits where
-they meet the values, in which they may underflow, and the denominator a sum of the weights as they
-were. Each result is the nearest one. Keys one after the other, the maximum first. -/
+exponentials and sums in a format of more, the weights stored in a format of few bits where they
+meet the values, and the denominator a sum of the weights as they were. In each format numbers may
+be below its normal ones. Each result is the nearest one. Keys one after the other, the maximum
+first. -/
 
 namespace Attention.Model
 
@@ -20,8 +21,8 @@ universe u
 
 /-- How such a function rounds. -/
 structure Mixed where
-  /-- How many bits are kept of scores, exponentials, sums and quotients. -/
-  accumulator : Nat
+  /-- The format of scores, exponentials, sums and quotients. -/
+  accumulator : Format
   /-- The format of a weight where it meets its value. -/
   weights : Format
 
@@ -32,32 +33,37 @@ attribute [local instance] Lean.Grind.Ring.intCast
 namespace Mixed
 
 variable (R) in
-/-- What such a function rounds. -/
+/-- The relative errors of such a function, and that of a weight below the normal numbers. -/
 @[expose] def precision (p : Mixed) : Precision R :=
-  ⟨(2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.accumulator : Int)),
-    (2 : R) ^ (-(p.accumulator : Int)), (2 : R) ^ (-(p.weights.precision : Int)),
+  ⟨(2 : R) ^ (-(p.accumulator.precision : Int)), (2 : R) ^ (-(p.accumulator.precision : Int)),
+    (2 : R) ^ (-(p.accumulator.precision : Int)), (2 : R) ^ (-(p.weights.precision : Int)),
     (2 : R) ^ (p.weights.least - 1), .unrounded⟩
+
+variable (R) in
+/-- ν: half of the accumulator's smallest positive number, the most that a product, a quotient or an
+exponential is off below its normal numbers. -/
+@[expose] def underflow (p : Mixed) : R := (2 : R) ^ (p.accumulator.least - 1)
 
 /-- A sum, each addition rounded. -/
 @[expose] def sum (floor : R → Int) (p : Mixed) (xs : List R) : R :=
-  xs.foldr (fun x s => roundBits floor p.accumulator (x + s)) 0
+  xs.foldr (fun x s => p.accumulator.round floor (x + s)) 0
 
 /-- The score of a query and a key. -/
 @[expose] def score (floor : R → Int) (p : Mixed) (scale : R) (q k : Vec R d) : R :=
-  roundBits floor p.accumulator (scale * sum floor p ((List.finRange d).map fun t =>
-    roundBits floor p.accumulator (q[t] * k[t])))
+  p.accumulator.round floor (scale * sum floor p ((List.finRange d).map fun t =>
+    p.accumulator.round floor (q[t] * k[t])))
 
 /-- The weight of a key with this score in a row with the maximum `m`; 0 if it is masked. -/
 @[expose] def weight [Exp R R] (floor : R → Int) (p : Mixed) (m : R) (unmasked : Bool) (s : R) :
     R :=
-  if unmasked then roundBits floor p.accumulator (exp (roundBits floor p.accumulator (s - m)))
+  if unmasked then p.accumulator.round floor (exp (p.accumulator.round floor (s - m)))
   else 0
 
 /-- The part of a key in the numerator: its weight, stored, times its value; 0 if it is masked. -/
 @[expose] def product [Exp R R] (floor : R → Int) (p : Mixed) (m : R) (unmasked : Bool)
     (s value : R) : R :=
   if unmasked then
-    roundBits floor p.accumulator
+    p.accumulator.round floor
       (p.weights.round floor (weight floor p m unmasked s) * value)
   else 0
 
@@ -72,7 +78,7 @@ variable (R) in
     let l := sum floor p ((List.finRange kv_len).map fun j => weight floor p m (mask i j) (s j))
     let o := sum floor p ((List.finRange kv_len).map fun j =>
       product floor p m (mask i j) (s j) V[j][t])
-    roundBits floor p.accumulator (o / l)
+    p.accumulator.round floor (o / l)
 
 end Mixed
 

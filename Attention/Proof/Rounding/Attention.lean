@@ -19,7 +19,7 @@ universe u
 variable {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : Nat}
 
 omit [Exponential R R] in
-/-- What attention is of the scores and values that the tolerance sees. -/
+/-- The scores and values that the tolerance sees are those of attention. -/
 private theorem boundedKeys_same {p : Precision R} {f : ScoreFormats R} {additions : Nat}
     {scale : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Fin kv_len)} :
@@ -28,7 +28,8 @@ private theorem boundedKeys_same {p : Precision R} {f : ScoreFormats R} {additio
   rw [← List.zip_map', boundedKeys_score, boundedKeys_value, List.zip_map', scored, List.map_map]
   rfl
 
-private theorem attention_of_cols {scale : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d}
+/-- A row of attention, of its keys in any order. -/
+theorem attention_of_cols {scale : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d}
     {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len} {cols : List (Fin kv_len)}
     (hcols : cols.Perm (List.finRange kv_len)) :
     (attention scale mask.toScoreMod Q K V)[i]
@@ -38,8 +39,8 @@ private theorem attention_of_cols {scale : R} {mask : Mask q_len kv_len} {Q : Ma
   rw [attend_perm h, attention, Fin.getElem_fin, Vec.getElem_ofFn]
 
 omit [Exponential R R] in
-/-- What the theorems about rows ask of the keys that a function computed. -/
-private theorem computedKeys_row {p : Precision R} (hp : Precise p)
+/-- The keys that a function computed are as the theorems about rows ask. -/
+theorem computedKeys_row {p : Precision R} (hp : Precise p)
     (hu : p.unit ≤ p.accumulation) {f : ScoreFormats R} (hf : PreciseFormats f) {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ) {mask : Mask q_len kv_len}

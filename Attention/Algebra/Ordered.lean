@@ -83,7 +83,7 @@ theorem OrderedField.div_le_iff {R : Type u} [OrderedField R] {a b c : R} (hb : 
     have := Lean.Grind.OrderedRing.mul_lt_mul_of_pos_left (a := a) (b := c / b) (by grind) hb
     grind
 
-/-- What is divided and multiplied back. -/
+/-- A quotient times its divisor. -/
 theorem OrderedField.mul_div_cancel {R : Type u} [OrderedField R] {b : R} (hb : b ≠ 0) (a : R) :
     b * (a / b) = a := by
   grind

@@ -32,8 +32,8 @@ strides and 1 along vectors. -/
   x.active = true → ∃ (h : Fin heads) (m : Fin len) (n : Fin d), first ≤ m ∧ m < stop ∧
     x.offset = h * sh + m * sm + n
 
-/-- What a launch on dense tensors of these sizes may access: their elements, and by the pointers
-that are for packed sequences nothing. -/
+/-- The places that a launch on dense tensors of these sizes may access: their elements, and by the
+pointers that are for packed sequences nothing. -/
 @[expose] def Forward.tensors {R : Type u} (a : Forward.Args R)
     (batches num_kv_heads group q_len kv_len d d_v : Nat) : Forward.Pointers (Access → Prop) where
   query_ptr := Access.Inside batches (num_kv_heads * group) q_len d
@@ -46,8 +46,8 @@ that are for packed sequences nothing. -/
     a.stride_ob a.stride_oh a.stride_om
   lse_ptr := Access.Inside batches (num_kv_heads * group) q_len 1 a.stride_lb a.stride_lh 1
 
-/-- What program `pid` of a launch on packed tensors of these sizes may access: the rows of its own
-sequence, and the n + 1 numbers that say where sequences begin. -/
+/-- The places that program `pid` of a launch on packed tensors of these sizes may access: the rows
+of its own sequence, and the n + 1 numbers that say where sequences begin. -/
 @[expose] def Packed.tensors {R : Type u} (a : Forward.Args R) (pid : Int)
     (n num_kv_heads group q_len kv_len d d_v : Nat) : Forward.Pointers (Access → Prop) :=
   let b := Forward.sequence a pid

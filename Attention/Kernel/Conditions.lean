@@ -43,7 +43,7 @@ query. -/
 @[expose] def live (P : Prop) : Prop := (!decide (p.qLen ≤ p.rowFirst pid)) = true → P
 
 variable {p pid} in
-/-- What is true of a program that has a query. -/
+/-- Properties of a program that has a query. -/
 theorem all_live {l : List Prop} (h : p.rowFirst pid < p.qLen → ∀ P ∈ l, P) :
     ∀ P ∈ l.map (p.live pid), P := by
   intro P hP
@@ -68,7 +68,7 @@ theorem all_live {l : List Prop} (h : p.rowFirst pid < p.qLen → ∀ P ∈ l, P
     key ⟨decide ((n : Int) < p.dim) && p.inside pid t j, p.keyPtr pid t n j⟩) ∧
   ∀ j < p.BN, ∀ c < p.BV,
     value ⟨decide ((c : Int) < p.valueDim) && p.inside pid t j, p.valuePtr pid t j c⟩
-/-- What holds of the tiles of each loop. -/
+/-- Properties of the tiles of each loop. -/
 @[expose] def loops (whole checked : Int → Prop) : List Prop :=
   (match p.left with
     | none => []
@@ -77,7 +77,7 @@ theorem all_live {l : List Prop} (h : p.rowFirst pid < p.qLen → ∀ P ∈ l, P
     ∀ t, p.wholeStop pid ≤ t → t < p.stop pid → checked t]
 
 variable {p pid} in
-/-- What holds of the tiles without mask code and of all tiles holds in each loop. -/
+/-- A property of the tiles without mask code and of all tiles holds in each loop. -/
 theorem all_loops {whole checked : Int → Prop} (hb : 0 < p.BN)
     (hw : ∀ t, p.wholeFirst pid ≤ t → t < p.wholeStop pid → whole t)
     (hc : ∀ t, p.first pid ≤ t → t < p.stop pid → checked t) :

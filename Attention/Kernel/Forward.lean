@@ -19,7 +19,7 @@ open Flt
 
 universe u
 
-/-- What a text of the forward kernel is given. A pointer is what lies behind it; strides are in
+/-- The arguments of a text of the forward kernel. A pointer is what lies behind it; strides are in
 elements, 1 along vectors. left, right: of the window, `none` where there is no bound. even,
 evenValue: the size of heads, or of values, fills its tile. tilesLen: the number of queries that the
 programs' tiles are to cover. packed: the rows of packed tensors with which the sequence's queries
@@ -223,7 +223,7 @@ variable [OrderedField R] [Exp R R]
 
 /-! ## The loops -/
 
-/-- What the loops carry: maxima, denominators and outputs of all rows. -/
+/-- The state of the loops: maxima, denominators and outputs of all rows. -/
 abbrev State (R : Type u) := (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat → Flt R)
 
 /-- Row i of a state. -/
@@ -265,13 +265,13 @@ abbrev State (R : Type u) := (Nat → Flt R) × (Nat → Flt R) × (Nat → Nat 
     (forRange (p.wholeFirst pid) (p.wholeStop pid) (fun t => p.wholeBody pid t)
       (p.afterLeft pid))
 
-/-- What is stored as output. -/
+/-- The stored output. -/
 @[expose] def storeOut (i c : Nat) : Store (Flt R) :=
   ⟨⟨p.stored pid (decide (p.row pid i < p.qLen) && decide ((c : Int) < p.valueDim)),
       p.outAt pid i c⟩,
     div ((p.result pid).2.2 i c)
       (if oeq ((p.result pid).2.1 i) (num 0) then num 1 else (p.result pid).2.1 i)⟩
-/-- What is stored as log-sum-exp. -/
+/-- The stored log-sum-exp. -/
 @[expose] def storeLse (i : Nat) : Store (Flt R) :=
   ⟨⟨p.stored pid (decide (p.row pid i < p.qLen)), p.lseAt pid i⟩,
     add (mul ((p.result pid).1 i) (num p.ln2))

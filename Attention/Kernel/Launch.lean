@@ -31,7 +31,7 @@ namespace Problem
 
 variable {R : Type u} [OrderedField R] {d d_v q_len kv_len batches num_kv_heads group : Nat}
 
-/-- What the forward kernel relies on: sizes are as given, the scale is not negative, and the
+/-- The assumptions of the forward kernel: sizes are as given, the scale is not negative, and the
 elements of `Q`, `K` and `V` lie where the strides say. Nothing is asked of other memory. -/
 structure Given (p : Problem R)
     (Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * group)) batches)
@@ -88,7 +88,7 @@ variable {p : Problem R} {Q : Vector (Vector (Matrix R q_len d) (num_kv_heads * 
 variable {K : Vector (Vector (Matrix R kv_len d) num_kv_heads) batches}
 variable {V : Vector (Vector (Matrix R kv_len d_v) num_kv_heads) batches} {sc : R}
 
-/-- What one program relies on. -/
+/-- The assumptions of one program. -/
 theorem Given.holds (G : p.Given Q K V sc) {pid : Int} {b : Fin batches}
     {h : Fin (num_kv_heads * group)} (hb : p.batch pid = b) (hh : p.head pid = h) :
     p.Holds pid Q[b][h] K[b][Spec.kvHead h] V[b][Spec.kvHead h] sc := by

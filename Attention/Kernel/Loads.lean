@@ -20,8 +20,8 @@ variable {R : Type u} {d d_v q_len kv_len : Nat}
   p.left.all (fun l => decide ((x : Int) + p.shift - l ≤ y)) &&
     p.right.all fun r => decide ((y : Int) ≤ x + p.shift + r)
 
-/-- What the kernel relies on for one head of queries, `Q`, and its head of keys and values, `K` and
-`V`: sizes are as given, and their elements lie where the strides say. -/
+/-- The assumptions of the kernel for one head of queries, `Q`, and its head of keys and values, `K`
+and `V`: sizes are as given, and their elements lie where the strides say. -/
 structure Holds [OrderedField R] (p : Problem R) (pid : Int) (Q : Matrix R q_len d)
     (K : Matrix R kv_len d) (V : Matrix R kv_len d_v) (sc : R) : Prop where
   BM : 0 < p.BM

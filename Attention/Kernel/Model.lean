@@ -16,7 +16,7 @@ variable {R : Type u} [OrderedField R] {d d_v q_len kv_len : Nat}
 variable {p : Problem R} {pid : Int} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
 variable {V : Matrix R kv_len d_v} {sc : R}
 
-/-- What row x sees of key number y. -/
+/-- Key number y as row x sees it. -/
 abbrev seen (p : Problem R) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
     (V : Matrix R kv_len d_v) (sc : R) (x : Fin q_len) : Nat → ScoredValue R R d_v :=
   keyOf sc p.mask.toScoreMod Q K V x
@@ -191,7 +191,7 @@ private theorem Holds.tiles_seen (H : Holds p pid Q K V sc) {i : Nat} (hi : i < 
   obtain ⟨_, e₁, e₂⟩ := H.seen_bounds hi hx hy
   exact p.visited pid H.BN e₁ e₂
 
-/-- What is stored for row i, query x, is its row of attention. -/
+/-- The stored row i, of query x, is its row of attention. -/
 theorem Holds.output (H : Holds p pid Q K V sc) {i : Nat} (hi : i < p.BM) {x : Fin q_len}
     (hx : p.row pid i = x) {c : Nat} (hc : c < d_v) : (p.storeOut pid i c).value
       = num (attention sc p.mask.toScoreMod Q K V)[x][c] := by

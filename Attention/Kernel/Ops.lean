@@ -27,7 +27,7 @@ inductive Flt (R : Type u) where
   /-- NaN, +∞, or a number that a float may not reach: nothing is said of it. -/
   | undef
 
-/-- What lies behind a pointer: an element for each offset. -/
+/-- The memory behind a pointer: an element for each offset. -/
 abbrev Mem (α : Type u) := Int → α
 
 /-- An access to memory by one element of a tensor: whether it takes place, and at which offset. -/
@@ -43,7 +43,7 @@ structure Access where
 
 /-- A store by one element of a tensor. -/
 structure Store (α : Type u) extends Access where
-  /-- What is stored. -/
+  /-- The stored value. -/
   value : α
 
 /-- A signed integer of 32 bits can be x. -/

@@ -24,7 +24,7 @@ namespace Problem
 
 variable {R : Type u} {d d_v q_len kv_len batches num_kv_heads group : Nat}
 
-/-- What the launcher sees to, and Triton (`BM`, `BN`: a tile has at most 2²⁰ elements).
+/-- The launcher sees to this, and Triton (`BM`, `BN`: a tile has at most 2²⁰ elements).
 Source: `pyimpl/backends/kernels/parts/launch.py`. -/
 structure Within (p : Problem R) (batches heads q_len : Nat) : Prop where
   BM : p.BM ≤ 2 ^ 20
@@ -82,7 +82,7 @@ namespace Packed
 
 variable {R : Type u} {d d_v n q_len kv_len max_q_len num_kv_heads group : Nat}
 
-/-- What the launcher sees to, and Triton, of packed sequences: as `Problem.Within`.
+/-- The launcher sees to this of packed sequences, and Triton: as `Problem.Within`.
 Source: `pyimpl/backends/kernels/parts/launch.py` and `sequences.py`. -/
 structure Within (a : Forward.Args R) (n heads max_q_len : Nat) (alignment : Alignment)
     (e : Forward.Edges) : Prop where

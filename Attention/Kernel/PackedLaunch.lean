@@ -53,10 +53,10 @@ theorem Begins.stopRow {cu : Nat → Nat} {len : Fin n → Nat} {ptr : Mem Int} 
 
 variable [OrderedField R]
 
-/-- What the forward kernel relies on for packed sequences, which sequence b has the queries `Q b`,
-the keys `K b` and the values `V b`: sizes are as given, the programs' tiles cover the longest
-sequence, the scale is not negative, and the rows of each sequence lie one after another where the
-sequence begins. Nothing is asked of other memory. -/
+/-- The assumptions of the forward kernel for packed sequences, of which sequence b has the queries
+`Q b`, the keys `K b` and the values `V b`: sizes are as given, the programs' tiles cover the
+longest sequence, the scale is not negative, and the rows of each sequence lie one after another
+where the sequence begins. Nothing is asked of other memory. -/
 structure Given (a : Forward.Args R) (cu_q cu_k : Nat → Nat) (max_q_len : Nat)
     (Q : (b : Fin n) → Vector (Matrix R (q_len b) d) (num_kv_heads * group))
     (K : (b : Fin n) → Vector (Matrix R (kv_len b) d) num_kv_heads)
@@ -136,7 +136,7 @@ theorem stored_iff {b pid : Int} {allowed : Bool} :
     (Forward.packed a left right atEnd b).rowFirst pid) && allowed) = true ↔ _
   rw [Bool.and_eq_true, Bool.not_eq_true', decide_eq_false_iff_not, Int.not_le]
 
-/-- What one program relies on. -/
+/-- The assumptions of one program. -/
 theorem Given.holds (G : Given a cu_q cu_k max_q_len Q K V sc) {pid : Int} (b : Fin n)
     {h : Fin (num_kv_heads * group)} (hh : (Forward.packed a left right atEnd b).head pid = h) :
     (Forward.packed a left right atEnd b).Holds pid (Q b)[h] (K b)[Spec.kvHead h]

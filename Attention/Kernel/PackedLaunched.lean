@@ -67,7 +67,7 @@ namespace Packed
 
 variable [Exp R R]
 
-/-- What the text stores as output that is launched for this window. -/
+/-- The output that the text launched for this window stores. -/
 @[expose] noncomputable def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
     Alignment → Forward.Edges → Store (Flt R)
   | _, .full => PackedFull.store_out_ptr a pid i c
@@ -76,7 +76,7 @@ variable [Exp R R]
   | .topLeft, .window _ _ => PackedWindow.store_out_ptr a pid i c
   | .bottomRight, .window _ _ => PackedWindowEnd.store_out_ptr a pid i c
 
-/-- What this text stores as log-sum-exp. -/
+/-- The log-sum-exp that this text stores. -/
 @[expose] noncomputable def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) :
     Alignment → Forward.Edges → Store (Flt R)
   | _, .full => PackedFull.store_lse_ptr a pid i
@@ -191,21 +191,21 @@ namespace Padded
 
 variable [Exp R R]
 
-/-- What the text stores as output that is launched for a window with these edges. -/
+/-- The output that the text launched for a window with these edges stores. -/
 @[expose] noncomputable def storeOut (a : Forward.Args R) (pid : Int) (i c : Nat) :
     Forward.Edges → Store (Flt R)
   | .full => PaddedFull.store_out_ptr a pid i c
   | .causal _ => PaddedCausal.store_out_ptr a pid i c
   | .window _ _ => PaddedWindow.store_out_ptr a pid i c
 
-/-- What this text stores as log-sum-exp. -/
+/-- The log-sum-exp that this text stores. -/
 @[expose] noncomputable def storeLse (a : Forward.Args R) (pid : Int) (i : Nat) :
     Forward.Edges → Store (Flt R)
   | .full => PaddedFull.store_lse_ptr a pid i
   | .causal _ => PaddedCausal.store_lse_ptr a pid i
   | .window _ _ => PaddedWindow.store_lse_ptr a pid i
 
-/-- What the text is given. -/
+/-- The arguments of the text. -/
 abbrev problem (a : Forward.Args R) (e : Forward.Edges) : Problem R :=
   Forward.dense a (e.leftEdge.map Int.ofNat) (e.rightEdge.map Int.ofNat) false
 

@@ -16,8 +16,8 @@ universe u
 
 variable {R : Type u}
 
-/-- What a text for dense tensors is given, with a window of these bounds; even: the sizes of heads
-and values fill their tiles. -/
+/-- The arguments of a text for dense tensors, with a window of these bounds; even: the sizes of
+heads and values fill their tiles. -/
 @[expose] def Forward.dense (a : Forward.Args R) (left right : Option Int) (even : Bool) :
     Problem R where
   query := a.query_ptr; key := a.key_ptr; value := a.value_ptr
@@ -40,7 +40,7 @@ and values fill their tiles. -/
     (stride total b : Int) : Int :=
   min (max (cu (0 + (b + 1) * stride)) (Forward.firstRow cu stride total b)) total
 
-/-- What a text for packed sequences is given for sequence b, with a window of these bounds;
+/-- The arguments of a text for packed sequences for sequence b, with a window of these bounds;
 atEnd: aligned bottom-right. The sizes of heads and values fill their tiles. -/
 @[expose] def Forward.packed (a : Forward.Args R) (left right : Option Int) (atEnd : Bool)
     (b : Int) : Problem R where
@@ -72,21 +72,21 @@ atEnd: aligned bottom-right. The sizes of heads and values fill their tiles. -/
 @[expose] def Forward.sequence (a : Forward.Args R) (pid : Int) : Int :=
   Int.tdiv (Int.tdiv pid (Int.tdiv (a.max_q_len + (a.BLOCK_M - 1 : Int)) a.BLOCK_M)) a.num_heads
 
-/-- What a text for packed sequences is given, for the sequence of program `pid`. -/
+/-- The arguments of a text for packed sequences, for the sequence of program `pid`. -/
 abbrev Forward.inSequence (a : Forward.Args R) (left right : Option Int) (atEnd : Bool)
     (pid : Int) : Problem R :=
   Forward.packed a left right atEnd (Forward.sequence a pid)
 
-/-- What the text without a window is given. -/
+/-- The arguments of the text without a window. -/
 abbrev Full.problem (a : Full.Args R) : Problem R := Forward.dense a none none true
 
-/-- What the text with a right edge (causal, or a window that is open on the left) is given. -/
+/-- The arguments of the text with a right edge (causal, or a window that is open on the left). -/
 abbrev Causal.problem (a : Causal.Args R) : Problem R := Forward.dense a none (some a.right) true
 
-/-- What the text with a left edge is given. -/
+/-- The arguments of the text with a left edge. -/
 abbrev Left.problem (a : Left.Args R) : Problem R := Forward.dense a (some a.left) none true
 
-/-- What the text with a window is given. -/
+/-- The arguments of the text with a window. -/
 abbrev Window.problem (a : Window.Args R) : Problem R :=
   Forward.dense a (some a.left) (some a.right) true
 

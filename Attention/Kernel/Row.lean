@@ -34,7 +34,7 @@ namespace RowState
 /-- The largest of the old maximum and of the tile's, `largest`. -/
 @[expose] def newMax (s : RowState R) (largest : Flt R) : Flt R := max s.m largest
 
-/-- What is subtracted from scores: the maximum, or 0 if that is −∞. -/
+/-- The number that is subtracted from scores: the maximum, or 0 if that is −∞. -/
 @[expose] def reference (s : RowState R) (largest : Flt R) : Flt R :=
   if oeq (s.newMax largest) ninf then num 0 else s.newMax largest
 
@@ -60,7 +60,7 @@ theorem is_empty {d : Nat} {s : RowState R} (hm : s.m = ninf) (hl : s.l = num 0)
 
 variable [Exponential R R] {d : Nat}
 
-/-- What a row does with a tile is the Spec's update by a block. Values are numbers; those of masked
+/-- A row's step for a tile is the Spec's update by a block. Values are numbers; those of masked
 keys may be any. -/
 theorem Is.step {s : RowState R} {st : State R R d} (hs : s.Is st) {n : Nat}
     {largest : Flt R} {score : Nat → Flt R} {value : Nat → Nat → Flt R}
@@ -109,7 +109,7 @@ theorem Is.step {s : RowState R} {st : State R R d} (hs : s.Is st) {n : Nat}
     | none => simp only [rescale_none_left, Lean.Grind.Semiring.zero_mul]
     | some x => rw [h (by simp [hk])]
 
-/-- What is stored as output: o / l, or 0 / 1 where no key was seen. -/
+/-- The stored output: o / l, or 0 / 1 where no key was seen. -/
 theorem Is.finish {s : RowState R} {blocks : List (List (ScoredValue R R d))}
     (hs : s.Is (online blocks)) {c : Nat} (hc : c < d) :
     div (s.o c) (if oeq s.l (num 0) then num 1 else s.l) = num (attend blocks.flatten)[c] := by
@@ -136,7 +136,7 @@ theorem Is.finish {s : RowState R} {blocks : List (List (ScoredValue R R d))}
     simp only [Vec.getElem_map]
     exact if_neg fun h => h₂ h.1
 
-/-- What is stored as log-sum-exp, m · ln 2 + ln l: −∞ or a number. It is that of the natural
+/-- The stored log-sum-exp, m · ln 2 + ln l: −∞ or a number. It is that of the natural
 exponential, if multiplied by log₂ e it has this sum for its power of 2; `ln` is a natural logarithm
 if 2 ^ (log₂ e · ln x) = x. -/
 theorem Is.lse {s : RowState R} {blocks : List (List (ScoredValue R R d))}

@@ -119,7 +119,7 @@ theorem started {len batches num_kv_heads group : Nat} (hBM : 0 < p.BM ∧ p.BM 
   rw [kvHead, hG]
   exact ⟨(tdiv_bounds hgroup hh.1).1, (tdiv_bounds hgroup hh.1).2.1⟩
 
-/-- What a program computes of its number fits. -/
+/-- The numbers that a program computes of its own number fit. -/
 theorem Started.program (F : Started p pid) : ∀ P ∈ p.programIntegers pid, P := by
   have tiles := F.tiles
   have sum := F.tilesLen

@@ -106,14 +106,14 @@ theorem PackedWindowEnd.conditions_eq (a : PackedWindowEnd.Args R) (pid : Int) :
 
 namespace Padded
 
-/-- What is asked of each access in the text that is launched for a window with these edges. -/
+/-- The condition on each access in the text that is launched for a window with these edges. -/
 @[expose] def Accesses (a : Forward.Args R) (pid : Int) (P : Forward.Pointers (Access → Prop)) :
     Forward.Edges → Prop
   | .full => PaddedFull.Accesses a pid P
   | .causal _ => PaddedCausal.Accesses a pid P
   | .window _ _ => PaddedWindow.Accesses a pid P
 
-/-- What is asked in this text of each argument of exp2. -/
+/-- The condition on each argument of exp2 in this text. -/
 @[expose] def Exponents (a : Forward.Args R) (pid : Int) (P : Flt R → Prop) : Forward.Edges → Prop
   | .full => PaddedFull.Exponents a pid P
   | .causal _ => PaddedCausal.Exponents a pid P
@@ -142,7 +142,7 @@ end Padded
 
 namespace Packed
 
-/-- What is asked of each access in the text that is launched for this window. -/
+/-- The condition on each access in the text that is launched for this window. -/
 @[expose] def Accesses (a : Forward.Args R) (pid : Int) (P : Forward.Pointers (Access → Prop)) :
     Spec.Alignment → Forward.Edges → Prop
   | _, .full => PackedFull.Accesses a pid P
@@ -151,7 +151,7 @@ namespace Packed
   | .topLeft, .window _ _ => PackedWindow.Accesses a pid P
   | .bottomRight, .window _ _ => PackedWindowEnd.Accesses a pid P
 
-/-- What is asked in this text of each argument of exp2. -/
+/-- The condition on each argument of exp2 in this text. -/
 @[expose] def Exponents (a : Forward.Args R) (pid : Int) (P : Flt R → Prop) :
     Spec.Alignment → Forward.Edges → Prop
   | _, .full => PackedFull.Exponents a pid P
@@ -168,12 +168,12 @@ namespace Packed
   | .topLeft, .window _ _ => PackedWindow.NoOverflow a pid
   | .bottomRight, .window _ _ => PackedWindowEnd.NoOverflow a pid
 
-/-- What the text is given, for the sequence of program `pid`. -/
+/-- The arguments of the text, for the sequence of program `pid`. -/
 abbrev problem (a : Forward.Args R) (alignment : Spec.Alignment) (e : Forward.Edges) (pid : Int) :
     Problem R :=
   Forward.inSequence a (e.leftEdge.map Int.ofNat) (e.rightEdge.map Int.ofNat) (atEnd alignment) pid
 
-/-- What the text computes for the shift. -/
+/-- The shift as the text computes it. -/
 @[expose] def shiftIntegers (a : Forward.Args R) (pid : Int) :
     Spec.Alignment → Forward.Edges → List Prop
   | _, .full => []

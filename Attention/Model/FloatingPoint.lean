@@ -28,9 +28,9 @@ structure FloatingPoint (R : Type u) [OrderedField R] [Exp R R] where
   round : R → R
   /-- The computed exponential. -/
   roundedExp : R → R
-  /-- What `round` may be off by. -/
+  /-- The largest relative error of `round`. -/
   round_rounded : ∀ x, Rounded unit x (round x)
-  /-- What `roundedExp` may be off by. -/
+  /-- The largest relative error of `roundedExp`. -/
   exp_rounded : ∀ x, Rounded exponential (exp x) (roundedExp x)
 
 /-- A number of a format. -/
@@ -42,7 +42,7 @@ namespace FloatingPoint
 
 variable {F : FloatingPoint R}
 
-/-- What a function rounds that computes in this format throughout. -/
+/-- The precision of a function that computes in this format throughout. -/
 @[expose] def precision (F : FloatingPoint R) : Precision R :=
   ⟨F.unit, F.unit, F.exponential, 0, 0, .unrounded⟩
 

@@ -22,7 +22,7 @@ variable {R : Type u} [OrderedField R]
 attribute [local instance] Lean.Grind.Ring.intCast
 
 variable (R) in
-/-- What such a function rounds. -/
+/-- The precision of such a function. -/
 @[expose] def formatPrecision (f : Format) : Precision R :=
   ⟨(2 : R) ^ (-(f.precision : Int)), (2 : R) ^ (-(f.precision : Int)),
     (2 : R) ^ (-(f.precision : Int)), 0, 0, .unrounded⟩

@@ -27,7 +27,7 @@ open Spec Spec.Online
 
 universe u v
 
-/-- What the rows of an array are. -/
+/-- The kinds of rows that an array has. -/
 inductive Row where
   /-- A query or a key, of `d` components. -/
   | scores (d : Nat)
@@ -60,7 +60,7 @@ abbrev Row.Val (S R : Type u) : Row → Type u
 @[expose] def Row.sizes {S R : Type u} (ρ : Row) (rows : List (ρ.Val S R)) : Nat :=
   (rows.map ρ.size).sum
 
-/-- What a memory holds: for each kind of the list an array, which is a list of rows. -/
+/-- The contents of a memory: for each kind of the list an array, which is a list of rows. -/
 inductive Memory (S R : Type u) : List Row → Type u where
   /-- A memory without arrays. -/
   | nil : Memory S R []
@@ -123,7 +123,7 @@ inductive Program (S R : Type u) (Δ : List Row) : List Row → List Row → Typ
   | [] => skip
   | x :: xs => seq (body x) (forEach body xs)
 
-/-- What is counted: elements read from slow memory and written to it, and the most elements that
+/-- The counts: elements read from slow memory and written to it, and the most elements that
 either memory held. -/
 structure Counts where
   /-- Elements moved from slow to fast memory. -/

@@ -39,7 +39,8 @@ def Sum.has {d : Nat} (c : Fin d) : Sum d → Bool
   | product c' => decide (c' = c)
   | add left right => left.has c || right.has c
 
-/-- What one pebble lies on, for Q of `q_len` rows, K of `kv_len` rows, and rows of `d`. -/
+/-- The elements that a pebble may lie on, for Q of `q_len` rows, K of `kv_len` rows, and rows of
+`d`. -/
 inductive Element (q_len kv_len d : Nat) (α : Type u) where
   /-- A component of a query. -/
   | query (i : Fin q_len) (c : Fin d)
@@ -64,7 +65,8 @@ inductive Move (q_len kv_len d : Nat) (α : Type u) where
   /-- Take from fast memory. -/
   | delete (x : Element q_len kv_len d α)
 
-/-- What lies in the two memories; inputs are not listed in slow memory, where they always are. -/
+/-- The contents of the two memories; inputs are not listed in slow memory, where they always are.
+-/
 structure State (q_len kv_len d : Nat) (α : Type u) where
   /-- Fast memory. -/
   red : List (Element q_len kv_len d α)

@@ -45,7 +45,7 @@ theorem addsUp_of_from {seen red : List (Element q_len kv_len d α)} {i : Fin q_
     · exact key hs
     · simp [addsUp, ihl hl, ihr hr]
 
-/-- What is computed from such elements comes from those that were seen. -/
+/-- Elements computed from such elements come from those that were seen. -/
 theorem from_of_bySums {seen red : List (Element q_len kv_len d α)}
     (h : ∀ x ∈ red, From seen x) {x : Element q_len kv_len d α} (hx : bySums red x) :
     From seen x := by

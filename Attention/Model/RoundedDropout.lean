@@ -21,7 +21,7 @@ variable {R : Type u} [OrderedField R]
 structure DroppedKey (R : Type u) extends ComputedKey R where
   /-- Whether its weight is kept. -/
   keep : Bool
-  /-- What the function multiplies its weight by, in place of the value times the factor. -/
+  /-- The factor of its weight in the function, in place of the value times the factor. -/
   used : R
 
 /-- `y` is the value `v` of a key, multiplied by the factor of dropout with probability `q` as a

@@ -75,8 +75,8 @@ ones. -/
 
 /-! ## Parts -/
 
-/-- What a function has computed of some keys: `Part`, of which denominator and numerator may be no
-numbers. -/
+/-- The numbers that a function has computed of some keys: `Part`, of which denominator and
+numerator may be no numbers. -/
 structure LimitedPart (R : Type u) where
   /-- The keys. -/
   keys : List (ComputedKey R)

@@ -77,7 +77,7 @@ structure ComputedKey (R : Type u) extends BoundedKey R where
   /-- The computed score; of no meaning when the key is masked. -/
   computed : R
 
-/-- What a function has computed of some keys, against some reference point. -/
+/-- The numbers that a function has computed of some keys, against some reference point. -/
 structure Part (R : Type u) where
   /-- The keys. -/
   keys : List (ComputedKey R)
@@ -90,7 +90,7 @@ structure Part (R : Type u) where
   /-- How often it has been rescaled at most. -/
   rescalings : Nat
 
-/-- What the denominator adds of a weight `w` that is stored as `w'`. -/
+/-- The number that the denominator adds of a weight `w` that is stored as `w'`. -/
 @[expose] def added (d : Denominator) (w w' : R) : R :=
   match d with
   | .unrounded => w

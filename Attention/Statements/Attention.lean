@@ -51,7 +51,7 @@ theorem flash_1 {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     (blocks.foldl stepBlockFlash1 empty).o = attend blocks.flatten :=
   Proof.flash1_any_blocks blocks
 
-/-- What a kernel writes as m + ln l is the log-sum-exp, and nothing else is. -/
+/-- The number m + ln l that a kernel writes is the log-sum-exp, and nothing else is. -/
 theorem lse_spec {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R]
     [Exponential S R] {d : Nat} (blocks : List (List (ScoredValue S R d))) {L : Option S} :
     (online blocks).HasLogSumExp L ↔ IsLogSumExp R L (blocks.flatten.map (·.score)) :=

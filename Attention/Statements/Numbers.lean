@@ -33,8 +33,8 @@ theorem lse_exists (row : List (Option Real)) :
     ∃ L, IsLogSumExp Real L row ∧ ∀ L', IsLogSumExp Real L' row → L' = L :=
   Proof.exists_isLogSumExp row
 
-/-- What is computed exactly, from integers to fractions with exp k = 2 ^ k, is attention over the
-real numbers with e ^ x and the scale multiplied by ln 2. -/
+/-- A result that is computed exactly, from integers to fractions with exp k = 2 ^ k, is attention
+over the real numbers with e ^ x and the scale multiplied by ln 2. -/
 theorem exact_is_real {q_len kv_len d d_v : Nat} (scale : Int)
     {modify : ScoreMod Int q_len kv_len} {modify' : ScoreMod Real q_len kv_len}
     (hmodify : ∀ i j s, modify' i j (Real.ofInt s * Real.log 2)

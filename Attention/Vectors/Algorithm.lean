@@ -77,8 +77,8 @@ variable {q_len kv_len d d_v : Nat}
 @[expose] def indices (n : Nat) (xs : List Nat) : List (Fin n) :=
   xs.filterMap fun x => if h : x < n then some ⟨x, h⟩ else none
 
-/-- What an algorithm takes makes sense: tiles hold something, and a ring each query and each key
-once. -/
+/-- The arguments of an algorithm make sense: tiles hold something, and a ring each query and each
+key once. -/
 @[expose] def Algorithm.Fits (q_len kv_len : Nat) : Algorithm → Prop
   | .flash block_m block_n | .flashWindow block_m block_n | .flashSchedule block_m block_n
   | .flashSink block_m block_n => 0 < block_m ∧ 0 < block_n

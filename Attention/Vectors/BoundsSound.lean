@@ -102,7 +102,7 @@ private theorem dyadic {q : Rat} (h : exactInBf16 q = true) : q.den = 2 ^ q.den.
   have h : (decide (_ < 256) && decide (q.den ∣ 2 ^ 64)) = true := h
   exact den_eq_two_pow (of_decide_eq_true (Bool.and_eq_true _ _ ▸ h).2)
 
-/-- What the program takes for exact has intervals that contain it. -/
+/-- The numbers that the program takes for exact have intervals that contain them. -/
 theorem allContain_of_checkExact {number : Rat → R} (hnumber : IsNumber number) {qs : List Rat}
     (h : checkExact qs = .ok ()) : AllContain number qs := by
   intro q hq
@@ -211,7 +211,7 @@ abbrev BoundContains (b : Int × Int) (x : R) : Prop :=
 @[expose] def BoundsContain {m n : Nat} (B : RowBounds) (X : Matrix R m n) : Prop :=
   Pointwise (fun row (x : Vec R n) => Pointwise BoundContains row x.toList) B X.toList
 
-/-- What a function that may fail makes of each element, if it fails of none. -/
+/-- The results of a function that may fail, of each element, if it fails of none. -/
 theorem pointwise_of_mapM {α β : Type} {f : α → Except String β} :
     ∀ {xs : List α} {ys : List β}, xs.mapM f = .ok ys → Pointwise (fun y x => f x = .ok y) ys xs
   | [], ys, h => by

@@ -68,8 +68,8 @@ structure RowResult where
 @[expose] def exactInBf16 (x : Rat) : Bool :=
   withoutTwos 64 x.num.natAbs < 256 && x.den ∣ 2 ^ 64
 
-/-- What the Spec makes of one row: `Online.ofBlock` for maximum and denominator, beside an output
-that was computed. -/
+/-- The results of the Spec for one row: `Online.ofBlock` for maximum and denominator, beside an
+output that was computed. -/
 @[expose] def rowResult {d : Nat} (row : List (ScoredValue Int Rat d)) (output : Vec Rat d) :
     RowResult :=
   let state := Online.ofBlock row

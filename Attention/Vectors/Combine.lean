@@ -11,7 +11,7 @@ namespace Attention.Vectors
 
 open Spec Model
 
-/-- What a split has written. -/
+/-- The result of a split. -/
 structure PartialResult where
   /-- The output of the split. -/
   output : List Rat

@@ -10,8 +10,8 @@ namespace Attention.Vectors
 
 /-- A case that is still to be drawn, by its name. -/
 structure Named (Case : Type) where
-  /-- What tells the case from the others of its family: its random numbers come from this name and
-  the family's, so that no other case has an influence on them. -/
+  /-- The name of the case, apart from the others of its family: its random numbers come from this
+  name and the family's, so that no other case has an influence on them. -/
   name : String
   /-- Draws the case. -/
   gen : Gen Case
@@ -33,7 +33,7 @@ def eachNamed {α β : Type} (entries : List (String × α)) (make : String × �
 structure Family (Case : Type) where
   /-- The name of the family and of its file. -/
   name : String
-  /-- What the family is for. -/
+  /-- The purpose of the family. -/
   about : String
   /-- The id of the theorem that says what a kernel has to yield. -/
   theoremId : String

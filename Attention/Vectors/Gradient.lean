@@ -70,14 +70,14 @@ def GradientCase.leanName (c : GradientCase) : String :=
   | .formulas, some _ => "Attention.Spec.vjpDropout"
   | algorithm, _ => algorithm.leanName
 
-/-- What is kept, head by head, where weights are dropped. -/
+/-- The kept weights, head by head, where weights are dropped. -/
 def GradientCase.keep (c : GradientCase) (p : Rat) (seed : Nat) :
     Except String (List (List (List Bool))) := do
   let threshold ← thresholdOf p
   return (List.range (c.forward.num_kv_heads * c.forward.group)).map fun h =>
     keptRows c.forward.q_len c.forward.kv_len threshold seed h
 
-/-- What the weights of each head are multiplied by: 1 without dropout. -/
+/-- The factors of the weights of each head: 1 without dropout. -/
 @[expose] def GradientCase.factors (c : GradientCase) :
     Except String (Nat → WeightFactor Rat c.forward.q_len c.forward.kv_len) :=
   match c.dropout with

@@ -122,7 +122,7 @@ private theorem ofHeads_one (each : Vector (Gradients Rat q_len kv_len d d_v) (1
   simp only [GradientResult.ofHeads, groupGradients, resultOfOne, sum, one]
   rfl
 
-/-- What runs for the only head: the grouped gradients are its. -/
+/-- The program for the only head: the grouped gradients are its. -/
 theorem oneHead_ok {α β γ δ ε : Type} {Q : Vector α (num_kv_heads * group)}
     {K : Vector β num_kv_heads} {V : Vector γ num_kv_heads}
     {dO : Vector δ (num_kv_heads * group)} {dLse : Vector ε (num_kv_heads * group)}
@@ -157,7 +157,7 @@ theorem oneHead_ok {α β γ δ ε : Type} {Q : Vector α (num_kv_heads * group)
 
 namespace GradientCase
 
-/-- What the weights of a head are multiplied by: 1 without dropout. -/
+/-- The factors of the weights of a head: 1 without dropout. -/
 @[expose] def factor (c : GradientCase) (head : Nat) :
     WeightFactor Rat c.forward.q_len c.forward.kv_len :=
   match c.dropout with

@@ -91,7 +91,7 @@ section
 variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [OfNat R 0] [OfNat R 1] [IntCast R] [Exp R R]
 variable (number : Rat → R)
 
-/-- What becomes of a score: softcap, ALiBi, bias, mask, in this order. `number`: a fraction as one
+/-- The changes of a score: softcap, ALiBi, bias, mask, in this order. `number`: a fraction as one
 of the numbers that are computed with. -/
 @[expose] def modified {q_len kv_len : Nat} (softcap : Option Rat)
     (alibi : Option (Alignment × Rat)) (bias : Option (List (List (Option Rat))))
@@ -105,7 +105,7 @@ of the numbers that are computed with. -/
 
 namespace NaturalCase
 
-/-- What becomes of a score. -/
+/-- The changes of a score. -/
 @[expose] def modify (c : NaturalCase) (q_len kv_len : Nat) : ScoreMod R q_len kv_len :=
   modified number c.softcap c.alibi c.bias c.mask
 

@@ -98,13 +98,13 @@ def leanName (c : NaturalGradientCase) : String :=
 section
 variable {R : Type u}
 
-/-- What the heads have beside the formulas. -/
+/-- The heads' numbers beside the formulas. -/
 inductive Variant (R : Type u) (q_len kv_len heads : Nat) where
   /-- Nothing. -/
   | plain
   /-- A sink for each query head. -/
   | sinks (each : Vec R heads)
-  /-- What the weights of each query head are multiplied by. -/
+  /-- The factors of the weights of each query head. -/
   | dropout (factors : Nat → WeightFactor R q_len kv_len)
   /-- The temperature of each query head. -/
   | temperatures (each : Vec R heads)
@@ -116,7 +116,7 @@ variable (number : Rat → R) (c : NaturalGradientCase)
 @[expose] def biasArray (head : Nat) : Array (Array (Option R)) :=
   ((c.biasOf head).getD []).toArray.map fun row => row.toArray.map (·.map number)
 
-/-- What becomes of the scores of a head: softcap, ALiBi, bias, mask, in this order. -/
+/-- The changes of the scores of a head: softcap, ALiBi, bias, mask, in this order. -/
 @[expose] def modify (bias : Array (Array (Option R))) (mask : Mask c.q_len c.kv_len) (head : Nat) :
     ScoreMod R c.q_len c.kv_len :=
   let changed := modified number c.softcap
@@ -214,7 +214,7 @@ its number. -/
   let temperatures ← g.temperatures.mapM toBounds
   return { dQ, dK, dV, dBias, slopes, sinks, temperatures }
 
-/-- What the heads have, over intervals, where there is neither dropout nor a temperature. -/
+/-- The heads' numbers, over intervals, where there is neither dropout nor a temperature. -/
 @[expose] def sinkVariant (c : NaturalGradientCase) :
     Except String (Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)) :=
   match c.sinks with

@@ -143,7 +143,7 @@ private theorem slope_enclosed (hcap : AllContain number c.softcap.toList) :
 
 /-! ## The Spec -/
 
-/-- What the heads have over intervals contains what they have over numbers. -/
+/-- The heads' numbers over intervals contain those over numbers. -/
 @[expose] def Variant.Contains {heads : Nat} :
     Variant (Interval working) q_len kv_len heads → Variant R q_len kv_len heads → Prop
   | .plain, .plain => True
@@ -191,7 +191,7 @@ private theorem drawn_enclosed {Z' : WeightFactor (Interval working) q_len kv_le
   simp only [Fin.getElem_fin, Vec.getElem_ofFn]
   exact h i j
 
-/-- What is found over intervals contains what is found over numbers. -/
+/-- The results over intervals contain those over numbers. -/
 @[expose] def Found.Contains (g' : Found (Interval working) q_len kv_len d d_v
     (num_kv_heads * group) num_kv_heads)
     (g : Found R q_len kv_len d d_v (num_kv_heads * group) num_kv_heads) : Prop :=
@@ -310,7 +310,7 @@ private theorem slopeGradients_contains {heads : Nat}
     simp only [Option.elim_some, List.getElem_map, Vector.getElem_toList]
     exact contains_slopeGradient _ (h ⟨i, by simpa using hi'⟩)
 
-/-- What the program writes for a case whose numbers have intervals that contain them. -/
+/-- The output of the program for a case whose numbers have intervals that contain them. -/
 theorem compute_ok (hnumber : IsNumber number) (hall : AllContain number c.numbers)
     {maskOf : Nat → Mask c.q_len c.kv_len}
     {variant' : Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)}
@@ -376,7 +376,7 @@ theorem compute_ok (hnumber : IsNumber number) (hall : AllContain number c.numbe
     pointwise_toBounds h₅ (slopeGradients_contains fun i => (hin.1 i).2),
     pointwise_toBounds h₆ hsinks, pointwise_toBounds h₇ htemps⟩
 
-/-- What the heads have beside the formulas: nothing, or the sinks that are listed. -/
+/-- The heads' numbers beside the formulas: nothing, or the sinks that are listed. -/
 @[expose] def HasSinks (c : NaturalGradientCase) (number : Rat → R)
     (variant : Variant R c.q_len c.kv_len (c.num_kv_heads * c.group)) : Prop :=
   match c.sinks with
@@ -396,8 +396,8 @@ theorem perHead_ok {heads : Nat} {xs : List Rat} (hall : AllContain number xs)
   exact ⟨X[0], by simpa [rowsOf] using h₀, hc 0 (by decide)⟩
 
 omit [NaturalExp R] in
-/-- What the heads have over intervals contains what they have, where there is neither dropout nor a
-temperature. -/
+/-- The heads' numbers over intervals contain those over numbers, where there is neither dropout nor
+a temperature. -/
 theorem sinkVariant_ok (hall : AllContain number (c.sinks.getD []))
     {variant' : Variant (Interval working) c.q_len c.kv_len (c.num_kv_heads * c.group)}
     (h : c.sinkVariant = .ok variant') :

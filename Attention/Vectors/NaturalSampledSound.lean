@@ -65,7 +65,7 @@ private theorem changes_enclosed (hnumber : IsNumber number)
     exact andThen_enclosed changed fun i j I x hx =>
       Interval.contains_add hx (contains_ofRule hnumber (hbias rule hb) _)
 
-/-- What becomes of the scores of a query head, by its number among those of all sequences. -/
+/-- The changes of the scores of a query head, by its number among those of all sequences. -/
 @[expose] def whole (number : Rat → R) (c : SampledCase) (head : Nat) :
     ScoreMod R c.q_len c.kv_len :=
   (changes number c (added c) (head % c.heads)).andThen (c.maskOf head).toScoreMod

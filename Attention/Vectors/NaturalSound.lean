@@ -60,7 +60,7 @@ theorem bias_numbers {rows : List (List (Option Rat))}
         exact h b (List.mem_filterMap.mpr ⟨some b, List.mem_flatten.mpr
           ⟨row, List.mem_of_getElem? hr, List.mem_of_getElem? hb⟩, rfl⟩)
 
-/-- What the program makes of a score, over intervals, contains what it is over numbers. -/
+/-- The program's score over intervals contains that over numbers. -/
 theorem modified_enclosed {softcap : Option Rat} {alibi : Option (Alignment × Rat)}
     {bias : Option (List (List (Option Rat)))} (mask : MaskKind)
     (hcap : AllContain number softcap.toList) (hslope : AllContain number (alibi.toList.map (·.2)))

@@ -34,7 +34,7 @@ private theorem getD_of_lt {α : Type} {xs : List α} {a : α} {p : Nat} (h : p 
     xs.getD p a = xs[p] := by
   simp [h]
 
-/-- What the pages of a table hold, in the pool of the pages. -/
+/-- The keys in the pages of a table, in the pool of the pages. -/
 theorem gather_poolOf {d d_v page_size num_pages : Nat}
     {pages : List (List (KeyValue Int Rat d d_v))} (hlen : pages.length = num_pages)
     (hslots : ∀ page ∈ pages, page.length = page_size) (table : List (Fin num_pages))

@@ -98,7 +98,7 @@ def naturalSampledCase (name reason : String) (s : LargeShape) (rows : List Nat)
     k := { name := name ++ "/k", bound := 32, over := 16 }
     v := { name := name ++ "/v", bound := 64, over := 8 } }
 
-/-- What changes the scores, past the tiles. -/
+/-- The changes of the scores, past the tiles. -/
 def pastTilesOptions : Family NaturalSampledCase where
   name := "past-tiles-options"
   about := "Softcap, ALiBi, bias and sinks, the default scale, and inputs of 24 bits, with several \

@@ -17,7 +17,7 @@ abbrev Gen := StateM Nat
 def fnv1a (text : String) : UInt64 :=
   text.toUTF8.foldl (fun hash byte => (hash ^^^ byte.toUInt64) * 0x100000001b3) 0xcbf29ce484222325
 
-/-- What is drawn from the seed that is the hash of a name. -/
+/-- The numbers drawn from the seed that is the hash of a name. -/
 def Gen.drawFor {α : Type} (gen : Gen α) (name : String) : α := (gen.run (fnv1a name).toNat).1
 
 /-- A natural number below `n`. -/

@@ -19,7 +19,7 @@ structure Rule where
   bound : Nat
   /-- About one number in so many is drawn; the others are 0. -/
   oneIn : Nat := 1
-  /-- What the numerators are divided by, a power of two. -/
+  /-- The divisor of the numerators, a power of two. -/
   over : Nat := 1
 
 /-- How many numbers there are between −`bound` and `bound`. -/

@@ -73,11 +73,11 @@ structure NaturalSampledCase where
 @[expose] def pickRows {α : Type u} {m n d : Nat} (rows : Vector (Fin m) n) (X : Matrix α m d) :
     Matrix α n d := Vec.ofFn fun r => X[rows[r]]
 
-/-- What becomes of the scores of some rows: what becomes of them in the whole. -/
+/-- The changes of the scores of some rows: those of the whole. -/
 @[expose] def pickMod {S : Type u} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
     (modify : ScoreMod S q_len kv_len) : ScoreMod S n kv_len := fun r => modify rows[r]
 
-/-- What the weights of some rows are multiplied by: what they are in the whole. -/
+/-- The factors of the weights of some rows: those of the whole. -/
 @[expose] def pickFactor {R : Type u} {q_len kv_len n : Nat} (rows : Vector (Fin q_len) n)
     (Z : WeightFactor R q_len kv_len) : WeightFactor R n kv_len := fun r => Z rows[r]
 
@@ -161,7 +161,7 @@ variable (number : Rat → R) (c : SampledCase)
 @[expose] def quotient {R : Type u} (number : Rat → R) (over : Nat) (x : Int) : R :=
   number (mkRat x over)
 
-/-- What becomes of the scores of a head, by its number in its sequence, before they are masked:
+/-- The changes of the scores of a head, by its number in its sequence, before they are masked:
 temperature, softcap, ALiBi, bias, in this order. added: the numerators of the bias. -/
 @[expose] def changes (added : Array Int) (head : Nat) : ScoreMod R c.q_len c.kv_len :=
   let heated : ScoreMod R c.q_len c.kv_len :=

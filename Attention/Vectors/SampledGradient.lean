@@ -82,7 +82,7 @@ def leanName (c : SampledGradientCase) : String :=
   if c.dropout.isSome then "Attention.Spec.vjpDropout"
   else if c.temperatures.isSome then "Attention.Spec.temperatureVjp" else c.without.leanName
 
-/-- What the heads have beside the formulas, over intervals. -/
+/-- The heads' numbers beside the formulas, over intervals. -/
 @[expose] def variant (c : SampledGradientCase) :
     Except String (NaturalGradientCase.Variant (Interval working) c.inputs.q_len c.inputs.kv_len
       (c.inputs.num_kv_heads * c.inputs.group)) := do

@@ -114,7 +114,7 @@ private theorem biasGradient_eq [Add R] [OfNat R 0]
 
 /-! ## The program -/
 
-/-- What the heads have beside the formulas: dropout, temperatures, or the sinks that are listed, if
+/-- The heads' numbers beside the formulas: dropout, temperatures, or the sinks that are listed, if
 there are any. -/
 @[expose] def HasVariant (c : SampledGradientCase) (number : Rat → R)
     (variant : Variant R c.inputs.q_len c.inputs.kv_len
@@ -128,7 +128,7 @@ there are any. -/
         each.toList = ts.map number ∧ variant = .temperatures each
   | some _, some _ => False
 
-/-- What the program takes of scale, softcap, slopes, sinks and probability has intervals that
+/-- The program's scale, softcap, slopes, sinks and probability have intervals that
 contain it. -/
 theorem given_contained (hnumber : IsNumber number) (h : c.check = .ok ()) :
     AllContain number (c.without.scale.toList ++ c.without.softcap.toList

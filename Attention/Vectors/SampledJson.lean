@@ -16,7 +16,7 @@ def rule (r : Rule) : String :=
   object [("drawn_from", str r.name), ("bound", toString r.bound), ("one_in", toString r.oneIn),
     ("over", toString r.over)]
 
-/-- What there may be of every case: temperatures, dropout and packed sequences. -/
+/-- The options that every case may have: temperatures, dropout and packed sequences. -/
 def parts (temperatures : Option (List Rat)) (dropout : Option (Rat × Nat))
     (packed : Option (List Nat × List Nat)) : List (String × String) :=
   (temperatures.map fun ts => [("temperature", array (ts.map rat))]).getD []

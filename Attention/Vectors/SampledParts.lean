@@ -38,7 +38,7 @@ times it, so that no function rounds them. -/
   unless ts.all (fun t => q.bound * t.num.natAbs ≤ 256) do
     throw s!"a temperature times the queries of {q.name} needs more bits than bfloat16 has"
 
-/-- What dropout multiplies the weights of a query head by, from its number, over some numbers. -/
+/-- The factors of the weights of a query head under dropout, from its number, over some numbers. -/
 @[expose] def factorsOf {R : Type} [Sub R] [Div R] [OfNat R 0] [OfNat R 1] {q_len kv_len : Nat}
     (toNumber : Rat → R) : Option (Rat × Nat) →
       Except String (Option (Nat → WeightFactor R q_len kv_len))

@@ -16,7 +16,7 @@ open Spec
 
 universe u
 
-/-- What is computed for some queries is what attention of all of them has in their rows, for every
+/-- The results for some queries are the rows of attention of all queries, for every
 mask and change of the scores. -/
 theorem attend_pickRows {S R : Type} {q_len kv_len d d_v n : Nat} [Add S] [Mul S] [OfNat S 0]
     [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R] (scale : S) (modify : ScoreMod S q_len kv_len)
@@ -64,7 +64,7 @@ variable {S R : Type u} (toScore : Nat → Int → S) (toValue : Nat → Int →
 
 end
 
-/-- What the program computes from without dropout: the keys as each wanted query sees them, which
+/-- The inputs of the program without dropout: the keys as each wanted query sees them, which
 are those of the whole; and what it has checked. -/
 theorem seen_ok {S R : Type} [Add S] [Mul S] [OfNat S 0] [Inhabited S] [Inhabited R] [Mul R]
     {scale : S} {toScore : Nat → Int → S} {toValue : Nat → Int → R} {c : SampledCase}

@@ -106,8 +106,8 @@ theorem MergeCase.run_sound {c : MergeCase} {result : StateResult} (h : c.run = 
 @[expose] def CacheCase.keysUntil (c : CacheCase) (changes : Nat) : List Key :=
   c.keys ++ (c.edits.take changes).filterMap CacheEdit.brings
 
-/-- What is kept is right: the state stands for the keys that are there, and its reference point is
-the largest score of all that have been. -/
+/-- The kept state is right: the state stands for the keys that are there, and its reference point
+is the largest score of all that have been. -/
 private structure Kept (now : List (ScoredValue Int Rat d) × State Int Rat d)
     (row past : List Key) : Prop where
   keys : now.1.map Key.of = row

@@ -48,7 +48,7 @@ variable (number : Rat → R)
 /-- A number that changes. -/
 @[expose] def dualOf (x dx : Rat) : Dual R := ⟨number x, number dx⟩
 
-/-- What becomes of a score that changes: softcap, ALiBi, bias, mask, in this order. -/
+/-- The changes of a score that has a rate: softcap, ALiBi, bias, mask, in this order. -/
 @[expose] def modify (c : TangentCase) (q_len kv_len : Nat) : ScoreMod (Dual R) q_len kv_len :=
   let same : ScoreMod (Dual R) q_len kv_len := fun _ _ s => some s
   let softcap := c.inputs.softcap.elim same fun cap => ScoreMod.softcap (.const (number cap))

@@ -34,7 +34,7 @@ structure TransformerCase where
   d_ff : Nat
   /-- The factor of every score; none: 1 / √d. -/
   scale : Option Rat := none
-  /-- What is added to a variance. -/
+  /-- The number that is added to a variance. -/
   ε : Rat := 1 / 65536
   /-- The parameters. -/
   parameters : Transformer Rat s_vocab t_vocab d_model num_heads d d_ff
@@ -92,7 +92,7 @@ variable (sqrt : R → R) (number : Rat → R) (factor : Option Rat → Nat → 
 @[expose] def position (c : TransformerCase) (p : Nat) : Vec R c.d_model :=
   Vec.map number (c.positions[p]?.getD Vec.zero)
 
-/-- What the Spec makes of the inputs, over any numbers: logits and probabilities. `number` and
+/-- The results of the Spec for the inputs, over any numbers: logits and probabilities. `number` and
 `factor`: as in `LayerInputs.value`. -/
 @[expose] def value (c : TransformerCase) :
     Matrix R c.t c.t_vocab × Matrix R c.t c.t_vocab :=

@@ -16,13 +16,13 @@ open Spec Model
 
 universe u
 
-/-- What all layers of a stack have in common. -/
+/-- The numbers that all layers of a stack share. -/
 structure StackOptions where
   /-- Normalised before, not after. -/
   normFirst : Bool
   /-- The factor of every score; none: 1 / √head_dim. -/
   scale : Option Rat := none
-  /-- What is added to a variance. -/
+  /-- The number that is added to a variance. -/
   ε : Rat := 1 / 65536
 
 /-- A layer with its inputs. -/
@@ -150,7 +150,7 @@ variable (sqrt : R → R) (ε scale : R)
 
 variable (number : Rat → R) (factor : Option Rat → Nat → R)
 
-/-- What the Spec makes of the inputs, over any numbers. `number`: a dyadic number among them;
+/-- The results of the Spec for the inputs, over any numbers. `number`: a dyadic number among them;
 `factor`: the factor of the scores that is given, or that of a width. -/
 @[expose] def value : (inputs : LayerInputs) → Option (Matrix R inputs.height inputs.width)
   | linear W X => some ((mapLinear number W).rows (mapRows number X))

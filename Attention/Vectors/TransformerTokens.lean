@@ -17,7 +17,7 @@ attribute [local instance] Ring.intCast
 
 variable {R : Type u} [OrderedField R]
 
-/-- What `largest` makes of bounds of some numbers is the place of the largest of them. -/
+/-- `largest` of bounds of some numbers is the place of the largest of them. -/
 theorem argmax_of_largest {row : List (Int × Int)} {k n : Nat} {x : Vec R n}
     (h : largest row = .ok k) (hrow : Pointwise (fun b x =>
       (Interval.between b.1 b.2 : Interval published).Contains x) row x.toList) :

@@ -76,7 +76,7 @@ private theorem nonneg (h : Bounded A F) :
   · exact ⟨c, h, hc⟩
   · exact ⟨0, Std.le_refl _, fun x hx i j => (hc x hx i j).mono h⟩
 
-/-- What does not depend on x is bounded. -/
+/-- A term that does not depend on x is bounded. -/
 theorem const (X : Matrix R m n) : Bounded A fun _ => X :=
   of_entries fun i j => (exists_atMost X[i][j]).imp fun _ h _ _ => h
 

@@ -23,7 +23,7 @@ variable {R : Type v} {n m : Nat}
 
 /-! ## Claimed -/
 
-/-- What follows from the claim, of the compact sets for boxes alone: each function is approximated
+/-- A consequence of the claim, of the compact sets for boxes alone: each function is approximated
 on each box by one of those that `computed` names. -/
 @[expose] def UniversalApproximation [OrderedField R]
     (computed : ∀ n m : Nat, (Vec R n → Vec R m) → Prop) : Prop :=

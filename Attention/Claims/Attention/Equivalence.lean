@@ -129,7 +129,7 @@ one give what all at once give. -/
 theorem precisionUnaffected_refuted : ¬ PrecisionUnaffected :=
   fun h => absurd (h [⟨some 0, #v[⟨3⟩]⟩, ⟨some 2, #v[⟨0⟩]⟩, ⟨some 3, #v[⟨3⟩]⟩]) (by decide +kernel)
 
-/-- What the two come to, and standard attention with the maximum subtracted. -/
+/-- The values of the two, and standard attention with the maximum subtracted. -/
 theorem precision_values :
     let row : List (ScoredValue Int Quarters 1) :=
       [⟨some 0, #v[⟨3⟩]⟩, ⟨some 2, #v[⟨0⟩]⟩, ⟨some 3, #v[⟨3⟩]⟩]

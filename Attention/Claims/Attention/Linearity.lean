@@ -122,7 +122,7 @@ theorem linearity_ratio_refuted : ¬ Linearity (ratio : List Rat → List Rat) 1
   absurd (h.counterexample (x := 1/3) (x' := 2/3) (y := 1/4) (y' := 3/4) (z := 1/2) (z' := 1/2)
     (by decide +kernel) (by decide +kernel) (by decide +kernel)) (by decide +kernel)
 
-/-- What the two sides come to: 2/3 and 3/4 without the exponential, 2/5 and 7/10 with 2 ^ x. -/
+/-- The values of the two sides: 2/3 and 3/4 without the exponential, 2/5 and 7/10 with 2 ^ x. -/
 theorem linearity_values :
     (dotProduct ratio 1 #v[1] #v[#v[2], #v[4]] #v[#v[2], #v[0]] : Vec Rat 1).toList = [2/3] ∧
     (Vec.add (dotProduct ratio 1 #v[1] #v[#v[1], #v[3]] #v[#v[1], #v[0]])

@@ -80,14 +80,15 @@ theorem softmaxInvariance_refuted [OrderedCommRing S] [OrderedField R] [Exponent
 theorem softmaxInvariance_ratio_refuted : ¬ SoftmaxInvariance (ratio : List Rat → List Rat) 1 :=
   SoftmaxInvariance.refute (by decide +kernel)
 
-/-- What preserves inner products may be applied to queries and keys together: whatever the
+/-- A map that preserves inner products may be applied to queries and keys together: whatever the
 weights. -/
 theorem scores_rotate [Add S] [Mul S] [OfNat S 0] {U : Vec S d → Vec S d}
     (hU : ∀ x y, Vec.dot (U x) (U y) = Vec.dot x y) (scale : S) (q : Vec S d)
     (ks : Matrix S kv_len d) : scores scale (U q) (Vec.map U ks) = scores scale q ks := by
   simp only [scores, Fin.getElem_fin, Vec.getElem_map, hU]
 
-/-- What preserves inner products may be applied to queries and keys together: attention stays. -/
+/-- A map that preserves inner products may be applied to queries and keys together: attention
+stays. -/
 theorem attention_rotate [Add S] [Mul S] [OfNat S 0] [Add R] [Mul R] [Div R] [OfNat R 0] [Exp S R]
     {U : Vec S d → Vec S d} (hU : ∀ x y, Vec.dot (U x) (U y) = Vec.dot x y) (scale : S)
     (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d) (K : Matrix S kv_len d)

@@ -22,7 +22,7 @@ variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
 
 /-! ## Claimed -/
 
-/-- What follows from the claim that similar queries give similar outputs, however one reads ≈:
+/-- A consequence of the claim that similar queries give similar outputs, however one reads ≈:
 queries of cosine similarity 1 (one a positive multiple of the other) give outputs whose cosine
 similarity is not negative. -/
 @[expose] def SimilarQueries [OrderedCommRing S] [OrderedField R] (weights : List S → List R)
@@ -31,7 +31,7 @@ similarity is not negative. -/
     (vs : Matrix R kv_len d_v),
     0 ≤ Vec.dot (dotProduct weights scale q ks vs) (dotProduct weights scale (Vec.smul c q) ks vs)
 
-/-- What follows from the claim that different values give different outputs: with equal keys, the
+/-- A consequence of the claim that different values give different outputs: with equal keys, the
 output determines the values. -/
 @[expose] def DifferentValues [OrderedCommRing S] [OrderedField R] (weights : List S → List R)
     (scale : S) : Prop :=

@@ -14,7 +14,7 @@ namespace Attention.Claims
 
 open Spec
 
-/-- What it would say of masks that do not agree: a key that some head masks for query i does not
+/-- The claim of masks that do not agree: a key that some head masks for query i does not
 count for output i. Over the exact model. -/
 @[expose] def OneMaskSuppresses : Prop :=
   ∀ (q_len kv_len h c_q c_k c_v d d_v d_o : Nat) (scale : Int)

@@ -27,7 +27,7 @@ variable {α : Type u} {n h d : Nat}
 @[expose] def headPart (κ : Fin h) (x : Vec α (h * d)) : Vec α d :=
   Vec.ofFn fun t => x[headColumn κ t]
 
-/-- What stands in the column of component t of head κ. -/
+/-- The column of component t of head κ. -/
 theorem getElem_joinRow (x : Fin h → Vec α d) (κ : Fin h) (t : Fin d) :
     (joinRow x)[headColumn κ t] = (x κ)[t] := by
   rw [joinRow, Fin.getElem_fin, Vec.getElem_ofFn]

@@ -168,8 +168,8 @@ private theorem map_map {α : Type u} {β : Type v} {γ : Type w} {n : Nat} (f :
     (X : Vector α n) : Vec.map (fun x => f (g x)) X = Vec.map f (Vec.map g X) :=
   Vector.ext fun i hi => by rw [Vec.getElem_map, Vec.getElem_map, Vec.getElem_map]
 
-/-- What preserves inner products may be put after a head's projections of queries and of keys, one
-for each head. -/
+/-- A map that preserves inner products may be put after a head's projections of queries and of
+keys, one for each head. -/
 theorem projectedMultiHead_rotate {U : Fin num_heads → Vec S d → Vec S d}
     (hU : ∀ h x y, Vec.dot (U h x) (U h y) = Vec.dot x y) (scale : S)
     (modify : Fin num_heads → ScoreMod S q_len kv_len)

@@ -25,8 +25,9 @@ variable {S : Type u} {R : Type v} {m n q_len kv_len h c_q c_k c_v c d d_v d_o :
 section
 variable [OrderedCommRing S] [OrderedField R] [Exponential S R]
 
-/-- What head κ gives query i without key s: component t is Σ_{j ≠ s} wⱼ v̂ⱼₜ / Σ_{j ≠ s} wⱼ, with
-wⱼ the exponential of scale · (⟨q̂ᵢ, k̂ⱼ⟩ + bᵢⱼ), and q̂, k̂, v̂ the rows that the head projects. -/
+/-- The output of head κ for query i without key s: component t is Σ_{j ≠ s} wⱼ v̂ⱼₜ / Σ_{j ≠ s} wⱼ,
+with wⱼ the exponential of scale · (⟨q̂ᵢ, k̂ⱼ⟩ + bᵢⱼ), and q̂, k̂, v̂ the rows that the head
+projects. -/
 @[expose] def headWithout (s : Fin kv_len) (scale : S) (B : Matrix (Option S) q_len kv_len)
     (W : Weights S R c_q c_k c_v d d_v) (Q : Matrix S q_len c_q) (K : Matrix S kv_len c_k)
     (V : Matrix R kv_len c_v) (i : Fin q_len) : Vec R d_v :=
@@ -171,7 +172,7 @@ theorem agreeingMasksSuppress_refuted (scale : S) : ¬ AgreeingMasksSuppress sca
   have e := hβ (fun _ => B) (fun _ => hB) (fun _ => hs) t
   rwa [← maskedAttention_eq_multiHead, ← maskedAttention_eq_multiHead] at e
 
-/-- What it would say of the number b itself, of self-attention: with b at (i, s) in every mask
+/-- The claim of the number b itself, of self-attention: with b at (i, s) in every mask
 output i does not depend on input s. -/
 @[expose] def FiniteMasksSuppressInput (ι : S → R) (scale b : S) : Prop :=
   ∀ (n h c d d_v d_o : Nat) (W : MultiHeadWeights S R h c c c d d_v d_o) (i s : Fin n)

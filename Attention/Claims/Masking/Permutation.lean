@@ -42,7 +42,7 @@ theorem IsPermutation.surjective {σ : Fin n → Fin n} (h : IsPermutation σ) (
   obtain ⟨i, -, hi⟩ := List.mem_map.mp (h.symm.subset (List.mem_finRange j))
   exact ⟨i, hi⟩
 
-/-- What is its own inverse is a permutation. -/
+/-- A function that is its own inverse is a permutation. -/
 theorem isPermutation_of_involution {σ : Fin n → Fin n} (h : ∀ i, σ (σ i) = i) :
     IsPermutation σ := by
   have nodup : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by

@@ -38,7 +38,7 @@ that differ at s alone come as close to each other as one likes once the entry o
       (∀ j, j ≠ s → B[0][j] = B₀[0][j]) → (∃ b, B[0][s] = some b ∧ b ≤ β) → ∀ t : Fin d_v,
         AtMost ε ((maskedAttention scale B Q K V)[0][t] - (maskedAttention scale B Q K' V')[0][t])
 
-/-- What it would say of the number b itself: with it the output does not depend on value s. -/
+/-- The claim of the number b itself: with it the output does not depend on value s. -/
 @[expose] def FiniteBiasSuppresses (scale b : S) (R : Type v) [OrderedField R] [Exponential S R] :
     Prop :=
   ∀ (kv_len d d_v : Nat) (s : Fin kv_len) (Q : Matrix S 1 d) (K : Matrix S kv_len d)

@@ -98,7 +98,7 @@ theorem attentionIsAllYouNeed_refuted [Exp R R] (sqrt : R → R) (ε : R) :
 
 /-! ## Descent -/
 
-/-- What "the loop guarantees a global optimum" says of a loss of one parameter: where the loss is
+/-- "The loop guarantees a global optimum", of a loss of one parameter: where the loss is
 the same all around, so that its gradient is 0 and the loop has converged, it is least. -/
 @[expose] def ConvergedIsOptimal (loss : R → R) : Prop :=
   ∀ w δ : R, 0 < δ → (∀ w', AtMost δ (w' - w) → loss w' = loss w) → ∀ w', loss w ≤ loss w'

@@ -37,7 +37,7 @@ theorem zeroLinear_row (x : Vec R m) : (zeroLinear m n).row x = Vec.zero :=
     simp only [Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_zero, dot_zero_left]
     grind
 
-/-- What is copied, and what is 0. -/
+/-- The components that are copied, and those that are 0. -/
 theorem copyLinear_row (x : Vec R m) {j : Nat} (hj : j < n) :
     ((copyLinear k m n).row x)[j] = if h : j < k ∧ j < m then x[j] else 0 := by
   rw [Linear.row, copyLinear, Vec.getElem_ofFn]
@@ -62,7 +62,7 @@ number of heads: all queries and keys are 0. -/
 
 variable [Exp R R]
 
-/-- What it adds is 0, whatever the mask and the scale. -/
+/-- It adds 0, whatever the mask and the scale. -/
 theorem noAttention_rows (scale : R) (mask : Mask m k) (X : Matrix R m d_model)
     (Y : Matrix R k d_model) :
     (noAttention d_model num_heads d).rows scale mask X Y Y = Vec.ofFn fun _ => Vec.zero :=

@@ -30,7 +30,7 @@ token at each place. -/
 @[expose] def memoryUnits (s t s_vocab t_vocab : Nat) : Nat :=
   s_vocab ^ s * (t_vocab ^ t * t) + s_vocab * s + t_vocab * t
 
-/-- What `best` gives at a place depends on the target's token there, and on the tokens of the
+/-- The token of `best` at a place depends on the target's token there, and on the tokens of the
 target and of the source that the masks let this place see. -/
 @[expose] def DependsOnVisible (targetMask : Mask t t) (crossMask : Mask t s)
     (best : Vector (Fin s_vocab) s → Vector (Fin t_vocab) t → Vector (Fin t_vocab) t) : Prop :=

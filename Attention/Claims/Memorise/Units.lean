@@ -74,7 +74,7 @@ structure HiddenUnit (R : Type v) (n : Nat) where
   /-- Its column of W₂. -/
   out : Vec R n
 
-/-- What a unit adds to a row. -/
+/-- The numbers that a unit adds to a row. -/
 @[expose] def HiddenUnit.apply (u : HiddenUnit R n) (x : Vec R n) : Vec R n :=
   Vec.smul (relu (Vec.dot u.weight x + u.bias)) u.out
 

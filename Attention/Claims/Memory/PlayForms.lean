@@ -15,7 +15,7 @@ variable {q_len kv_len d d_v : Nat}
 
 variable {M : Nat} {rows : List (Fin q_len)} {cols : List (Fin kv_len)}
 
-/-- What a tile of queries has in fast memory between tiles of keys. -/
+/-- The elements of a tile of queries in fast memory between tiles of keys. -/
 private def between (kv_len d d_v : Nat) (rows : List (Fin q_len)) (tile : Nat) :
     List (Element q_len kv_len d (Other q_len kv_len d_v)) :=
   (stateNames kv_len d_v tile rows).map .other ++ queryElements d d_v rows

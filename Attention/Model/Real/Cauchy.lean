@@ -37,7 +37,7 @@ namespace Eventually
 
 variable {P Q : Nat → Prop}
 
-/-- What follows from what holds from some index on does too. -/
+/-- A consequence of a property that holds from some index on holds from some index on. -/
 theorem mono (h : Eventually P) (hPQ : ∀ n, P n → Q n) : Eventually Q :=
   h.elim fun N hN => ⟨N, fun n hn => hPQ n (hN n hn)⟩
 
@@ -46,7 +46,7 @@ theorem and (hP : Eventually P) (hQ : Eventually Q) : Eventually fun n => P n �
   hP.elim fun N hN => hQ.elim fun M hM =>
     ⟨max N M, fun n hn => ⟨hN n (by omega), hM n (by omega)⟩⟩
 
-/-- What always holds does so from some index on. -/
+/-- A property that always holds does so from some index on. -/
 theorem of_forall (h : ∀ n, P n) : Eventually P := ⟨0, fun n _ => h n⟩
 
 end Eventually
@@ -107,7 +107,7 @@ theorem add_right (hfg : Below f g) : Below (fun n => f n + h n) (fun n => g n +
 theorem close (hfg : Below f g) (hgf : Below g f) : Close f g := fun ε hε =>
   ((hfg ε hε).and (hgf ε hε)).mono fun n ⟨h₁, h₂⟩ => ⟨by grind, by grind⟩
 
-/-- What is not below is above by some distance, if both are Cauchy sequences. -/
+/-- A sequence that is not below is above by some distance, if both are Cauchy sequences. -/
 theorem exists_of_not (hf : IsCauchy f) (hg : IsCauchy g) (hn : ¬ Below g f) :
     ∃ ε, 0 < ε ∧ Eventually fun n => f n + ε ≤ g n := by
   refine Classical.byContradiction fun hc => hn fun ε hε => ?_
@@ -120,7 +120,7 @@ theorem exists_of_not (hf : IsCauchy f) (hg : IsCauchy g) (hn : ¬ Below g f) :
   have h₂ := (hM m n (by omega) (by omega)).1
   grind
 
-/-- What is above by some distance is not below. -/
+/-- A sequence that is above by some distance is not below. -/
 theorem not_of_exists (h : ∃ ε, 0 < ε ∧ Eventually fun n => f n + ε ≤ g n) : ¬ Below g f := by
   obtain ⟨ε, hε, h⟩ := h
   intro hb
@@ -206,7 +206,7 @@ theorem mul (hf : IsCauchy f) (hg : IsCauchy g) : IsCauchy fun n => f n * g n :=
     (atMost_mul_sub (h₁ m (by omega)) (h₂ n (by omega)) (h₃ m n (by omega) (by omega))
       (h₄ m n (by omega) (by omega))).mono hle⟩
 
-/-- What is close to a Cauchy sequence is one. -/
+/-- A sequence close to a Cauchy sequence is one. -/
 theorem of_close (hf : IsCauchy f) (h : Close g f) : IsCauchy g := fun ε hε => by
   obtain ⟨N, hN⟩ := hf (ε / 3) (by grind)
   obtain ⟨M, hM⟩ := h (ε / 3) (by grind)

@@ -144,7 +144,7 @@ theorem base_le (k : Nat) {p q : Rat} (h : p ≤ q) : 1 + p / twoPow k ≤ 1 + q
   have := (OrderedField.div_le_iff hT (c := p) (a := q / twoPow k)).mpr (by rwa [e])
   grind
 
-/-- What a step gives at 0. -/
+/-- A step at 0. -/
 theorem expStep_zero (k : Nat) : expStep k 0 = 1 := by
   have e : 1 + 0 / twoPow k = 1 := by grind
   rw [expStep, e, squared_one]

@@ -28,7 +28,7 @@ theorem exists_ofRat_le {x : Real} : 0 < x → ∃ ε, 0 < ε ∧ ofRat ε ≤ x
   rintro ⟨ε, hε, h⟩
   exact ⟨ε, hε, mk_le.mpr fun δ hδ => h.mono fun n hn => by grind⟩
 
-/-- What is at most `y` but for as little as one likes is at most `y`. -/
+/-- A number that is at most `y` but for as little as one likes is at most `y`. -/
 theorem le_of_le_add {x y : Real} (h : ∀ ε, 0 < ε → x ≤ y + ofRat ε) : x ≤ y := by
   refine Classical.byContradiction fun hn => ?_
   obtain ⟨ε, hε, hle⟩ := exists_ofRat_le (x := x - y) (by grind)
@@ -41,7 +41,7 @@ section Bisection
 variable (S : Real → Prop) (lo hi : Rat)
 
 open Classical in
-/-- What is left after n halvings: the half in which the upper bounds begin. -/
+/-- The interval after n halvings: the half in which the upper bounds begin. -/
 private noncomputable def bisect : Nat → Rat × Rat
   | 0 => (lo, hi)
   | n + 1 =>

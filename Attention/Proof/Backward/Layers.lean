@@ -38,7 +38,7 @@ theorem addRows_adjoint (X Y : Matrix (Dual R) m n) (dY : Matrix R m n) :
   simp only [addRows, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_add, Dual.der_add,
     Semiring.left_distrib]
 
-/-- What is used twice gets the sum of two gradients. -/
+/-- Rows that are used twice get the sum of two gradients. -/
 theorem addRows_rate (G H : Matrix R m n) (X : Matrix (Dual R) m n) :
     Matrix.rate (addRows G H) X = Matrix.rate G X + Matrix.rate H X := by
   simp only [Matrix.rate, Vec.rate, ← sumOver_add]

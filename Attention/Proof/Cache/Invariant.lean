@@ -93,8 +93,8 @@ theorem eq_zero (h : Represents s row) (hr : ∀ key ∈ row, key.score = none) 
     rw [Vec.getElem_zero]
     grind
 
-/-- What is finished is the attention of the keys. With every key masked this is 0 / 0, which is 0
-in a field of Lean and not in floating point. -/
+/-- The finished output is the attention of the keys. With every key masked this is 0 / 0, which is
+0 in a field of Lean and not in floating point. -/
 theorem finish_eq (h : Represents s row) : finish s = attend row := by
   cases hm : s.m with
   | none => rw [attend_masked (h.masked hm), finish, hm]

@@ -14,7 +14,7 @@ universe u
 
 variable {R : Type u} [OrderedField R] [NaturalExp R] {d d_v q_len kv_len : Nat}
 
-/-- What attention under a mask and a bias computes over dual numbers is its derivative: one
+/-- Attention under a mask and a bias, over dual numbers, computes its derivative: one
 constant and one bound of the time serve all inputs and rates that are bounded. -/
 theorem exists_derivative {c M G : R} (hM : 0 ≤ M) (hG : 0 ≤ G) :
     ∃ C τ : R, 0 < τ ∧ ∀ (scale : R) (B : Matrix (Option R) q_len kv_len)

@@ -66,7 +66,7 @@ variable {sqrt : R → R} (hsqrt : ∀ x, 0 ≤ x → 0 ≤ sqrt x ∧ sqrt x * 
 variable {scale : ι → R → R} {scale' : ι → Dual R} (hscale : IsTangent scale scale')
 include hsqrt hε hscale
 
-/-- What enters the feed-forward network of an encoder layer. -/
+/-- The rows that enter the feed-forward network of an encoder layer. -/
 private theorem encoder_summed_tangent {L : ι → R → EncoderLayer R d_model num_heads d d_ff}
     {L' : ι → EncoderLayer (Dual R) d_model num_heads d d_ff} (hL : EncoderLayerTangent L L')
     (mask : Mask n n) {X : ι → R → Matrix R n d_model} {X' : ι → Matrix (Dual R) n d_model}

@@ -228,7 +228,7 @@ theorem groupedQueryVjp_enclosed (hscale : scale'.Contains scale)
     exact contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
       (hdLse h)
 
-/-- What is said of a sink and of every key is said of both. -/
+/-- A property of a sink and of every key is one of both. -/
 private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → Prop} {a : α} {b : β}
     {f : Fin kv_len → α} {g : Fin kv_len → β} (h₀ : P a b) (h : ∀ k, P (f k) (g k))
     (j : Fin (kv_len + 1)) : P (sinkFirst a f j) (sinkFirst b g j) := by

@@ -25,7 +25,7 @@ variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v : Nat}
     (Z : WeightFactor R q_len kv_len) : Prop :=
   ∀ i j, (Z' i j).Contains (Z i j)
 
-/-- What dropout multiplies weights by, with an interval for the probability. -/
+/-- The factors of weights under dropout, with an interval for the probability. -/
 theorem contains_dropout {prob' : Interval p} {prob : R} (h : prob'.Contains prob)
     (keep : Mask q_len kv_len) :
     FactorsContain (.dropout prob' keep) (.dropout prob keep) := by

@@ -58,9 +58,9 @@ theorem contains_addRows {X' Y' : Matrix (Interval p) m n} {X Y : Matrix R m n}
 
 /-- The intervals of a layer normalisation's parameters contain them. -/
 structure LayerNormContains (N' : LayerNorm (Interval p) d) (N : LayerNorm R d) : Prop where
-  /-- What each normalised component is multiplied by. -/
+  /-- The factor of each normalised component. -/
   gain : VecContains N'.gain N.gain
-  /-- What is added to it then. -/
+  /-- The number that is added to it then. -/
   bias : VecContains N'.bias N.bias
 
 /-- The function of intervals makes, of what contains a number, what contains its root. -/

@@ -38,7 +38,7 @@ theorem contains_add_vec {I J : Vec (Interval p) n} {x y : Vec R n} (hx : VecCon
   rw [Vec.getElem_add, Vec.getElem_add]
   exact Interval.contains_add (hx j hj) (hy j hj)
 
-/-- What encloses each component encloses the vector of them. -/
+/-- Intervals that enclose each component enclose the vector of them. -/
 theorem contains_map_vec {f' : Interval p → Interval p} {f : R → R}
     (hf : ∀ I x, I.Contains x → (f' I).Contains (f x)) {I : Vec (Interval p) n} {x : Vec R n}
     (hx : VecContains I x) : VecContains (Vec.map f' I) (Vec.map f x) := by
@@ -46,7 +46,7 @@ theorem contains_map_vec {f' : Interval p → Interval p} {f : R → R}
   rw [Vec.getElem_map, Vec.getElem_map]
   exact hf _ _ (hx j hj)
 
-/-- What encloses each row encloses the matrix of them. -/
+/-- Vectors that enclose each row enclose the matrix of them. -/
 theorem contains_map_rows {f' : Vec (Interval p) d_in → Vec (Interval p) d_out}
     {f : Vec R d_in → Vec R d_out} (hf : ∀ I x, VecContains I x → VecContains (f' I) (f x))
     {X' : Matrix (Interval p) m d_in} {X : Matrix R m d_in} (hX : MatrixContains X' X) :
@@ -150,7 +150,7 @@ theorem Pointwise.concat {as : List α} {bs : List β} (h : Pointwise P as bs) {
     (hab : P a b) : Pointwise P (as ++ [a]) (bs ++ [b]) :=
   h.append ⟨hab, trivial⟩
 
-/-- What is made of each element. -/
+/-- The results for each element. -/
 theorem Pointwise.map {γ : Type u} {δ : Type v} {Q : γ → δ → Prop} {f : α → γ} {g : β → δ}
     (hf : ∀ a b, P a b → Q (f a) (g b)) {as : List α} {bs : List β} (h : Pointwise P as bs) :
     Pointwise Q (as.map f) (bs.map g) := by

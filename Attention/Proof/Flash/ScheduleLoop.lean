@@ -13,7 +13,7 @@ open Spec Spec.Online
 
 universe u v
 
-/-- What becomes of a pair of tiles: its kind where the schedule visits it, otherwise nothing. -/
+/-- The step for a pair of tiles: its kind where the schedule visits it, otherwise nothing. -/
 @[expose] def taken (visit : Nat → TileRange) (kind : Nat → Nat → TileKind) (t u : Nat) :
     TileKind :=
   if (visit t).contains u then kind t u else .skip

@@ -88,7 +88,7 @@ private theorem getElem_flatMap {heads : List (Vec R d)} {h c : Nat} (hh : h < h
       simp only [e, List.getElem_cons_succ]
       exact ih (by simpa using hh) _
 
-/-- What stands in the column of component c of head h. -/
+/-- The column of component c of head h. -/
 theorem getElem_concatHeads (heads : Vector (Matrix R n d) num_heads) (i : Fin n)
     (h : Fin num_heads) (c : Fin d) :
     (concatHeads heads)[i][headColumn h c] = heads[h][i][c] := by
@@ -108,7 +108,7 @@ theorem getElem_concatHeads (heads : Vector (Matrix R n d) num_heads) (i : Fin n
   rw [key]
   simp
 
-/-- What stands in any column: a component of the head that the column belongs to. -/
+/-- Any column: a component of the head that the column belongs to. -/
 theorem getElem_concatHeads_headOf (heads : Vector (Matrix R n d) num_heads) (i : Fin n)
     (c : Fin (num_heads * d)) :
     (concatHeads heads)[i][c] = heads[headOf c][i][componentOf c] := by
@@ -125,7 +125,7 @@ theorem getElem_concatHeads_congr {heads : Vector (Matrix R n d) num_heads}
     rw [h, ← getElem_concatHeads_headOf] at e
     exact e
 
-/-- What is split to the heads and put side by side again is what it was. -/
+/-- A row that is split to the heads and put side by side again is as it was. -/
 theorem concatHeads_splitHeads (X : Matrix R n (num_heads * d)) :
     concatHeads (splitHeads X) = X :=
   Vector.ext fun i hi => Vector.ext fun c hc => by

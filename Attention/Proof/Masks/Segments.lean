@@ -74,7 +74,7 @@ theorem attention_segment {scale : S} {modify : ScoreMod S q_len kv_len}
   obtain ⟨hm, hK, hV⟩ := hkeys ((j.natAdd k).castLE h) j rfl
   rw [Function.comp, score, score, hm, hQ, hK, hV]
 
-/-- What keys and values the padding holds does not matter, wherever it is. -/
+/-- The keys and values in the padding do not matter, wherever it is. -/
 theorem attention_keyPadding (scale : S) (modify : ScoreMod S q_len kv_len)
     (valid : Vector Bool kv_len) (Q : Matrix S q_len d) {K K' : Matrix S kv_len d}
     {V V' : Matrix R kv_len d_v} (hK : ∀ j : Fin kv_len, valid[j] = true → K[j] = K'[j])

@@ -15,7 +15,7 @@ universe u v
 variable {S : Type u} {R : Type v} [OrderedCommRing S] [OrderedField R] [Exponential S R]
 variable {d : Nat}
 
-/-- What the three parts of a state are, for the keys `row` seen so far. -/
+/-- The three parts of a state, for the keys `row` seen so far. -/
 structure OnlineInvariant (s : State S R d) (row : List (ScoredValue S R d)) : Prop where
   /-- There is no maximum exactly when every key so far is masked. -/
   m_eq_none : s.m = none ↔ ∀ key ∈ row, key.score = none

@@ -41,8 +41,8 @@ theorem online_rotated (blocks : List (List (ScoredValue S R d))) (k : Nat) :
 private theorem length_rotate {α : Type u} (xs : List α) : (rotate xs).length = xs.length := by
   cases xs <;> simp [rotate]
 
-/-- What comes to place `i` in `n + 1` rounds: what is there, and what comes there in `n` rounds
-from now on. -/
+/-- The keys that come to place `i` in `n + 1` rounds: those that are there, and those that come
+there in `n` rounds from now on. -/
 private theorem cycle_succ {α : Type u} {xs : List α} {i n : Nat} (hi : i < xs.length)
     (hn : n < xs.length) :
     ((xs ++ xs).drop i).take (n + 1)
@@ -59,7 +59,7 @@ private theorem cycle_succ {α : Type u} {xs : List α} {i n : Nat} (hi : i < xs
       List.getElem_append_left (by simpa using hi)]
     rfl
 
-/-- What comes to place `i` in a full turn. -/
+/-- The keys that come to place `i` in a full turn. -/
 private theorem cycle_full {α : Type u} {xs : List α} {i : Nat} (hi : i < xs.length) :
     ((xs ++ xs).drop i).take xs.length = xs.drop i ++ xs.take i := by
   rw [List.drop_append_of_le_length (by omega), List.take_append, List.length_drop,

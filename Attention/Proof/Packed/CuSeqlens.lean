@@ -98,7 +98,7 @@ private theorem sequenceOf_eq (pre post : List Nat) (n : Nat) {t : Nat} (ht : t 
 
 variable {S : Type u}
 
-/-- What the score transformation of the packed batch does within a sequence. -/
+/-- The score transformation of the packed batch within a sequence. -/
 theorem packedMod_own (mods : Nat → Nat → Nat → S → Option S)
     (pre_q post_q pre_k post_k : List Nat) (n_q n_k : Nat) (hpre : pre_q.length = pre_k.length)
     {i j : Nat} (hi : i < n_q) (hj : j < n_k) (s : S) :

@@ -81,7 +81,7 @@ private theorem apart_backwardProgram (rounds : Nat) (i : Fin n) :
 
 variable (rules : RingRules n 3 α β) (held : Fin n → α) (initial : Fin n → β)
 
-/-- What a device has found after round `t`: it has taken in the keys that it holds, and then what
+/-- The result of a device after round `t`: it has taken in the keys that it holds, and then what
 the device before it had found of them. -/
 @[expose] def found : Nat → Fin n → β
   | 0, i => rules.take i i (initial i) (held i)

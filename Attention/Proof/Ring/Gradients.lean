@@ -35,7 +35,7 @@ private theorem smul_sumOver {γ : Type} (a : R) (f : γ → R) (x : γ → Vec 
   Vector.ext fun c hc => by
     simp only [Vec.getElem_sumOver, Vec.getElem_smul, ← sumOver_mul_left, Semiring.mul_assoc]
 
-/-- What is met in the first rounds is all that counts, if the terms of the others are 0. -/
+/-- The keys met in the first rounds are all that count, if the terms of the others are 0. -/
 private theorem sumOver_met {γ : Type} {n rounds : Nat} (hn : rounds ≤ n) (f : γ → Vec R m)
     (parts : Nat → List γ) {all : List γ} (h : ((List.range n).flatMap parts).Perm all)
     (zero : ∀ t, rounds ≤ t → t < n → ∀ x ∈ parts t, f x = Vec.zero) :

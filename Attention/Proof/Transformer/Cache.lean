@@ -16,14 +16,14 @@ universe u
 variable {R : Type u} [OrderedField R] [Exponential R R] {sqrt : R → R} {ε scale : R}
 variable {s t d_model num_heads d d_ff : Nat}
 
-/-- What a layer has kept after the first k rows of X. -/
+/-- The cache of a layer after the first k rows of X. -/
 private def kept (sqrt : R → R) (ε : R) (L : DecoderLayer R d_model num_heads d d_ff)
     (X : Matrix R t d_model) (k : Nat) : LayerCache R (num_heads * d) :=
   (X.toList.take k).map fun x =>
     (L.attention.key.row (L.attentionNorm.row sqrt ε x),
       L.attention.value.row (L.attentionNorm.row sqrt ε x))
 
-/-- What all layers have kept after the first k rows of X. -/
+/-- The caches of all layers after the first k rows of X. -/
 private def keptAll (sqrt : R → R) (ε scale : R) (visible : Fin s → Bool) (C : Matrix R s d_model) :
     List (DecoderLayer R d_model num_heads d d_ff) → Matrix R t d_model → Nat →
       List (LayerCache R (num_heads * d))

@@ -106,7 +106,7 @@ theorem sinkGradient_holds :
     let gradient : Rat → Rat → Rat → Rat := fun p D e => -(p * (D - e))
     (gradient (1 / 3) 2 3 + (gradient (1 / 3) 6 0 + 0)) * 1 = -5 / 3 := by decide +kernel
 
-/-- What the Spec's backward pass gives there. -/
+/-- The gradients of the Spec's backward pass there. -/
 @[expose] def specSink : Rat := (sinkVjp (num_kv_heads := 1) (group := 1) (1 : Rat)
   (fun _ _ _ s => some s) (fun _ => ScoreSlope.one) #v[0] #v[column 0 0] #v[column 0 0]
   #v[column 2 4] (fun x => x) #v[column 1 3] #v[#v[3, 0]]).dSinks[0]

@@ -18,8 +18,8 @@ abbrev Column (R : Type) : Type := Matrix R 3 1
 /-- The rows of dQ, dK and dV. -/
 abbrev Rows : Type := List (Vec Rat 1) × List (Vec Rat 1) × List (Vec Rat 1)
 
-/-- What the backward pass is given: the scale, the inputs, what the forward pass has saved, and the
-gradients by the output and the log-sum-exp. -/
+/-- The arguments of the backward pass: the scale, the inputs, what the forward pass has saved, and
+the gradients by the output and the log-sum-exp. -/
 structure Saved where
   /-- The scale. -/
   scale : Int

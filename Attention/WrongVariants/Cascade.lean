@@ -11,7 +11,7 @@ namespace Attention.WrongVariants
 
 open Spec Spec.Online
 
-/-- What `cascade` is given here: two queries, a prefix of two keys, and tiles of one key. -/
+/-- The inputs of `cascade` here: two queries, a prefix of two keys, and tiles of one key. -/
 abbrev Cascade := (Fin 2 → Nat → Int → Option Int) → Matrix Int 2 1 → Matrix Int 2 1 →
   Matrix Rat 2 1 → (Fin 2 → List (KeyValue Int Rat 1 1)) → List (Vec Rat 1)
 

@@ -10,7 +10,7 @@ namespace Attention.WrongVariants
 
 open Spec Vectors
 
-/-- What `exact-vectors-sound` says, of any program. -/
+/-- The statement of `exact-vectors-sound`, for any program. -/
 abbrev SoundProgram (run : Case → Except String (List RowResult)) : Prop :=
   ∀ (c : Case) (results : List RowResult), run c = .ok results →
     ∃ (Q : Matrix Int c.q.length c.head_dim) (K : Matrix Int c.k.length c.head_dim)
@@ -70,7 +70,7 @@ log-sum-exp. -/
   { reason := "", head_dim := 1, value_dim := 1, q := [[1]], k := List.replicate keys [score]
     v := List.replicate keys [1], algorithm := .flash 1 block_n, exactLogSumExp }
 
-/-- What a sound program gives for that case. -/
+/-- The result of a sound program for that case. -/
 private theorem gives {run : Case → Except String (List RowResult)} (h : SoundProgram run)
     {keys : Nat} {score : Int} {block_n : Nat} {lse : Bool} {α : Type} {f : RowResult → α} {a : α}
     (hf : (run (smallCase keys score block_n lse)).toOption.map (·.map f) = some [a]) :

@@ -14,7 +14,7 @@ open Spec Spec.Online Lean.Grind
 /-- A split's keys, and the log-sum-exp of their scores. -/
 abbrev Split := List (ScoredValue Int Rat 1) × Option Int
 
-/-- What a split should write. -/
+/-- The right result of a split. -/
 @[expose] def writes : Split → Partial Int Rat 1 := fun (row, lse) => ⟨attend row, lse⟩
 
 /-- The claim of `combine_isPartial`, made of whatever a split writes and of however that is

@@ -102,7 +102,7 @@ private theorem output_single (b : R) (Q K V : Single R) :
     rfl
 
 omit [NaturalExp R] in
-/-- What is at most C t for all short t is not positive. -/
+/-- A number that is at most C t for all short t is not positive. -/
 theorem not_pos_of_short {x C : R} (hC : 0 ≤ C)
     (h : ∀ t : R, 0 < t → t * 4 ≤ 1 / 2 → t * x ≤ C * (t * t)) : ¬ 0 < x := fun hx => by
   have hd : 0 < 8 * x + 2 * C := by grind

@@ -53,7 +53,7 @@ theorem alibiMidpoint_refuted : ¬ EnclosesAlibi alibiMidpoint := fun h =>
   absurd (h (between 0 2) 0 ⟨by decide +kernel, by decide +kernel⟩ 0 1 0 0 Proof.contains_zero).2
     (by decide +kernel)
 
-/-- What `onePlus` is for intervals. -/
+/-- `onePlus` for intervals. -/
 @[expose] def onePlusEnclosed : Exp (Interval 2) (Interval 2) := ⟨fun I => 1 + I⟩
 
 /-- The claim of `contains_tanh`, with an operation in the place of the exponential that can be

@@ -157,7 +157,7 @@ theorem layerMiddle_refuted : ¬ EnclosesLayer layerMiddle := fun h =>
 
 /-! ## Positions -/
 
-/-- What `transformer_enclosed` needs of the encodings of the places. -/
+/-- The hypothesis of `transformer_enclosed` about the encodings of the places. -/
 abbrev EnclosesPositions (add : (Nat → Vec (Interval 1) 1) → Matrix (Interval 1) 1 1 →
     Matrix (Interval 1) 1 1) : Prop :=
   ∀ position' (position : Nat → Vec Rat 1) X' X,
@@ -177,7 +177,7 @@ theorem addMiddle_refuted :
 
 /-! ## With a cache -/
 
-/-- What `decodeCached_enclosed` says of the cache of one layer, made of any step. -/
+/-- The statement of `decodeCached_enclosed` about the cache of one layer, made of any step. -/
 abbrev EnclosesCache (step : DecoderLayer (Interval 1) 1 1 1 0 → LayerCache (Interval 1) 1 →
     Vec (Interval 1) 1 → LayerCache (Interval 1) 1) : Prop :=
   ∀ L' (L : DecoderLayer Rat 1 1 1 0) cache' cache I x, Proof.DecoderLayerContains L' L →
@@ -199,7 +199,7 @@ theorem cacheEnclosed_enclosesCache : EnclosesCache cacheEnclosed := by
   exact Proof.Pointwise.concat (a := (_, _)) (b := (_, _)) hcache
     ⟨hL.attention.key.row ha, hL.attention.value.row ha⟩
 
-/-- What is kept of a row are numbers. -/
+/-- The entries kept of a row are numbers. -/
 @[expose] def cacheMiddle (L : DecoderLayer (Interval 1) 1 1 1 0)
     (cache : LayerCache (Interval 1) 1) (x : Vec (Interval 1) 1) : LayerCache (Interval 1) 1 :=
   (cacheEnclosed L cache x).map fun kv => (Vec.map middle kv.1, Vec.map middle kv.2)

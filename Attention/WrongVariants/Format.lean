@@ -18,23 +18,24 @@ attribute [local instance] Ring.intCast
 /-- A way to round. -/
 abbrev Rounding := Rat → Rat
 
-/-- What `Proof.round_nearest` says: no number of the format is nearer. -/
+/-- The statement of `Proof.round_nearest`: no number of the format is nearer. -/
 @[expose] def RoundsToNearest (round : Rounding) : Prop :=
   ∀ x y c, binary16.IsNumber y → AtMost c (y - x) → AtMost c (round x - x)
 
-/-- What `Proof.isNumber_round` says: the result is a number of the format. -/
+/-- The statement of `Proof.isNumber_round`: the result is a number of the format. -/
 @[expose] def RoundsToNumber (round : Rounding) : Prop := ∀ x, binary16.IsNumber (round x)
 
-/-- What `Proof.round_even` says: halfway between two multiples of the last place the even one. -/
+/-- The statement of `Proof.round_even`: halfway between two multiples of the last place the even
+one. -/
 @[expose] def TiesToEven (round : Rounding) : Prop :=
   ∀ (x : Rat) (n : Int),
     x + x = ((2 * n + 1 : Int) : Rat) * (2 : Rat) ^ binary16.lastPlace Rat.floor x →
     ∃ k : Int, round x = ((2 * k : Int) : Rat) * (2 : Rat) ^ binary16.lastPlace Rat.floor x
 
-/-- What `Proof.round_neg` says: rounding commutes with the sign. -/
+/-- The statement of `Proof.round_neg`: rounding commutes with the sign. -/
 @[expose] def CommutesWithSign (round : Rounding) : Prop := ∀ x, round (-x) = -round x
 
-/-- What `Proof.round_number` says: a number of the format is left as it is. -/
+/-- The statement of `Proof.round_number`: a number of the format is left as it is. -/
 @[expose] def KeepsNumbers (round : Rounding) : Prop := ∀ x, binary16.IsNumber x → round x = x
 
 /-- It is proved of the rounding of the Spec. -/

@@ -27,9 +27,9 @@ variable {R : Type u} [OrderedField R] [NaturalExp R]
 
 /-! ## One key -/
 
-/-- What a rule makes the gradient by the score of: the weight, the product of the gradient by the
-output with the value times its factor, that with the output, that with the output without dropout,
-and the gradient by the log-sum-exp. -/
+/-- The arguments of a rule for the gradient by the score: the weight, the product of the gradient
+by the output with the value times its factor, that with the output, that with the output without
+dropout, and the gradient by the log-sum-exp. -/
 abbrev ScoreRule (R : Type u) : Type u := R → R → R → R → R → R
 
 /-- The loss where the query is at time t the number t, key and value are 1, the factor of the only

@@ -12,7 +12,7 @@ namespace Attention.WrongVariants
 
 open Spec Vectors
 
-/-- What `heads-vectors-sound` says of the outputs, of any program. -/
+/-- The statement of `heads-vectors-sound` about the outputs, for any program. -/
 abbrev SoundHeads (run : HeadsCase → Except String (List (List RowResult))) : Prop :=
   ∀ (c : HeadsCase) (results : List (List RowResult)), run c = .ok results →
     ∃ (Q : Vector (Matrix Int c.q_len c.head_dim) (c.num_kv_heads * c.group))
@@ -84,7 +84,7 @@ theorem emptyTiles_loops_refuted : ¬ ∀ keys queries, GivesValueGradient keys 
 
 /-! ## Dropout -/
 
-/-- What `dropout-vectors-sound` says of the outputs, of any program. -/
+/-- The statement of `dropout-vectors-sound` about the outputs, for any program. -/
 abbrev SoundDropout (run : DropoutCase → Except String DropoutResult) : Prop :=
   ∀ (c : DropoutCase) (result : DropoutResult), run c = .ok result →
     let f := c.forward

@@ -10,8 +10,8 @@ namespace Attention.WrongVariants
 
 open Spec Model Vectors
 
-/-- What `natural-vectors-sound` needs of the bounds that are written of an interval, of any way to
-write them: what lies in the interval lies between them. -/
+/-- The hypothesis of `natural-vectors-sound` about the bounds that are written of an interval, of
+any way to write them: what lies in the interval lies between them. -/
 abbrev SoundBounds (bounds : Interval working → Except String (Int × Int)) : Prop :=
   ∀ (I : Interval working) (lo hi : Int) (x : Rat), bounds I = .ok (lo, hi) → I.Contains x →
     BoundContains (lo, hi) x

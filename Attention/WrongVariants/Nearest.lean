@@ -10,8 +10,8 @@ namespace Attention.WrongVariants
 
 open Spec Claims
 
-/-- What `attention_memorises` says of inputs of one token, for other queries and keys than those of
-`pointQuery` and `pointKey`. -/
+/-- The statement of `attention_memorises` about inputs of one token, for other queries and keys
+than those of `pointQuery` and `pointKey`. -/
 @[expose] def Memorises (query key : Vec Int 1 → Vec Int 2) : Prop :=
   ∀ (count t_vocab s_vocab : Nat) (β : Int) (inputs : Vector (Vector (Fin s_vocab) 1) count)
     (targets : Vector (Fin t_vocab) count), 0 ≤ β →

@@ -86,7 +86,7 @@ output, exactly; a kernel with this fault overflows. Only the invariant sees it.
       l := α * s.l + (ofBlock block).l
       o := Vec.add (Vec.smul α s.o) (ofBlock block).o }
 
-/-- What `latestMax` computes on the counterexample is attention all the same. -/
+/-- On the counterexample `latestMax` computes attention all the same. -/
 theorem latestMax_cancels :
     (finish (falling.foldl latestMax empty)).toList = (attend falling.flatten).toList := by
   decide +kernel

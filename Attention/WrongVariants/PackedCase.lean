@@ -12,7 +12,7 @@ namespace Attention.WrongVariants
 
 open Spec Vectors
 
-/-- What `varlen-vectors-sound` says of the outputs, of any program. -/
+/-- The statement of `varlen-vectors-sound` about the outputs, for any program. -/
 abbrev SoundVarlen (run : VarlenCase → Except String (List RowResult)) : Prop :=
   ∀ (c : VarlenCase) (results : List RowResult), run c = .ok results →
     ∃ seqs : List (Sequence Int Rat c.head_dim c.value_dim),
@@ -54,7 +54,7 @@ theorem runAsOne_refuted : ¬ SoundVarlen runAsOne := fun h => by
       simp [hq, hk, attentionRows, attendRows, scoredRows, attend, Vec.sumOver] at first
       exact absurd first (by decide +kernel)
 
-/-- What `paged-vectors-sound` says of the outputs, of any program. -/
+/-- The statement of `paged-vectors-sound` about the outputs, for any program. -/
 abbrev SoundPaged (run : PagedCase → Except String (List RowResult)) : Prop :=
   ∀ (c : PagedCase) (results : List RowResult), run c = .ok results →
     ∀ (i : Nat) (s : PagedSequence) (r : RowResult), c.sequences[i]? = some s →
@@ -96,7 +96,7 @@ theorem runWholePages_refuted : ¬ SoundPaged runWholePages := fun h => by
     simp [attendRows, scoredRows, attend, Vec.sumOver] at first
     exact absurd first (by decide +kernel)
 
-/-- What `cascade-vectors-sound` says of the outputs, of any program. -/
+/-- The statement of `cascade-vectors-sound` about the outputs, for any program. -/
 abbrev SoundCascade (run : CascadeCase → Except String (List RowResult)) : Prop :=
   ∀ (c : CascadeCase) (results : List RowResult), run c = .ok results →
     ∀ (i : Nat) (r : RowResult), results[i]? = some r →
@@ -146,8 +146,8 @@ theorem runPrefixTwice_refuted : ¬ SoundCascade runPrefixTwice := fun h => by
 
 /-! ## Numbers by rule -/
 
-/-- What `drawn-varlen-vectors-sound` needs of the check of a rule whose numbers become integers:
-their numerators are the numbers. -/
+/-- The hypothesis of `drawn-varlen-vectors-sound` about the check of a rule whose numbers become
+integers: their numerators are the numbers. -/
 abbrev SoundIntegers (check : Rule → Prop) : Prop :=
   ∀ r : Rule, check r → ∀ x : Int, ((mkRat x r.over).num : Rat) = mkRat x r.over
 

@@ -137,7 +137,7 @@ theorem backwardShort_no_poison {bound short : Int} (h : short ≤ bound) :
   · exact proper _ x hx
   · exact proper _ x hx
 
-/-- What is asked of the log-sum-exp is needed: one that is smaller by 1 makes an exponential of
+/-- The condition on the log-sum-exp is needed: one that is smaller by 1 makes an exponential of
 1. -/
 theorem backwardShort_refuted : ¬ BackwardMeetsNoPoison 0 1 :=
   fun h => absurd (h 0) (by decide +kernel)

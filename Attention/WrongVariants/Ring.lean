@@ -15,7 +15,7 @@ open Spec Spec.Online
 /-- A ring in which each device holds the query and the key of one row of three. -/
 abbrev ThreeDevices := List (Device Int Rat 3 3 1)
 
-/-- What the devices do until the outputs are read. -/
+/-- The events of the devices until the outputs are read. -/
 abbrev Rounds :=
   (Q K : Matrix Int 3 1) → (V : Matrix Rat 3 1) → Mask 3 3 → ThreeDevices → ThreeDevices
 

@@ -16,7 +16,7 @@ namespace Attention.WrongVariants
 
 open Spec Spec.Online
 
-/-- What a device does, by its number. -/
+/-- The program of a device, by its number. -/
 abbrev Programs (b c : Nat) := Fin 3 → List (Instruction 3 b c)
 
 /-! ## Runs -/
@@ -185,7 +185,7 @@ theorem sendsFirst_refuted : ¬ NetComputesAttention sendsFirst 0 :=
     [x 0, x 1, x 2]
     (by decide +kernel)
 
-/-- What arrives goes into the buffer that is held. -/
+/-- A message that arrives goes into the buffer that is held. -/
 @[expose] def oneBuffer : Programs 2 1 := fun i => (List.range 3).flatMap fun t =>
   if t + 1 < 3 then
     [.send 0 0, .receive 0 0, .consume 0 (source i t), .waitSends 0, .waitReceives 0]

@@ -28,7 +28,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 
 /-! ## What counterexamples are made of -/
 
-/-- What stores its weights, and rounds nothing else. -/
+/-- The precision of a function that stores its weights, and rounds nothing else. -/
 private def storedOnly (d : Denominator) : Precision R := ⟨0, 0, 0, 1 / 4, 0, d⟩
 
 omit [Exponential R R] in

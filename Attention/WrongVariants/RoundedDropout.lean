@@ -66,7 +66,7 @@ private theorem attend_single (x : R) :
   show (1 * x + 0) / (1 + 0) = x
   grind
 
-/-- What the claim says of one key of value 1 that is kept, by a function that rounds nothing. -/
+/-- The claim for one key of value 1 that is kept, by a function that rounds nothing. -/
 private theorem single {computes : R → R → Bool → R → R → Prop} (claim : DropoutStays computes)
     {y : R} (h : computes 0 (1 / 2) true 1 y) : y = 2 := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -116,7 +116,7 @@ theorem keptAsTheyAre_refuted : ¬ DropoutStays (R := R) keptAsTheyAre := fun cl
     (negligible : R) (row : List (BoundedKey R)) : R :=
   tolerance p roundings rescalings negligible row
 
-/-- What only the numerator rounds. -/
+/-- The precision of a function that rounds its numerator only. -/
 private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, 0, .unrounded⟩
 
 /-- One key of value 2 is allowed 2 γ(6). -/

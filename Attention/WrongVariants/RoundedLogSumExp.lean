@@ -73,7 +73,7 @@ private theorem numeral_four : (numeral 4 : R) = 4 := by
   simp only [Proof.numeral_succ, Proof.numeral_eq]
   grind
 
-/-- What the claim says of one key with the score `s`, computed as s + c. -/
+/-- The claim for one key with the score `s`, computed as s + c. -/
 private theorem single {result : R → R → R → R → Prop}
     {bound : Precision R → R → R → R → R → R} {constant : R → Prop}
     (claim : LogSumExpStays result bound constant) {u c E : R} (s : R) (hu : 0 ≤ u)
@@ -111,7 +111,7 @@ private theorem single {result : R → R → R → R → Prop}
   have e₃ : s - s = 0 := by clear claim h h₁ run; grind
   simpa [largestError, e₀, e₃] using h₁
 
-/-- What the claim says of the same where nothing is rounded. -/
+/-- The claim for the same where nothing is rounded. -/
 private theorem single_exact {result : R → R → R → R → Prop} {constant : R → Prop}
     (claim : LogSumExpStays result logSumExpTolerance constant) {c s L : R} (hc : constant c)
     (h : result 0 (s + c) 1 L) : L = s := by

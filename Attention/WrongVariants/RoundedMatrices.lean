@@ -20,7 +20,7 @@ universe u
 
 variable {R : Type u} [OrderedField R] [NaturalExp R]
 
-/-- What a column's weight is multiplied by; 1 for the sink. -/
+/-- The factor of a column's weight; 1 for the sink. -/
 @[expose] def columnFactor (q : R) (keep : Mask 1 1) (col : Option (Fin 1)) : R :=
   match col with
   | none => 1
@@ -139,7 +139,7 @@ private def columnsOf (a b : R) (col : Option (Fin 1)) : R :=
 
 private abbrev seen : Mask 1 1 := fun _ _ => true
 
-/-- What the claim says of functions that round nothing: the output is the exact one. -/
+/-- The claim for functions that round nothing: the output is the exact one. -/
 private theorem exactly {change : Precision R → ScoreFormats R → ScoreChange R → R → R → Prop}
     {sinkValue : R → Prop} {divisor : Part R → Part R → R}
     (claim : MatricesStayAllowed change sinkValue divisor) {changes : ScoreChanges R 1 1}
@@ -267,7 +267,7 @@ private theorem dropoutOfNone (v : R) : ComputedDropout 0 0 true v v :=
       rw [show 1 / (1 - 0) * v = v by grind]
       exact rounded_refl (Std.le_refl _) _⟩
 
-/-- What a sink of score 0 and a key of score `s` come to. -/
+/-- The attention of a sink of score 0 and a key of score `s`. -/
 private theorem attendWithSink {cap : Option R} {added : Option (Matrix (Option R) 1 1)}
     {Q K V : Matrix R 1 1} {s : R}
     (hs : ScoreChanges.score ⟨cap, added, some 0⟩ 1 seen Q K 0 (some 0) = some s) :

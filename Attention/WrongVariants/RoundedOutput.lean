@@ -40,7 +40,7 @@ theorem storedTolerance_stays : StoredStaysAllowed (R := R) storedTolerance :=
   fun _ hp _ _ run _ same attained _ close _ _ hr ha third hN hD _ result _ _ _ stored =>
     Proof.rounded_output hp run Nat.zero_lt_one same attained close hr ha third hN hD result stored
 
-/-- What only the numerator rounds. -/
+/-- The precision of a function that rounds its numerator only. -/
 private def numeratorOnly (a : R) : Precision R := ⟨0, a, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
@@ -103,7 +103,7 @@ private theorem one_key {bound : Precision R → R → R → Nat → Nat → R �
   simp only [e₂] at h
   exact h
 
-/-- What is allowed of it: γ(6). -/
+/-- The tolerance of it: γ(6). -/
 private theorem one_key_allowed (a : R) :
     tolerance (numeratorOnly a) 0 0 0 [⟨some 0, 0, 1⟩] = gamma 6 a ∧
       exactOutput (boundedWeights (numeratorOnly a) 0 [⟨some 0, 0, 1⟩]) = 1 := by

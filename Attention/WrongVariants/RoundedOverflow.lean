@@ -15,11 +15,11 @@ namespace Attention.WrongVariants
 
 open Spec Model Lean.Grind
 
-/-- What decides whether the score of q and k fits. -/
+/-- The test that decides whether the score of q and k fits. -/
 abbrev ScoreHypothesis := (p : Precision Rat) → ScoreFormats Rat → Largest Rat → Nat → Rat → Rat →
   Rat → {d : Nat} → Vec Rat d → Vec Rat d → Bool
 
-/-- What `Proof.limitedScore` says: a score that fits is a number. -/
+/-- The statement of `Proof.limitedScore`: a score that fits is a number. -/
 abbrev ScoresAreNumbers (fits : ScoreHypothesis) : Prop :=
   ∀ (p : Precision Rat) (f : ScoreFormats Rat) (largest : Largest Rat) (additions : Nat)
     (σ₁ σ₂ σ : Rat) (d : Nat) (q k : Vec Rat d) (score : Option Rat), Precise p →
@@ -193,7 +193,8 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-/-- What `Proof.limitedRun` says of a denominator: if the sums of its row fit, it is a number. -/
+/-- The statement of `Proof.limitedRun` about a denominator: if the sums of its row fit, it is a
+number. -/
 abbrev DenominatorsAreNumbers
     (fits : Precision R → Largest R → Nat → Nat → R → List (BoundedKey R) → Bool) : Prop :=
   ∀ (p : Precision R) (largest : Largest R) (reference : R) (roundings rescalings : Nat) (m : R)

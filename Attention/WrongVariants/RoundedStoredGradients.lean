@@ -177,7 +177,7 @@ theorem tilesLoseNothing_refuted :
 
 /-! ## Sums -/
 
-/-- What a tile adds takes the place of what was stored before it; nothing is rounded. -/
+/-- The sum of a tile takes the place of the one stored before it; nothing is rounded. -/
 @[expose] def lastTile (_ : GradientPrecision R) (_ _ _ : Nat) (scale _ : R) (x y : Fin 2 → R)
     (z : R) : Prop :=
   z = scale * (x 1 * y 1)

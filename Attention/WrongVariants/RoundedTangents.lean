@@ -49,7 +49,8 @@ theorem computedTangent_stays : TangentStays (R := R) :=
 private def changingKey (s v w : R) : ScoredValue (Dual R) (Dual R) 1 :=
   ⟨some ⟨0, s⟩, #v[⟨v, w⟩]⟩
 
-/-- What rounds nothing but weights, which each key has the format of. -/
+/-- The precision of a function that rounds nothing but weights, which each key has the format of.
+-/
 private def exactly : Precision R := ⟨0, 0, 0, 0, 0, .unrounded⟩
 
 omit [Exponential R R] in
@@ -83,7 +84,7 @@ private theorem attend_changingKey (s v w : R) :
   rw [show ((attend [changingKey s v w])[0]).der = _ from h.symm]
   grind
 
-/-- What the claim says of one key whose rate is known but for `δ`, where weights are off by `t`
+/-- The claim for one key whose rate is known but for `δ`, where weights are off by `t`
 below the normal numbers. -/
 private theorem of_one_key
     {computes : Precision R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →

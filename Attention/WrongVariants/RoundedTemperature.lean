@@ -20,8 +20,8 @@ universe u
 
 variable {R : Type u} [OrderedField R]
 
-/-- What a function may compute for the gradient by the temperature `t`, of one component `q` of one
-query and the gradient `z'` by t q. -/
+/-- A number that a function may compute for the gradient by the temperature `t`, of one component
+`q` of one query and the gradient `z'` by t q. -/
 @[expose] def computedByTemperature (a ν : R) (roundings : Nat) (_ z' q w : R) : Prop :=
   ComputedSumOver a ν roundings (components 1 1 1) (fun _ => z') (fun _ => q) w
 

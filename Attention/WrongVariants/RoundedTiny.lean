@@ -164,7 +164,7 @@ private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
   clear lost lost₀ hf hlow
   exact ⟨by grind, by grind⟩
 
-/-- What is allowed of them. -/
+/-- The tolerance of them. -/
 private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 12 * ν ≤ 1) :
     0 < underflowLeft (tinyOnly 0) ν 1 0 (flushedKeys : List (BoundedKey R)) ∧
       tolerance (tinyOnly 0) 1 0 0 flushedKeys + underflowError (tinyOnly 0) ν 1 0 0 flushedKeys

@@ -40,7 +40,7 @@ these. -/
 
 /-! ## What counterexamples are made of -/
 
-/-- What flushes weights, and rounds nothing. -/
+/-- The precision of a function that flushes weights, and rounds nothing. -/
 @[expose] def tinyOnly (η : R) : Precision R := ⟨0, 0, 0, 0, η, .unrounded⟩
 
 omit [Exponential R R] in
@@ -116,7 +116,7 @@ theorem boundedWeights_two (η : R) :
   simp only [boundedWeights, boundedWeight, List.map_cons, List.map_nil, h₁, tinyOnly, e₁, e₃, e₄,
     exp_sub_self, exp_zero, Proof.power_eq, Semiring.one_pow, e₂]
 
-/-- What is allowed of them: η and w as shares of the sum of the weights. -/
+/-- The tolerance of them: η and w as shares of the sum of the weights. -/
 theorem two_keys_allowed {η : R} (hη : 0 ≤ η) :
     tolerance (tinyOnly η) 1 0 0
         [(⟨some 0, 0, 0⟩ : BoundedKey R), ⟨some (0 - 1), 0, 1⟩] ≤ η / (1 + exp (0 - 1 : R)) ∧
@@ -174,7 +174,7 @@ theorem attend_two : (attend [(⟨some 0, #v[0]⟩ : ScoredValue R R 1),
   generalize (exp (0 - 1 : R) : R) = w
   grind
 
-/-- What the claim says of these keys. -/
+/-- The claim for these keys. -/
 private theorem two_keys {run : Precision R → R → Part R → Prop} (claim : StaysAllowed run)
     {η w' : R} (hη : 0 ≤ η) (h : run (tinyOnly η) 0
       ⟨[exactKey 0 0, exactKey (0 - 1) 1], 1 + exp (0 - 1 : R), 0 + w', 1, 0⟩) :

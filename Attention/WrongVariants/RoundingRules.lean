@@ -20,7 +20,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 
 /-! ## The rules, and the claim -/
 
-/-- What `Model.Run` says of one step each. -/
+/-- The statement of `Model.Run` about one step each. -/
 structure RunRules (R : Type u) where
   /-- Precision, key, reference point; denominator and numerator of a part of this key alone. -/
   key : Precision R → ComputedKey R → R → R → R → Prop
@@ -199,7 +199,7 @@ theorem StaysAllowed.exact {run : Precision R → R → Part R → Prop}
     exact (exact key' hk').1) _ _ _)
   grind
 
-/-- What the keys (s, x) and (t, y) come to. -/
+/-- The attention of the keys (s, x) and (t, y). -/
 theorem attend_pair (s t x y : R) :
     (attend [(⟨some s, #v[x]⟩ : ScoredValue R R 1), ⟨some t, #v[y]⟩])[0]
       = (exp s * x + exp t * y) / (exp s + exp t) := by

@@ -10,8 +10,9 @@ namespace Attention.WrongVariants
 
 open Spec Model Vectors
 
-/-- What `natural-sampled-vectors-sound` needs of the numbers of a rule, of any check of the rule
-and any way to make intervals of its numbers: what the check lets through lies in its interval. -/
+/-- The hypothesis of `natural-sampled-vectors-sound` about the numbers of a rule, of any check of
+the rule and any way to make intervals of its numbers: what the check lets through lies in its
+interval. -/
 abbrev SoundRules (check : Rule → Except String Unit)
     (interval : Nat → Int → Interval working) : Prop :=
   ∀ r : Rule, check r = .ok () → ∀ x : Int, (interval r.over x).Contains (mkRat x r.over)

@@ -11,9 +11,9 @@ namespace Attention.WrongVariants
 
 open Spec Model Vectors
 
-/-- What `sampled-gradient-vectors-sound` needs of the numbers that are given, of any check of a
-case: a scale, a softcap, slopes, sinks and a probability that it lets through lie in their
-intervals. -/
+/-- The hypothesis of `sampled-gradient-vectors-sound` about the numbers that are given, of any
+check of a case: a scale, a softcap, slopes, sinks and a probability that it lets through lie in
+their intervals. -/
 abbrev SoundGiven (check : SampledGradientCase → Except String Unit) : Prop :=
   ∀ c : SampledGradientCase, check c = .ok () →
     ∀ x ∈ c.without.scale.toList ++ c.without.softcap.toList

@@ -21,7 +21,7 @@ abbrev rulesOfOne :
   shardsRules (fun _ _ => true) 1 .none (#v[#v[0]] : Matrix Int 1 1) (fun _ => List.finRange 1)
     fun _ => List.finRange 1
 
-/-- What the program would give for that ring after so many events, without asking whether it has
+/-- The program's result for that ring after so many events, without asking whether it has
 come to its end, is attention. -/
 abbrev GivesAttention (events : Nat) : Prop :=
   ((settle rulesOfOne events ringOfOne).outputs.map fun rows => rows.map (·.toList))
@@ -34,7 +34,7 @@ theorem ended_gives_attention : GivesAttention 1 := by decide +kernel
 theorem notEnded_refuted : ¬ ∀ events, GivesAttention events :=
   fun h => absurd (h 0) (by decide +kernel)
 
-/-- What `shards-partials-sound` says of the outputs, of any program. -/
+/-- The statement of `shards-partials-sound` about the outputs, for any program. -/
 abbrev SoundPartials (run : ShardsCase → Except String (List DeviceResult)) : Prop :=
   ∀ (c : ShardsCase) (results : List DeviceResult), run c = .ok results →
     ∃ (Q : Matrix Int c.q.length c.head_dim) (K : Matrix Int c.k.length c.head_dim)

@@ -17,7 +17,7 @@ private theorem keyOf_inj {d : Nat} {row row' : List (ScoredValue Int Rat d)}
   cases k'
   simpa [Key.of, Vector.toList_inj] using e
 
-/-- What `merge-vectors-sound` says, of any program. -/
+/-- The statement of `merge-vectors-sound`, for any program. -/
 abbrev SoundMerge (run : MergeCase → Except String StateResult) : Prop :=
   ∀ (c : MergeCase) (result : StateResult), run c = .ok result →
     ∃ (blocks : List (List Key)) (keys : List (ScoredValue Int Rat c.value_dim)),
@@ -38,7 +38,7 @@ theorem run_soundMerge : SoundMerge MergeCase.run := fun _ _ h => MergeCase.run_
   { reason := "", value_dim := 1, blocks := [[⟨some 0, [1]⟩], [⟨some 0, [1]⟩]]
     tree := .node (.leaf 0) (.leaf 1) }
 
-/-- What is forgotten makes no difference to the output, only to the denominator. -/
+/-- The forgotten term makes no difference to the output, only to the denominator. -/
 theorem runLeft_refuted : ¬ SoundMerge runLeft := fun h => by
   have hf : (runLeft twoBlocks).toOption.map (·.l) = some 1 := by decide +kernel
   cases hr : runLeft twoBlocks with
@@ -51,7 +51,7 @@ theorem runLeft_refuted : ¬ SoundMerge runLeft := fun h => by
     obtain rfl := keyOf_inj (row' := [⟨some 0, #v[1]⟩, ⟨some 0, #v[1]⟩]) hk
     exact absurd hf (by decide +kernel)
 
-/-- What `cache-vectors-sound` says, of any program. -/
+/-- The statement of `cache-vectors-sound`, for any program. -/
 abbrev SoundCache (run : CacheCase → Except String (List StateResult)) : Prop :=
   ∀ (c : CacheCase) (results : List StateResult), run c = .ok results →
     results.length = c.edits.length + 1 ∧ ∀ n (hn : n < results.length),

@@ -53,7 +53,7 @@ abbrev FirstRow (step : DecoderLayer R 2 1 1 0 → Vec R 2 → Vec R 2) (sqrt : 
     = (decode sqrt 0 scale (Mask.causal .topLeft) Mask.full [L] (#v[] : Matrix R 0 2)
         (#v[x] : Matrix R 1 2))[0]
 
-/-- What a layer does after the self-attention. -/
+/-- The parts of a layer after the self-attention. -/
 @[expose] def afterAttention (sqrt : R → R) (scale : R) (L : DecoderLayer R 2 1 1 0)
     (x : Vec R 2) : Vec R 2 :=
   let Q : Matrix R 1 2 := Vec.ofFn fun _ => L.crossNorm.row sqrt 0 x

@@ -21,7 +21,8 @@ variable {R : Type v} [OrderedField R] {n m k : Nat}
 
 /-! ## Roots that are 0 -/
 
-/-- What `universal_approximation_decoder` says of the numbers of [−1, 1], for one root. -/
+/-- The statement of `universal_approximation_decoder` about the numbers of [−1, 1], for one root.
+-/
 abbrev DecodersApproximate [Exp R R] (sqrt : R → R) (εnorm : R) : Prop :=
   ∀ (ε : R) (f : Vec R 1 → Vec R 1), 0 < ε →
     (∀ η, 0 < η → ∃ δ, 0 < δ ∧ ∀ x y, InBox (-1) 1 x → InBox (-1) 1 y →
@@ -123,7 +124,7 @@ theorem decodersApproximate_zero_refuted [Exp R R] (εnorm : R) :
 
 /-! ## Queries -/
 
-/-- What is used of the query of an input x: it is a multiple of (1, 2 x). -/
+/-- The property of the query of an input x that is used: it is a multiple of (1, 2 x). -/
 abbrev AsksForInput (query : Linear Rat 4 2) : Prop :=
   ∀ x : Vec Rat 1, ∃ τ : Rat, ∀ j : Fin 2,
     (query.row ((plainNorm _).row (fun _ => 1) 0 ((inputRow 1 1).row x)))[j]

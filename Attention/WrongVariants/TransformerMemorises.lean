@@ -16,8 +16,8 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-/-- What `transformer_memorises_full` says of a source of one token and a target of two, of two
-tokens each, for another mask of the target. -/
+/-- The statement of `transformer_memorises_full` about a source of one token and a target of two,
+of two tokens each, for another mask of the target. -/
 abbrev MemorisesAll (targetMask : Mask 2 2) (sqrt : R → R) (ε : R) : Prop :=
   ∀ (d_model num_heads d d_ff : Nat), memoryWidth 1 2 2 2 ≤ d_model →
     memoryWidth 1 2 2 2 ≤ num_heads * d → memoryUnits 1 2 2 2 ≤ d_ff →

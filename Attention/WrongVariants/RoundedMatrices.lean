@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Rounding.ChangedMatrices
+public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.WrongVariants.RoundingRules
 
 public section

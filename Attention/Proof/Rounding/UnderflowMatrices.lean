@@ -1,8 +1,8 @@
 module
 
 public import Attention.Model.UnderflowScores
-public import Attention.Proof.Rounding.ChangedMatrices
-public import Attention.Spec.UnderflowTolerance
+public import Attention.Proof.Rounding.DroppedMatrices
+public import Attention.Proof.Rounding.UnderflowDropout
 import Attention.Proof.Rounding.UnderflowScores
 import Attention.Proof.Rounding.UnderflowTolerance
 
@@ -23,6 +23,19 @@ universe u
 attribute [local instance] Semiring.natCast
 
 variable {R : Type u} [OrderedField R]
+
+/-- A result that is stored, where it is within a tolerance before. -/
+private theorem stored_output [Exponential R R] {p : Precision R} {ν u η x o o' negligible : R}
+    {roundings rescalings : Nat} {row : List (BoundedKey R)}
+    (h : AtMost (tolerance p roundings rescalings negligible row
+      + underflowError p ν roundings rescalings negligible row) (o - x))
+    (exact : exactOutput (boundedWeights p rescalings row) = x) (stored : StoredNear u η o o') :
+    AtMost (outputTolerance p ν u η roundings rescalings negligible row) (o' - x) := by
+  rw [outputTolerance, exact]
+  obtain ⟨_, ⟨θ, hθ, rfl⟩, hη⟩ := stored
+  have h₁ := (h.add (hθ.mul ((atMost_absolute x).add h))).add hη
+  have e : o - x + θ * (x + (o - x)) + (o' - o * (1 + θ)) = o' - x := by grind
+  rwa [e] at h₁
 
 /-- `rounded_attention_underflow` of a result that is stored in a format of its own. -/
 theorem rounded_output_underflow [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
@@ -48,13 +61,8 @@ theorem rounded_output_underflow [Exponential R R] {p : Precision R} {ν m : R} 
   have h := rounded_attention_underflow hp hν run hνq hj same attained close hr ha third hN hD left
     result negligible
   obtain ⟨top, htop, hscore, -⟩ := attained
-  rw [outputTolerance, exactOutput_eq_attend hj (by rwa [List.map_map])
-    ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings]
-  obtain ⟨_, ⟨θ, hθ, rfl⟩, hη⟩ := stored
-  have h₁ := (h.add (hθ.mul ((atMost_absolute (attend row)[j]).add h))).add hη
-  have e : o - (attend row)[j] + θ * ((attend row)[j] + (o - (attend row)[j]))
-      + (o' - o * (1 + θ)) = o' - (attend row)[j] := by grind
-  rwa [e] at h₁
+  exact stored_output h (exactOutput_eq_attend hj (by rwa [List.map_map])
+    ⟨_, List.mem_map_of_mem htop, hscore⟩ p rescalings) stored
 
 variable [NaturalExp R] {q_len kv_len d d_v : Nat}
 
@@ -106,5 +114,71 @@ theorem tiny_changed_matrices
     (row := columnsScored changes scale mask Q K V i cols)
     (by rw [keys]; exact computedChangedKeys_same) attained close hr ha third hN hD left result
     stored negligible
+
+/-- **tiny-dropout-matrices**: so is the output with dropout, as `rounded_dropout_matrices` has it,
+with the further roundings. -/
+theorem tiny_dropout_matrices
+    (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {p : Precision R} (hp : Precise p)
+    (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128) {f : ScoreFormats R}
+    (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) {ν : R} (hν : 0 ≤ ν)
+    {additions : Nat}
+    (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
+    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ)
+    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ)
+    {changes : ScoreChanges R q_len kv_len} (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
+    {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
+    {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
+    (hcols : cols.Perm changes.columns) {computed : Option (Fin kv_len) → R}
+    (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
+    {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keep : Mask q_len kv_len}
+    {used : Option (Fin kv_len) → R} (sink : used none = 0)
+    (factors : ∀ j, dropoutFactor q (keep i j) ≤ z ∧
+      ComputedDropout p.accumulation q (keep i j) V[j][t] (used (some j)))
+    {m : R} {part : Part R} (run : TinyRun p ν m part)
+    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
+      changes false scale mask Q K V i t cols computed used)
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings) {row : List (BoundedKey R)}
+    (hrow : row = changedKeys p (changes.formats p f ν additions d scale) additions changes false
+      scale mask Q K (droppedValues V (.dropout q keep) i) i t cols)
+    (third : p.denominator = .rounded →
+      3 * storingErrors p rescalings (boundedWeights p rescalings row) ≤ 1)
+    (hN : (numeral (roundings + 6) + (z + numeral 5)) * p.accumulation < 1)
+    (hD : 2 * numeral (roundings + 1) * p.unit < 1)
+    (left : 0 < underflowLeft p ν roundings rescalings row)
+    {o : R} (result : TinyTimes p.accumulation ν 5 (part.o / part.l) o)
+    {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
+    AtMost (outputTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) ν u η roundings
+        rescalings negligible row)
+      (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[i][t]) := by
+  obtain ⟨c, -, close⟩ := computedChangedKeys_error (p := p)
+    (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
+    (whole := false) (used := used) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
+    hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
+    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
+  obtain ⟨dropped, hfactors, hpart, hbounded, hscored⟩ := exists_droppedKeys (p := p)
+    (f := changes.formats p f ν additions d scale) (additions := additions) (changes := changes)
+    (scale := scale) (mask := mask) (Q := Q) (K := K) (cols := cols) (computed := computed)
+    (P := ComputedDropout p.accumulation q) hz rfl sink factors
+  rw [hpart] at keys close
+  rw [← hbounded] at hrow
+  have attained' : ∃ k ∈ dropped, k.score ≠ none ∧ k.computed = m := by
+    rw [keys] at attained
+    obtain ⟨_, hk, h⟩ := attained
+    obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+    exact ⟨k, hk', h⟩
+  have h := rounded_dropout_underflow hp hν run hνq hq hq₁ hz hfactors keys t.isLt hscored attained'
+    (c := c) (fun k hk => close { k.toComputedKey with value := k.used }
+      (List.mem_map.mpr ⟨k, hk, rfl⟩)) hr ha hrow third hN hD left result negligible
+  rw [attend_dropped hcols]
+  obtain ⟨k, hk, hs, -⟩ := attained'
+  refine stored_output h (exactOutput_eq_attend t.isLt ?_
+    ⟨⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩, ?_, hs⟩ _ rescalings) stored
+  · rw [hrow, List.map_map]
+    exact hscored
+  · rw [hrow]
+    exact List.mem_map_of_mem hk
 
 end Attention.Proof

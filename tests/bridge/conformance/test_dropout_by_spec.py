@@ -27,9 +27,9 @@ from tolerance_by_spec import (
 from bridge.conformance.tolerances import tolerance
 from bridge.conformance.tolerances.rounding_model import FORMATS, RoundingModel
 from bridge.spec.dropout import dropout_factor
-from bridge.spec.dropout_tolerance import dropout_tolerance, more_roundings
-from bridge.spec.tolerance import BoundedKey, bounded_weights, exact_output
-from bridge.spec.underflow_tolerance import underflow_error
+from bridge.spec.dropout_tolerance import more_roundings
+from bridge.spec.tolerance import BoundedKey
+from bridge.spec.underflow_tolerance import output_tolerance
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),
@@ -82,15 +82,11 @@ def wrong_dropout(
         ]
         roundings = len(inputs.visible_keys(i)) + 2 * rescalings
         with localcontext(digits()):
-            error = dropout_tolerance(
-                *(p, largest, roundings, rescalings, Decimal(NEGLIGIBLE), row), num=NATURAL
-            )
             more = more_roundings(p, roundings + 6, largest + 5, num=NATURAL)
-            error += underflow_error(
-                *(more, tiny, roundings, rescalings, Decimal(NEGLIGIBLE), row), num=NATURAL
+            exact = output_tolerance(
+                *(more, tiny, unit, smallest, roundings, rescalings, Decimal(NEGLIGIBLE), row),
+                num=NATURAL,
             )
-            output = exact_output(bounded_weights(p, rescalings, row, num=NATURAL), num=NATURAL)
-            exact = error + unit * (abs(output) + error) + smallest
         one = float(allowed[i, c]) / tolerance.EVALUATION
         if not abs(difference(one, exact)) <= CLOSE * float(exact) + 1e-300:
             yield f"row {i}, column {c}: {one} for {float(exact)}"

@@ -335,6 +335,7 @@ public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling
 public import Attention.Proof.Rounding.UnderflowScores
+public import Attention.Proof.Rounding.UnderflowSoftcap
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods

@@ -61,6 +61,7 @@ public import Attention.WrongVariants.RoundedTangents
 public import Attention.WrongVariants.RoundedTemperature
 public import Attention.WrongVariants.RoundedTiny
 public import Attention.WrongVariants.RoundedUnderflow
+public import Attention.WrongVariants.RoundedWeights
 public import Attention.WrongVariants.Rounding
 public import Attention.WrongVariants.RoundingCounts
 public import Attention.WrongVariants.RoundingRules

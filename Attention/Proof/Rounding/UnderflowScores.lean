@@ -249,7 +249,7 @@ private theorem tiny_softcap (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     (numeral_le_three (by omega)) rfl
 
 /-- What becomes of a score, where `c` is its cap. -/
-private theorem tiny_change (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
+theorem tiny_change (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hm : 10 * (numeral (additions + 4) * p.accumulation) ≤ 1) (hν : 0 ≤ ν)
     {change : ScoreChange R} {c : R} (hc : 0 ≤ c)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
+from bridge.conformance.tolerances.row_weights import ScoreChanges, score_underflow
 from pyimpl.internal.implements import implements
 
 # γ(k) where k·u reaches 1 and there is no bound.
@@ -147,9 +148,9 @@ def _scores(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
     u = rounding.accumulator.unit
-    stored, lost = 0.0, 0.0
-    if rounding.scores is not None:
-        stored, lost = rounding.scores.unit, rounding.scores.underflow(rounding.flush_to_zero)
+    stored = 0.0 if rounding.scores is None else rounding.scores.unit
+    changes = ScoreChanges(softcap=scored.softcap)
+    lost = score_underflow(q.shape[-1], scored.scale, changes, rounding)
     s = scored.scale * (q @ k.mT)
     relative = gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
@@ -168,8 +169,7 @@ def _scores(
     # With the caller's own rounding of the scale.
     roundings = _SCORE_ROUNDINGS + _SCALE_ROUNDINGS
     off = off + (roundings * u + 2 * FLOAT64.unit) * s.abs()
-    if rounding.scores is not None:
-        off = off + stored * (s.abs() + off) + lost
+    off = off + stored * (s.abs() + off) + lost
     slope, slope_error = torch.ones_like(s), torch.zeros_like(s)
     if scored.softcap is not None:
         cap = scored.softcap

@@ -83,7 +83,7 @@ def _apply_changes(products: Array, changes: ScoreChanges) -> Array:
 
 @implements("Attention.Spec.underflowFormats")
 @implements("Attention.Spec.ScoreChanges.formats")
-def _score_underflow(
+def score_underflow(
     head_dim: int, scale: float, changes: ScoreChanges, rounding: RoundingModel
 ) -> float:
     """At most what a score is off by where it is stored below the normal numbers, and where its
@@ -251,7 +251,7 @@ def bound_weights(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    tiny = _score_underflow(q.shape[-1], scale, changes, rounding)
+    tiny = score_underflow(q.shape[-1], scale, changes, rounding)
     errors = _score_errors(q, k, products, below_max, tiny, scale, rounding)
     errors = _change_errors(errors, products, tiny, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)

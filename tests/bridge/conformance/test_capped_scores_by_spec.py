@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import (
     CLOSE,
+    FEW,
     NATURAL,
     change_code,
     difference,
     digits,
-    endless,
     precision,
     score_formats,
 )
@@ -35,6 +35,10 @@ ROUNDING_MODELS = {
     "normalised, scores stored": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "stored scores": replace(RoundingModel.float32(), scores=FORMATS["float16"]),
     "coarse accumulator": replace(RoundingModel.float32(), accumulator=FORMATS["bfloat16"]),
+    "few small numbers": replace(RoundingModel.float32(), accumulator=FEW),
+    "few small numbers, stored": replace(
+        RoundingModel.float32(), accumulator=FEW, scores=FORMATS["bfloat16"]
+    ),
 }
 # How large products of queries and keys are, from scores that are hardly off to scores that may be
 # off by more than twice the cap.
@@ -48,15 +52,14 @@ def wrong_scores(
     rounding: RoundingModel,
     code: ModuleType = recomputed_weights,
 ) -> Iterator[str]:
-    """Which errors of scores and of slopes are not as the Spec has them, for an accumulator without
-    a smallest number. A number is added to each score, and −∞ to that of the last key."""
+    """Which errors of scores and of slopes are not as the Spec has them. A number is added to each
+    score, and −∞ to that of the last key."""
     rng = np.random.default_rng(seed)
     d, kv_len, scale = int(rng.integers(1, 5)), 4, float(rng.choice([0.5, -1.25]))
     q, k = rng.normal(size=(2, d)) * spread, rng.normal(size=(kv_len, d))
     added = rng.normal(size=(2, kv_len))
     added[:, -1] = -np.inf
-    rounding = endless(rounding)
-    p, formats = precision(rounding), score_formats(rounding, scale, d)
+    p, formats = precision(rounding), score_formats(rounding, scale, d, softcap)
     tiny = Decimal(rounding.accumulator.smallest_normal)
     tensors = (torch.tensor(x)[None, None] for x in (q, k))
     scored = code.Scored(scale, softcap, (torch.tensor(added),))
@@ -132,6 +135,14 @@ MUTANTS = {
         "_SOFTCAP_ROUNDINGS * u * cap",
     ),
     "a capped score that does not underflow": ("* cap + lost\n", "* cap\n"),
+    "products of a score that do not underflow": (
+        "score_underflow(q.shape[-1], scored.scale, changes, rounding)",
+        "0.0 if rounding.scores is None else rounding.scores.underflow(rounding.flush_to_zero)",
+    ),
+    "a product with the cap that does not underflow": (
+        "ScoreChanges(softcap=scored.softcap)",
+        "ScoreChanges()",
+    ),
 }
 
 

@@ -289,7 +289,7 @@ include hrow
 /-- The attention of a row of enclosed keys is enclosed. -/
 theorem KeysContain.attend : VecContains (attend row') (attend row) := by
   obtain ⟨n, f, g, rfl, rfl, h⟩ := pointwise_places hrow
-  exact contains_attend (fun i _ => (h i).1) fun i _ => (h i).2
+  exact related_attend (fun i _ => (h i).1) fun i _ => (h i).2
 
 /-- The log-sum-exp of its scores is enclosed. -/
 theorem KeysContain.logSumExp {L : Option R} (hL : IsLogSumExp R L (row.map (·.score))) :

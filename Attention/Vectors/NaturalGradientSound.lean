@@ -114,8 +114,8 @@ private theorem modify_enclosed (hnumber : IsNumber number)
     (mask : Mask c.q_len c.kv_len) (head : Nat) :
     ModContains (c.modify ofRat (c.biasArray ofRat head) mask head)
       (c.modify number (c.biasArray number head) mask head) := by
-  refine andThen_enclosed (modified_enclosed .none hcap ?_ nofun)
-    (andThen_enclosed (fun i j I x hx => ?_) (mask_enclosed _))
+  refine related_andThen (modified_enclosed .none hcap ?_ nofun)
+    (related_andThen (fun i j I x hx => ?_) (related_mask _))
   · cases ha : c.alibi with
     | none => exact nofun
     | some given =>

@@ -47,7 +47,7 @@ private theorem changes_enclosed (hnumber : IsNumber number)
     | some ts =>
       rw [ht] at htemps
       exact temperature_enclosed (htemps.getElem! hnumber head)
-  have changed := andThen_enclosed heated (modified_enclosed
+  have changed := related_andThen heated (modified_enclosed
     (alibi := c.alibi.map fun (alignment, slopes) => (alignment, slopes[head]!)) .none hcap
     (by
       cases ha : c.alibi with
@@ -62,7 +62,7 @@ private theorem changes_enclosed (hnumber : IsNumber number)
   cases hb : c.bias with
   | none => exact changed
   | some rule =>
-    exact andThen_enclosed changed fun i j I x hx =>
+    exact related_andThen changed fun i j I x hx =>
       Interval.contains_add hx (contains_ofRule hnumber (hbias rule hb) _)
 
 /-- The changes of the scores of a query head, by its number among those of all sequences. -/
@@ -155,7 +155,7 @@ theorem run_sound {root : R → R} (hroot : Interval.IsSqrt root) (hnumber : IsN
     have hV : MatrixContains (c.values (quotient ofRat) head)
         (c.values (quotient number) head) := part_contains hnumber hv _ _ _ _
     have keys := scored_keysContain hscale
-      (andThen_enclosed (hchanges (head % c.heads)) (mask_enclosed (c.maskOf head))) hQ hK hV i
+      (related_andThen (hchanges (head % c.heads)) (related_mask (c.maskOf head))) hQ hK hV i
       (List.finRange c.kv_len)
     have hs := hall.right
     simp only [row, sinkRow]

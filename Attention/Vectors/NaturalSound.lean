@@ -67,7 +67,7 @@ theorem modified_enclosed {softcap : Option Rat} {alibi : Option (Alignment × R
     (hbias : AllContain number ((bias.getD []).flatten.filterMap id)) :
     ModContains (modified (q_len := q_len) (kv_len := kv_len) ofRat softcap alibi bias mask)
       (modified number softcap alibi bias mask) := by
-  refine andThen_enclosed ?_ (andThen_enclosed ?_ (andThen_enclosed ?_ (mask_enclosed _)))
+  refine related_andThen ?_ (related_andThen ?_ (related_andThen ?_ (related_mask _)))
   · cases softcap with
     | none => exact same_enclosed
     | some cap => exact softcap_enclosed hcap.head
@@ -98,7 +98,7 @@ theorem scored_keysContain (hscale : scale'.Contains scale) (hmodify : ModContai
   | nil => trivial
   | cons k keys ih =>
     exact ⟨⟨hmodify _ _ _ _ (Interval.contains_mul hscale
-      (contains_dot (hQ i.val i.isLt) (hK k.val k.isLt))), hV k.val k.isLt⟩, ih⟩
+      (related_dot (hQ i.val i.isLt) (hK k.val k.isLt))), hV k.val k.isLt⟩, ih⟩
 
 omit [NaturalExp R] in
 /-- A sink before them. -/
@@ -106,7 +106,7 @@ theorem withSink_keysContain {sink' : Interval working} {sink : R} (h : sink'.Co
     {row' : List (ScoredValue (Interval working) (Interval working) d)}
     {row : List (ScoredValue R R d)} (hrow : KeysContain row' row) :
     KeysContain (withSink sink' row') (withSink sink row) :=
-  ⟨⟨h, contains_zero_vec⟩, hrow⟩
+  ⟨⟨h, related_zero⟩, hrow⟩
 
 end
 

@@ -63,13 +63,13 @@ private theorem modify_enclosed (hnumber : IsNumber number) (h : AllContain numb
   have hcap := given.left.left.left.right
   have hslope := given.left.left.right
   have hbias := given.left.right
-  refine andThen_dualContains ?_ (andThen_dualContains ?_ (andThen_dualContains ?_
-    (mask_dualContains _)))
+  refine related_andThen ?_ (related_andThen ?_ (related_andThen ?_
+    (related_mask _)))
   · cases hc : c.inputs.softcap with
     | none => exact same_dualContains
     | some cap =>
       rw [hc] at hcap
-      exact softcap_dualContains (dualContains_const hcap.head)
+      exact related_softcap (dualContains_const hcap.head)
   · cases hc : c.inputs.alibi with
     | none => exact same_dualContains
     | some slope =>

@@ -68,12 +68,12 @@ theorem contains_probabilities (hscale : scale'.Contains scale)
   intro i hi j hj
   have hs : ∀ k : Fin kv_len, ScoreContains (score scale' modify' Q' K' ⟨i, hi⟩ k)
       (score scale modify Q K ⟨i, hi⟩ k) := fun k =>
-    hmodify _ _ _ _ (Interval.contains_mul hscale (contains_dot (hQ i hi) (hK k.val k.isLt)))
+    hmodify _ _ _ _ (Interval.contains_mul hscale (related_dot (hQ i hi) (hK k.val k.isLt)))
   rw [getElem_probabilities' scale' modify' Q' K' hi hj,
     getElem_probabilities' scale modify Q K hi hj]
-  refine contains_weightOver ?_ (hs _)
+  refine related_weightOver ?_ (hs _)
   rw [denominator, denominator, sumOver_map, sumOver_map]
-  exact contains_sumOver fun k _ => contains_weight (hs k)
+  exact related_sumOver fun k _ => related_weight (hs k)
 
 /-- The gradients by the scores. -/
 theorem contains_scoreGradients (hscale : scale'.Contains scale)
@@ -84,9 +84,9 @@ theorem contains_scoreGradients (hscale : scale'.Contains scale)
   refine contains_ofFn fun i j => ?_
   refine Interval.contains_mul
     (contains_probabilities hscale hmodify hQ hK i.val i.isLt j.val j.isLt) (Interval.contains_sub
-      (contains_dot (hdO i.val i.isLt) (hV j.val j.isLt)) ?_)
+      (related_dot (hdO i.val i.isLt) (hV j.val j.isLt)) ?_)
   simp only [rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
-  exact Interval.contains_sub (contains_dot (hdO i.val i.isLt)
+  exact Interval.contains_sub (related_dot (hdO i.val i.isLt)
     (enclosure_sound hscale hmodify hQ hK hV i.val i.isLt)) (hdLse i.val i.isLt)
 
 /-- The backward pass of one head. -/
@@ -104,16 +104,16 @@ theorem contains_vjp (hscale : scale'.Contains scale) (hmodify : ModContains mod
         * slope i j (scale * Vec.dot Q[i] K[j])) :=
     contains_ofFn fun i j => Interval.contains_mul (hS i.val i.isLt j.val j.isLt)
       (hslope _ _ _ _ (Interval.contains_mul hscale
-        (contains_dot (hQ i.val i.isLt) (hK j.val j.isLt))))
+        (related_dot (hQ i.val i.isLt) (hK j.val j.isLt))))
   refine ⟨?_, ?_, ?_, hS⟩
-  · refine contains_ofFn_rows fun i => contains_smul hscale (contains_sumOver_vec fun j _ => ?_)
+  · refine related_ofFn fun i => related_smul hscale (related_sumOver_vec fun j _ => ?_)
     rw [vec_map_id, vec_map_id]
-    exact contains_smul (hZ i.val i.isLt j.val j.isLt) (hK j.val j.isLt)
-  · refine contains_ofFn_rows fun j => contains_smul hscale (contains_sumOver_vec fun i _ => ?_)
+    exact related_smul (hZ i.val i.isLt j.val j.isLt) (hK j.val j.isLt)
+  · refine related_ofFn fun j => related_smul hscale (related_sumOver_vec fun i _ => ?_)
     rw [vec_map_id, vec_map_id]
-    exact contains_smul (hZ i.val i.isLt j.val j.isLt) (hQ i.val i.isLt)
-  · exact contains_ofFn_rows fun j => contains_sumOver_vec fun i _ =>
-      contains_smul (hP i.val i.isLt j.val j.isLt) (hdO i.val i.isLt)
+    exact related_smul (hZ i.val i.isLt j.val j.isLt) (hQ i.val i.isLt)
+  · exact related_ofFn fun j => related_sumOver_vec fun i _ =>
+      related_smul (hP i.val i.isLt j.val j.isLt) (hdO i.val i.isLt)
 
 end
 
@@ -153,19 +153,19 @@ theorem slope_softcap_enclosed [NaturalExp R] {cap' : Interval p} {cap : R}
 theorem contains_slopeGradient (alignment : Alignment) {dS' : Matrix (Interval p) q_len kv_len}
     {dS : Matrix R q_len kv_len} (h : MatrixContains dS' dS) :
     (slopeGradient alignment dS').Contains (slopeGradient alignment dS) :=
-  contains_sumOver fun i _ => contains_sumOver fun j _ =>
+  related_sumOver fun i _ => related_sumOver fun j _ =>
     Interval.contains_mul (h i.val i.isLt j.val j.isLt) (Interval.contains_intCast _)
 
 /-- A sum over queries. -/
 theorem contains_sumRows {m n : Nat} {A' : Matrix (Interval p) m n} {A : Matrix R m n}
     (h : MatrixContains A' A) : MatrixContains (sumRows A') (sumRows A) :=
-  contains_ofFn_rows fun _ => contains_sumOver_vec fun i _ => h i.val i.isLt
+  related_ofFn fun _ => related_sumOver_vec fun i _ => h i.val i.isLt
 
 /-- A sum over heads. -/
 theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
     {X : α → Matrix R m n} {heads : List α} (h : ∀ x ∈ heads, MatrixContains (X' x) (X x)) :
     MatrixContains (sumMatrices X' heads) (sumMatrices X heads) :=
-  contains_ofFn_rows fun i => contains_sumOver_vec fun x hx => h x hx i.val i.isLt
+  related_ofFn fun i => related_sumOver_vec fun x hx => h x hx i.val i.isLt
 
 /-! ## Several heads, sinks -/
 
@@ -242,7 +242,7 @@ omit [NaturalExp R] in
 private theorem contains_rowsBehindSink {n : Nat} {A' : Matrix (Interval p) kv_len n}
     {A : Matrix R kv_len n} (h : MatrixContains A' A) :
     MatrixContains (rowsBehindSink A') (rowsBehindSink A) := by
-  refine contains_ofFn_rows fun j => forall_sinkFirst (P := VecContains) (fun k hk => ?_)
+  refine related_ofFn fun j => forall_sinkFirst (P := VecContains) (fun k hk => ?_)
     (fun k => h k.val k.isLt) j
   rw [Vec.getElem_zero, Vec.getElem_zero]
   exact contains_zero
@@ -279,8 +279,8 @@ theorem sinkVjp_enclosed {sinks' : Vec (Interval p) (num_kv_heads * group)}
     simp only [g', g, sinkVjp, Fin.getElem_fin, Vec.getElem_ofFn]
   · exact (all.1 h).1
   · exact contains_ofFn fun i j => (all.1 h).2 i.val i.isLt j.succ.val j.succ.isLt
-  · exact contains_ofFn_rows fun j => (all.2 c).1 j.succ.val j.succ.isLt
-  · exact contains_ofFn_rows fun j => (all.2 c).2 j.succ.val j.succ.isLt
-  · exact contains_sumOver fun i _ => (all.1 ⟨h, hh⟩).2 i.val i.isLt 0 (by omega)
+  · exact related_ofFn fun j => (all.2 c).1 j.succ.val j.succ.isLt
+  · exact related_ofFn fun j => (all.2 c).2 j.succ.val j.succ.isLt
+  · exact related_sumOver fun i _ => (all.1 ⟨h, hh⟩).2 i.val i.isLt 0 (by omega)
 
 end Attention.Proof

@@ -45,13 +45,13 @@ theorem contains_droppedValues {V' : Matrix (Interval p) kv_len d_v} {V : Matrix
     {Z' : WeightFactor (Interval p) q_len kv_len} {Z : WeightFactor R q_len kv_len}
     (hV : MatrixContains V' V) (hZ : FactorsContain Z' Z) (i : Fin q_len) :
     MatrixContains (droppedValues V' Z' i) (droppedValues V Z i) :=
-  contains_ofFn_rows fun j => contains_smul (hZ i j) (hV j.val j.isLt)
+  related_ofFn fun j => related_smul (hZ i j) (hV j.val j.isLt)
 
 /-- A matrix multiplied by a number. -/
 theorem contains_scaleRows {m n : Nat} {t' : Interval p} {t : R} (h : t'.Contains t)
     {A' : Matrix (Interval p) m n} {A : Matrix R m n} (hA : MatrixContains A' A) :
     MatrixContains (scaleRows t' A') (scaleRows t A) :=
-  contains_ofFn_rows fun i => contains_smul h (hA i.val i.isLt)
+  related_ofFn fun i => related_smul h (hA i.val i.isLt)
 
 variable [NaturalExp R] {scale' : Interval p} {scale : R}
 variable {modify' : ScoreMod (Interval p) q_len kv_len} {modify : ScoreMod R q_len kv_len}
@@ -74,18 +74,18 @@ theorem vjpDropout_enclosed {Z' : WeightFactor (Interval p) q_len kv_len}
       (vjpDropout scale modify slope Q K V Z (fun x => x) dO dLse) := by
   have hrow : ∀ {n : Nat} {A' : Matrix (Interval p) q_len n} {A : Matrix R q_len n} (i : Fin q_len),
       MatrixContains A' A → MatrixContains (oneRow A' i) (oneRow A i) :=
-    fun i hA => contains_ofFn_rows fun _ => hA i.val i.isLt
+    fun i hA => related_ofFn fun _ => hA i.val i.isLt
   have each : ∀ i : Fin q_len, GradientsContain
       (vjpRow scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse' i)
       (vjpRow scale modify slope Q K V Z (fun x => x) dO dLse i) := fun i =>
     contains_vjp hscale (fun _ j => hmodify i j) (fun _ j => hslope i j) (hrow i hQ) hK
       (contains_droppedValues hV hZ i) (hrow i hdO)
-      (contains_ofFn_vec fun _ => hdLse i.val i.isLt)
+      (related_ofFn fun _ => hdLse i.val i.isLt)
   refine ⟨?_, ?_, ?_, ?_⟩ <;> simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
-  · exact contains_ofFn_rows fun i => (each i).1 0 (by omega)
+  · exact related_ofFn fun i => (each i).1 0 (by omega)
   · exact contains_sumMatrices fun i _ => (each i).2.1
   · exact contains_sumMatrices fun i _ => contains_droppedValues (each i).2.2.1 hZ i
-  · exact contains_ofFn_rows fun i => (each i).2.2.2 0 (by omega)
+  · exact related_ofFn fun i => (each i).2.2.2 0 (by omega)
 
 /-- **gradient-temperature-enclosed**: the backward pass with a temperature computed with intervals,
 over inputs and a temperature that contain the true ones, contains the true gradients, that by the
@@ -99,9 +99,9 @@ theorem temperatureVjp_enclosed {t' : Interval p} {t : R} (ht : t'.Contains t)
     GradientsContain g'.inputs g.inputs ∧ g'.dTemperature.Contains g.dTemperature := by
   intro g' g
   have h := contains_vjp hscale hmodify hslope (contains_scaleRows ht hQ) hK hV hdO hdLse
-  refine ⟨⟨contains_scaleRows ht h.1, h.2⟩, contains_sumOver fun i _ => contains_dot
+  refine ⟨⟨contains_scaleRows ht h.1, h.2⟩, related_sumOver fun i _ => related_dot
     (h.1 i.val i.isLt) ?_⟩
   simp only [Fin.getElem_fin, Vec.getElem_ofFn]
-  exact contains_map_vec (fun _ _ hx => hx) (hQ i.val i.isLt)
+  exact related_map (fun _ _ hx => hx) (hQ i.val i.isLt)
 
 end Attention.Proof

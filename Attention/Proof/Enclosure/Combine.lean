@@ -38,7 +38,7 @@ theorem contains_combine {splits : List α} {part' : α → Partial (Interval p)
     VecContains (combine L' (splits.map part')) (combine L (splits.map part)) := by
   intro j hj
   simp only [combine, Vec.getElem_sumOver, Vec.getElem_smul, sumOver_map]
-  exact contains_sumOver fun x hx =>
+  exact related_sumOver fun x hx =>
     Interval.contains_mul (contains_rescale (hlse x hx) hL) (ho x hx j hj)
 
 /-- **combine-enclosed**: over outputs and log-sum-exps that contain the true ones, −∞ where those

@@ -39,20 +39,20 @@ structure LinearContains (W' : Linear (Interval p) d_in d_out) (W : Linear R d_i
 theorem LinearContains.row {W' : Linear (Interval p) d_in d_out} {W : Linear R d_in d_out}
     (hW : LinearContains W' W) {I : Vec (Interval p) d_in} {x : Vec R d_in}
     (hx : VecContains I x) : VecContains (W'.row I) (W.row x) :=
-  contains_ofFn_vec fun j => Interval.contains_add
-    (contains_dot (hW.weight j.val j.isLt) hx) (hW.bias j.val j.isLt)
+  related_ofFn fun j => Interval.contains_add
+    (related_dot (hW.weight j.val j.isLt) hx) (hW.bias j.val j.isLt)
 
 /-- A linear layer on each row of an enclosed matrix. -/
 theorem LinearContains.rows {W' : Linear (Interval p) d_in d_out} {W : Linear R d_in d_out}
     (hW : LinearContains W' W) {X' : Matrix (Interval p) m d_in} {X : Matrix R m d_in}
     (hX : MatrixContains X' X) : MatrixContains (W'.rows X') (W.rows X) :=
-  contains_map_rows (fun _ _ => hW.row) hX
+  related_map (fun _ _ => hW.row) hX
 
 /-- Sums of enclosed matrices. -/
 theorem contains_addRows {X' Y' : Matrix (Interval p) m n} {X Y : Matrix R m n}
     (hX : MatrixContains X' X) (hY : MatrixContains Y' Y) :
     MatrixContains (addRows X' Y') (addRows X Y) :=
-  contains_ofFn_rows fun i => contains_add_vec (hX i.val i.isLt) (hY i.val i.isLt)
+  related_ofFn fun i => related_add (hX i.val i.isLt) (hY i.val i.isLt)
 
 /-! ## Layer normalisation -/
 
@@ -74,18 +74,18 @@ theorem rootContains_sqrt {root : R → R} (h : Interval.IsSqrt root) :
 /-- The mean of the components of an enclosed vector. -/
 theorem contains_mean {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     (mean I).Contains (mean x) :=
-  Interval.contains_div (contains_sumOver fun i _ => hx i.val i.isLt)
-    (contains_sumOver fun _ _ => contains_one)
+  Interval.contains_div (related_sumOver fun i _ => hx i.val i.isLt)
+    (related_sumOver fun _ _ => contains_one)
 
 /-- The components less their mean. -/
 theorem contains_centred {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     VecContains (centred I) (centred x) :=
-  contains_map_vec (fun _ _ h => Interval.contains_sub h (contains_mean hx)) hx
+  related_map (fun _ _ h => Interval.contains_sub h (contains_mean hx)) hx
 
 /-- The mean of the squared distances from the mean. -/
 theorem contains_variance {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     (variance I).Contains (variance x) :=
-  contains_mean (contains_map_vec (fun _ _ h => Interval.contains_mul h h) (contains_centred hx))
+  contains_mean (related_map (fun _ _ h => Interval.contains_mul h h) (contains_centred hx))
 
 /-- Layer normalisation of an enclosed row. -/
 theorem LayerNormContains.row {root' : Interval p → Interval p} {root : R → R}
@@ -93,7 +93,7 @@ theorem LayerNormContains.row {root' : Interval p → Interval p} {root : R → 
     {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
     {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     VecContains (N'.row root' ε' I) (N.row root ε x) :=
-  contains_ofFn_vec fun i => Interval.contains_add
+  related_ofFn fun i => Interval.contains_add
     (Interval.contains_mul (Interval.contains_div (contains_centred hx i.val i.isLt)
       (hroot _ _ (Interval.contains_add (contains_variance hx) hε))) (hN.gain i.val i.isLt))
     (hN.bias i.val i.isLt)
@@ -106,7 +106,7 @@ theorem layerNorm_enclosed {root' : Interval p → Interval p} {root : R → R}
     {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
     {X' : Matrix (Interval p) m d} {X : Matrix R m d} (hX : MatrixContains X' X) :
     MatrixContains (N'.rows root' ε' X') (N.rows root ε X) :=
-  contains_map_rows (fun _ _ => hN.row hroot hε) hX
+  related_map (fun _ _ => hN.row hroot hε) hX
 
 /-! ## Feed-forward networks -/
 
@@ -127,14 +127,14 @@ theorem contains_relu {I : Interval p} {x : R} (hx : I.Contains x) :
 theorem FeedForwardContains.row {F' : FeedForward (Interval p) d d_ff} {F : FeedForward R d d_ff}
     (hF : FeedForwardContains F' F) {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
     VecContains (F'.row I) (F.row x) :=
-  hF.output.row (contains_map_vec (fun _ _ => contains_relu) (hF.hidden.row hx))
+  hF.output.row (related_map (fun _ _ => contains_relu) (hF.hidden.row hx))
 
 /-- **feed-forward-enclosed**: the feed-forward network computed with intervals, over rows and
 parameters that contain the true ones, contains what it makes of the true rows. -/
 theorem feedForward_enclosed {F' : FeedForward (Interval p) d d_ff} {F : FeedForward R d d_ff}
     (hF : FeedForwardContains F' F) {X' : Matrix (Interval p) m d} {X : Matrix R m d}
     (hX : MatrixContains X' X) : MatrixContains (F'.rows X') (F.rows X) :=
-  contains_map_rows (fun _ _ => hF.row) hX
+  related_map (fun _ _ => hF.row) hX
 
 /-! ## Embeddings -/
 
@@ -151,12 +151,12 @@ theorem contains_addPositions {position' : Nat → Vec (Interval p) d} {position
     (h : ∀ i, VecContains (position' i) (position i)) {X' : Matrix (Interval p) n d}
     {X : Matrix R n d} (hX : MatrixContains X' X) :
     MatrixContains (addPositions position' X') (addPositions position X) :=
-  contains_ofFn_rows fun i => contains_add_vec (hX i.val i.isLt) (h i.val)
+  related_ofFn fun i => related_add (hX i.val i.isLt) (h i.val)
 
 /-- The layer of the logits with an enclosed table of embeddings. -/
 theorem contains_tiedOutput {table' : Matrix (Interval p) vocab d} {table : Matrix R vocab d}
     (h : MatrixContains table' table) : LinearContains (tiedOutput table') (tiedOutput table) :=
-  ⟨h, contains_zero_vec⟩
+  ⟨h, related_zero⟩
 
 /-! ## Multi-head attention -/
 
@@ -177,7 +177,7 @@ theorem contains_splitHeads {X' : Matrix (Interval p) n (num_heads * d)}
     {X : Matrix R n (num_heads * d)} (hX : MatrixContains X' X) (h : Nat) (hh : h < num_heads) :
     MatrixContains (splitHeads X')[h] (splitHeads X)[h] := by
   rw [splitHeads, splitHeads, Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact contains_ofFn_rows fun i => contains_ofFn_vec fun c => hX i.val i.isLt _ _
+  exact related_ofFn fun i => related_ofFn fun c => hX i.val i.isLt _ _
 
 /-- Enclosed outputs of all heads, side by side. -/
 theorem contains_concatHeads {heads' : Vector (Matrix (Interval p) n d) num_heads}
@@ -203,7 +203,7 @@ theorem MultiHeadContains.attend {scale' : Interval p} {scale : R} (hscale : sca
     MatrixContains (W'.attend scale' mask Q' K' V') (W.attend scale mask Q K V) := by
   refine hW.output.rows (contains_concatHeads fun c hc => ?_)
   rw [multiHead, multiHead, Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact enclosure_sound hscale (mask_enclosed mask) (contains_splitHeads hQ c hc)
+  exact enclosure_sound hscale (related_mask mask) (contains_splitHeads hQ c hc)
     (contains_splitHeads hK c hc) (contains_splitHeads hV c hc)
 
 /-- **multi-head-enclosed**: multi-head attention with its projections, computed with intervals over

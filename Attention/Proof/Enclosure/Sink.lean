@@ -1,7 +1,6 @@
 module
 
 public import Attention.Proof.Enclosure.Basic
-public import Attention.Spec.Sink
 
 public section
 
@@ -11,15 +10,7 @@ namespace Attention.Proof
 
 open Spec Model
 
-universe u v
-
-/-- A row with its sink is made of its keys and of one thing more. -/
-theorem withSink_eq_map {α : Type} {S : Type u} {R : Type v} [OfNat R 0] {d : Nat}
-    (sink : S) (f : α → ScoredValue S R d) (keys : List α) :
-    withSink sink (keys.map f)
-      = (none :: keys.map some).map fun k => k.elim ⟨some sink, Vec.zero⟩ f := by
-  rw [withSink, List.map_cons, List.map_map]
-  rfl
+universe u
 
 variable {R : Type u} [OrderedField R] [NaturalExp R] {p q_len kv_len d d_v : Nat}
 
@@ -35,21 +26,7 @@ theorem sink_enclosed {scale' sink' : Interval p} {scale sink : R}
     (hsink : sink'.Contains sink)
     (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) (hV : MatrixContains V' V) :
     MatrixContains (attentionSink scale' modify' sink' Q' K' V')
-      (attentionSink scale modify sink Q K V) := by
-  intro i hi
-  rw [attentionSink, attentionSink, Vec.getElem_ofFn, Vec.getElem_ofFn, scored, scored,
-    withSink_eq_map, withSink_eq_map]
-  refine contains_attend (fun k _ => ?_) (fun k _ => ?_)
-  · cases k with
-    | none => exact hsink
-    | some k => exact hmodify _ _ _ _ (Interval.contains_mul hscale
-        (contains_dot (hQ i hi) (hK k.val k.isLt)))
-  · cases k with
-    | none =>
-      intro j hj
-      show (Vec.zero : Vec (Interval p) d_v)[j].Contains (Vec.zero : Vec R d_v)[j]
-      rw [Vec.getElem_zero, Vec.getElem_zero]
-      exact contains_zero
-    | some k => exact hV k.val k.isLt
+      (attentionSink scale modify sink Q K V) :=
+  related_attentionSink hscale hmodify hQ hK hsink hV
 
 end Attention.Proof

@@ -77,7 +77,7 @@ theorem contains_denominator {row' : List (Option (Interval p))} {row : List (Op
     | cons => exact h.elim
   | cons s' row' ih => cases row with
     | nil => exact h.elim
-    | cons s row => exact Interval.contains_add (contains_weight h.1) (ih h.2)
+    | cons s row => exact Interval.contains_add (related_weight h.1) (ih h.2)
 
 /-- The softmax of an enclosed vector. -/
 theorem contains_softmaxVec {I : Vec (Interval p) n} {x : Vec R n} (hx : VecContains I x) :
@@ -285,6 +285,6 @@ theorem transformer_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains 
         (T.probabilities root ε scale position sourceMask targetMask crossMask source target) := by
   have h := contains_logits hroot hε hscale hposition hT sourceMask targetMask crossMask source
     target
-  exact ⟨h, contains_map_rows (fun _ _ => contains_softmaxVec) h⟩
+  exact ⟨h, related_map (fun _ _ => contains_softmaxVec) h⟩
 
 end Attention.Proof

@@ -56,7 +56,7 @@ theorem MultiHeadContains.cachedRow (hscale : scale'.Contains scale)
     VecContains (W'.cachedRow scale' cache' I) (W.cachedRow scale cache x) := by
   rw [cachedRow_eq_attend scale' W' cache' I hcache.length_eq,
     cachedRow_eq_attend scale W cache x rfl]
-  exact hW.attend hscale Mask.full (contains_ofFn_rows fun _ => hW.query.row hx)
+  exact hW.attend hscale Mask.full (related_ofFn fun _ => hW.query.row hx)
     (contains_ofList (hcache.map fun _ _ h => h.1) _ _)
     (contains_ofList (hcache.map fun _ _ h => h.2) _ _) 0 (Nat.succ_pos 0)
 
@@ -76,10 +76,10 @@ theorem DecoderLayerContains.step (hroot : Interval.IsSqrt root) (hε : ε'.Cont
   have ha := hL.attentionNorm.row hr hε hx
   have hcache := hcache.concat (a := (_, _)) (b := (_, _))
     ⟨hL.attention.key.row ha, hL.attention.value.row ha⟩
-  have hx := contains_add_vec hx (hL.attention.cachedRow hscale hcache ha)
-  have hx := contains_add_vec hx (multiHead_enclosed hscale hL.cross (fun _ j => visible j)
-    (contains_ofFn_rows fun _ : Fin 1 => hL.crossNorm.row hr hε hx) hC hC 0 (Nat.succ_pos 0))
-  exact ⟨hcache, contains_add_vec hx
+  have hx := related_add hx (hL.attention.cachedRow hscale hcache ha)
+  have hx := related_add hx (multiHead_enclosed hscale hL.cross (fun _ j => visible j)
+    (related_ofFn fun _ : Fin 1 => hL.crossNorm.row hr hε hx) hC hC 0 (Nat.succ_pos 0))
+  exact ⟨hcache, related_add hx
     (hL.feedForward.row (hL.feedForwardNorm.row hr hε hx))⟩
 
 /-- One more enclosed row through all layers of a decoder. -/

@@ -4,9 +4,7 @@ public import Attention.Proof.Enclosure.Basic
 
 public section
 
-/-! # Vectors, matrices and lists of intervals
-
-What is made of enclosed components, rows or elements is enclosed. -/
+/-! # Lists, related place by place -/
 
 namespace Attention.Proof
 
@@ -14,80 +12,7 @@ open Model
 
 universe u v
 
-variable {R : Type u} [OrderedField R] {p m n d_in d_out : Nat}
-
-/-! ## Vectors, matrices -/
-
-/-- Vectors that are made of enclosed components. -/
-theorem contains_ofFn_vec {f' : Fin n → Interval p} {f : Fin n → R}
-    (h : ∀ i, (f' i).Contains (f i)) : VecContains (Vec.ofFn f') (Vec.ofFn f) := by
-  intro i hi
-  rw [Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact h _
-
-/-- The zero vector. -/
-theorem contains_zero_vec : VecContains (Vec.zero : Vec (Interval p) n) (Vec.zero : Vec R n) := by
-  intro j hj
-  rw [Vec.getElem_zero, Vec.getElem_zero]
-  exact contains_zero
-
-/-- Sums of two enclosed vectors. -/
-theorem contains_add_vec {I J : Vec (Interval p) n} {x y : Vec R n} (hx : VecContains I x)
-    (hy : VecContains J y) : VecContains (Vec.add I J) (Vec.add x y) := by
-  intro j hj
-  rw [Vec.getElem_add, Vec.getElem_add]
-  exact Interval.contains_add (hx j hj) (hy j hj)
-
-/-- Intervals that enclose each component enclose the vector of them. -/
-theorem contains_map_vec {f' : Interval p → Interval p} {f : R → R}
-    (hf : ∀ I x, I.Contains x → (f' I).Contains (f x)) {I : Vec (Interval p) n} {x : Vec R n}
-    (hx : VecContains I x) : VecContains (Vec.map f' I) (Vec.map f x) := by
-  intro j hj
-  rw [Vec.getElem_map, Vec.getElem_map]
-  exact hf _ _ (hx j hj)
-
-/-- Vectors that enclose each row enclose the matrix of them. -/
-theorem contains_map_rows {f' : Vec (Interval p) d_in → Vec (Interval p) d_out}
-    {f : Vec R d_in → Vec R d_out} (hf : ∀ I x, VecContains I x → VecContains (f' I) (f x))
-    {X' : Matrix (Interval p) m d_in} {X : Matrix R m d_in} (hX : MatrixContains X' X) :
-    MatrixContains (Vec.map f' X') (Vec.map f X) := by
-  intro i hi
-  rw [Vec.getElem_map, Vec.getElem_map]
-  exact hf _ _ (hX i hi)
-
-/-- Matrices that are made of enclosed entries. -/
-theorem contains_ofFn {m n : Nat} {f' : Fin m → Fin n → Interval p} {f : Fin m → Fin n → R}
-    (h : ∀ i j, (f' i j).Contains (f i j)) :
-    MatrixContains (Vec.ofFn fun i => Vec.ofFn fun j => f' i j)
-      (Vec.ofFn fun i => Vec.ofFn fun j => f i j) := by
-  intro i hi j hj
-  rw [Vec.getElem_ofFn, Vec.getElem_ofFn, Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact h _ _
-
-/-- Matrices whose rows are enclosed. -/
-theorem contains_ofFn_rows {m n : Nat} {f' : Fin m → Vec (Interval p) n} {f : Fin m → Vec R n}
-    (h : ∀ i, VecContains (f' i) (f i)) : MatrixContains (Vec.ofFn f') (Vec.ofFn f) := by
-  intro i hi
-  rw [Vec.getElem_ofFn, Vec.getElem_ofFn]
-  exact h _
-
-/-- Multiples of enclosed vectors. -/
-theorem contains_smul {n : Nat} {c' : Interval p} {c : R} {I : Vec (Interval p) n} {x : Vec R n}
-    (hc : c'.Contains c) (hx : VecContains I x) :
-    VecContains (Vec.smul c' I) (Vec.smul c x) := by
-  intro j hj
-  rw [Vec.getElem_smul, Vec.getElem_smul]
-  exact Interval.contains_mul hc (hx j hj)
-
-/-- Sums of enclosed vectors. -/
-theorem contains_sumOver_vec {α : Type} {n : Nat} {f' : α → Vec (Interval p) n} {f : α → Vec R n}
-    {xs : List α} (h : ∀ x ∈ xs, VecContains (f' x) (f x)) :
-    VecContains (Vec.sumOver f' xs) (Vec.sumOver f xs) := by
-  intro j hj
-  rw [Vec.getElem_sumOver, Vec.getElem_sumOver]
-  exact contains_sumOver fun x hx => h x hx j hj
-
-/-! ## Lists -/
+variable {R : Type u} [OrderedField R] {p n : Nat}
 
 /-- Two lists of one length, their elements related place by place. -/
 @[expose] def Pointwise {α : Type u} {β : Type v} (P : α → β → Prop) : List α → List β → Prop

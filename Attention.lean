@@ -155,6 +155,7 @@ public import Attention.Model.RoundedDropout
 public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedOverflow
+public import Attention.Model.RoundedOverflowChanges
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
@@ -303,6 +304,9 @@ public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
 public import Attention.Proof.Rounding.Overflow
+public import Attention.Proof.Rounding.OverflowChanged
+public import Attention.Proof.Rounding.OverflowChanges
+public import Attention.Proof.Rounding.OverflowDropout
 public import Attention.Proof.Rounding.OverflowFormat
 public import Attention.Proof.Rounding.OverflowParts
 public import Attention.Proof.Rounding.OverflowRun
@@ -385,6 +389,7 @@ public import Attention.Spec.Merge
 public import Attention.Spec.MultiHead
 public import Attention.Spec.Online
 public import Attention.Spec.OverflowBounds
+public import Attention.Spec.OverflowChanges
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
 public import Attention.Spec.Philox

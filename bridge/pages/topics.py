@@ -105,7 +105,8 @@ TOPICS = (
         "Formats, underflow and overflow",
         (
             *("Format", "Real.Format", "Rounding.Format", "Underflow", "Rounding.Underflow"),
-            *("OverflowBounds", "Rounding.Overflow", "Mixed", "Rounding.Mixed"),
+            *("OverflowBounds", "OverflowChanges", "Rounding.Overflow"),
+            *("Mixed", "Rounding.Mixed"),
         ),
         "rounding",
     ),

@@ -19,57 +19,6 @@ variable {R : Type u} [OrderedField R] {q_len kv_len d d_v : Nat}
 
 attribute [local instance] Ring.intCast Semiring.natCast
 
-/-- What is at least all values is at least the largest. -/
-private theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
-    (h : ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ c) : valueSize row ≤ c := by
-  rw [valueSize]
-  have key : ∀ (b : R), b ≤ c →
-      row.foldl (fun x key => max x (ofUnmasked key (absolute key.value))) b ≤ c := by
-    induction row with
-    | nil => exact fun b hb => hb
-    | cons y ys ih =>
-      refine fun b hb => ih (fun key hk => h key (by simp [hk])) _ ?_
-      have := h y (by simp)
-      show max b (ofUnmasked y (absolute y.value)) ≤ c
-      rw [OrderedField.max_def]
-      split
-      · exact this
-      · exact hb
-  exact key 0 hc
-
-private theorem ofUnmasked_le (row : List (BoundedKey R)) :
-    ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ valueSize row := fun key hk => by
-  have h := valueSize_spec row
-  rw [ofUnmasked]
-  split
-  · exact h.1
-  · next e => exact absolute_le (h.2 key hk (by simp [e]))
-
-/-- Neither the order of the keys nor their scores matter. -/
-private theorem sumsFit_of {α : Type} {xs ys : List α} (hp : xs.Perm ys) {f g : α → BoundedKey R}
-    (value : ∀ x, (f x).value = (g x).value)
-    (same : ∀ x ∈ xs, ∀ y : R, ofUnmasked (f x) y = ofUnmasked (g x) y) {p : Precision R}
-    {largest : Largest R} {roundings rescalings : Nat} {reference : R}
-    (h : sumsFit p largest roundings rescalings reference (ys.map g)) :
-    sumsFit p largest roundings rescalings reference (xs.map f) := by
-  have e : ∀ y : α → R, sumOver (fun x => ofUnmasked (f x) (y x)) xs
-      = sumOver (fun x => ofUnmasked (g x) (y x)) ys := fun y => by
-    rw [← sumOver_perm _ hp]
-    exact sumOver_congr fun x hx => same x hx (y x)
-  have e₁ : valueSize (xs.map f) = valueSize (ys.map g) := by
-    refine Std.le_antisymm (valueSize_le (valueSize_spec _).1 fun key hk => ?_)
-      (valueSize_le (valueSize_spec _).1 fun key hk => ?_)
-    · obtain ⟨x, hx, rfl⟩ := List.mem_map.mp hk
-      have := ofUnmasked_le (ys.map g) (g x) (List.mem_map_of_mem (hp.mem_iff.mp hx))
-      rwa [same x hx, value]
-    · obtain ⟨x, hx, rfl⟩ := List.mem_map.mp hk
-      have hx := hp.mem_iff.mpr hx
-      have := ofUnmasked_le (xs.map f) (f x) (List.mem_map_of_mem hx)
-      rwa [same x hx, value] at this
-  simp only [sumsFit, sumOver_map, quotientSize, e₁] at h ⊢
-  simp only [value, e]
-  exact h
-
 /-- The score of an unmasked key is no larger than the row's. -/
 private theorem scoreSize_le {p : Precision R} {f : ScoreFormats R} {additions : Nat}
     {σ₁ σ₂ σ : R} {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
@@ -168,9 +117,11 @@ theorem limited_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (fo
   have fits₃ : sumsFit p largest roundings rescalings
       (rowScoreSize p f additions σ₁ σ₂ σ mask Q K i) (part.keys.map (·.toBoundedKey)) := by
     rw [bounded]
-    refine sumsFit_of hcols value (fun j hj y => ?_) fits₂
-    simp only [ofUnmasked, score j hj]
-    cases mask i j <;> rfl
+    refine sumsFit_mono hcols (fun j hj => ?_) (fun j hj _ => ?_) hp small fits₂
+    · simp only [score j hj]
+      cases mask i j <;> simp
+    · rw [value]
+      exact Std.le_refl _
   obtain ⟨j, hj, hm⟩ := attained
   obtain ⟨l, o', e₁, e₂, h₁, -, h₂⟩ := limitedRun hp hu small hstored htiny run hr ha fits₃
     (fun key hk hs => by

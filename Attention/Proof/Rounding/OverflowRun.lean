@@ -228,6 +228,79 @@ theorem valueSize_spec (row : List (BoundedKey R)) : 0 ≤ valueSize row ∧
   rw [e] at h₃
   exact h₃
 
+omit [Exponential R R] in
+/-- What is at least all values is at least the largest. -/
+private theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
+    (h : ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ c) : valueSize row ≤ c := by
+  rw [valueSize]
+  have key : ∀ (b : R), b ≤ c →
+      row.foldl (fun x key => max x (ofUnmasked key (absolute key.value))) b ≤ c := by
+    induction row with
+    | nil => exact fun b hb => hb
+    | cons y ys ih =>
+      refine fun b hb => ih (fun key hk => h key (by simp [hk])) _ ?_
+      have := h y (by simp)
+      show max b (ofUnmasked y (absolute y.value)) ≤ c
+      rw [OrderedField.max_def]
+      split
+      · exact this
+      · exact hb
+  exact key 0 hc
+
+omit [Exponential R R] in
+private theorem ofUnmasked_le (row : List (BoundedKey R)) :
+    ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ valueSize row := fun key hk => by
+  have h := valueSize_spec row
+  rw [ofUnmasked]
+  split
+  · exact h.1
+  · next e => exact absolute_le (h.2 key hk (by simp [e]))
+
+omit [Exponential R R] in
+private theorem ofUnmasked_mono {a b : BoundedKey R} (h : a.score = none ↔ b.score = none) {x y : R}
+    (hxy : b.score ≠ none → x ≤ y) : ofUnmasked a x ≤ ofUnmasked b y := by
+  rw [ofUnmasked, ofUnmasked]
+  cases ea : a.score <;> cases eb : b.score <;> simp_all [Std.le_refl]
+
+omit [Exponential R R] in
+/-- Neither the order of the keys nor their scores matter, and smaller values fit too. -/
+theorem sumsFit_mono {α : Type} {xs ys : List α} (perm : xs.Perm ys) {f g : α → BoundedKey R}
+    (same : ∀ x ∈ xs, (f x).score = none ↔ (g x).score = none)
+    (value : ∀ x ∈ xs, (g x).score ≠ none → absolute (f x).value ≤ absolute (g x).value)
+    {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
+    {largest : Largest R} {roundings rescalings : Nat} {reference : R}
+    (h : sumsFit p largest roundings rescalings reference (ys.map g)) :
+    sumsFit p largest roundings rescalings reference (xs.map f) := by
+  obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
+  have growth : 0 ≤ (1 + p.accumulation) ^ (roundings + 1) * weightSize p rescalings :=
+    Std.le_trans (growth_nonneg hp 0 0) (growth_le hp (Nat.zero_le _) (Nat.zero_le _))
+  have most : ∀ x ∈ xs, ofUnmasked (f x) (absolute (f x).value)
+      ≤ ofUnmasked (g x) (absolute (g x).value) := fun x hx => ofUnmasked_mono (same x hx) (value x hx)
+  have e₁ : sumOver (fun x => ofUnmasked (f x) (1 : R)) xs
+      = sumOver (fun x => ofUnmasked (g x) 1) ys := by
+    rw [← sumOver_perm _ perm]
+    refine sumOver_congr fun x hx => ?_
+    have := same x hx
+    exact Std.le_antisymm (ofUnmasked_mono this fun _ => Std.le_refl _)
+      (ofUnmasked_mono this.symm fun _ => Std.le_refl _)
+  have e₂ : sumOver (fun x => ofUnmasked (f x) (absolute (f x).value)) xs
+      ≤ sumOver (fun x => ofUnmasked (g x) (absolute (g x).value)) ys := by
+    rw [← sumOver_perm _ perm]
+    exact sumOver_le_sumOver most
+  have e₃ : valueSize (xs.map f) ≤ valueSize (ys.map g) := by
+    refine valueSize_le (valueSize_spec _).1 fun key hk => ?_
+    obtain ⟨x, hx, rfl⟩ := List.mem_map.mp hk
+    exact Std.le_trans (most x hx)
+      (ofUnmasked_le (ys.map g) (g x) (List.mem_map_of_mem (perm.mem_iff.mp hx)))
+  simp only [sumsFit, sumOver_map, quotientSize, power_eq, Bool.and_eq_true,
+    decide_eq_true_eq] at h ⊢
+  obtain ⟨⟨⟨⟨f₁, f₂⟩, f₃⟩, f₄⟩, f₅⟩ := h
+  have r := Std.le_of_lt (ratio_pos hp ha (roundings + 6))
+  refine ⟨⟨⟨⟨f₁, f₂⟩, by rwa [e₁]⟩,
+    Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left e₂ growth) f₄⟩,
+    Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left e₃
+      (OrderedRing.mul_nonneg (numeral_nonneg 2) r)) f₅⟩
+
 end Overflow
 
 open Overflow

@@ -1,0 +1,224 @@
+module
+
+public import Attention.Proof.Rounding.OverflowDropout
+public import Attention.WrongVariants.RoundingRules
+
+public section
+
+/-! # Wrong variants of the hypothesis that changed scores and dropped weights do not overflow
+
+Each leaves a number out that is past the largest, which is 1 here, where nothing is rounded.
+Source: docs/rounding.md, "Overflow". -/
+
+namespace Attention.WrongVariants
+
+open Spec Model Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R] [Exponential R R]
+
+/-- What `Proof.limitedChange` says: a score whose changes fit is a number after them. -/
+abbrev ChangesAreNumbers
+    (fits : Precision R → ScoreFormats R → Largest R → ScoreChange R → R → Bool) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R) (largest : Largest R) (change : ScoreChange R)
+    (size x : R) (y : Option R), 0 ≤ p.unit → 0 ≤ f.scores → 0 ≤ f.scoresTiny →
+    (∀ cap, change.cap = some cap → 0 < cap) → fits p f largest change size → AtMost size x →
+    LimitedChange p f largest change x y → y ≠ none
+
+/-- Positive control: the hypothesis of the theorem. -/
+theorem changeFits_right : ChangesAreNumbers (R := R) changeFits :=
+  fun _ _ _ _ _ _ _ hu hs hs' hcap fits hx h e => by
+    obtain ⟨z, e', -⟩ := Proof.limitedChange hu hs hs' hcap fits hx h
+    rw [e] at e'
+    cases e'
+
+private abbrev exactly : Precision R := ⟨0, 0, 0, 0, 0, .unrounded⟩
+
+private abbrev one : Largest R := ⟨1, 1, 1, 1, 1⟩
+
+omit [Exponential R R] in
+private theorem smaller_one : smaller (1 : R) 1 = 1 := by
+  rw [smaller]
+  split <;> rfl
+
+omit [Exponential R R] in
+/-- A number past the largest may become none. -/
+private theorem past {x : R} (h : 1 < x) (u : R) (k : Nat) :
+    LimitedTimes 1 u (k + 1) x none := by
+  induction k with
+  | zero => exact ⟨some x, rfl, fun a ha h' => by
+      obtain rfl := Option.some.inj ha
+      exact absurd h'.2 (by grind)⟩
+  | succ k ih => exact ⟨none, ih, nofun⟩
+
+omit [Exponential R R] in
+private theorem limited_refl {k : Nat} (x : R) : LimitedTimes 1 0 k x (some x) := by
+  induction k with
+  | zero => rfl
+  | succ k ih =>
+    refine ⟨some x, ih, fun a ha _ => ?_⟩
+    obtain rfl := Option.some.inj ha
+    exact ⟨x, rfl, rounded_refl (Std.le_refl _) x⟩
+
+/-- The number that is added is left out. -/
+@[expose] def scoreBeforeIt (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
+    (change : ScoreChange R) (size : R) : Bool :=
+  changeFits p f largest { change with added := none } size
+
+/-- 1 + 1 is past 1. -/
+theorem scoreBeforeIt_refuted : ¬ ChangesAreNumbers (R := R) scoreBeforeIt := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine claim exactly inAccumulator one ⟨none, some 1⟩ 1 1 none (Std.le_refl _) (Std.le_refl _)
+    (Std.le_refl _) nofun ?_ ⟨by clear claim; grind, Std.le_refl _⟩ ?_ rfl
+  · simp [scoreBeforeIt, changeFits, changedSize, smaller_one, Std.le_refl]
+  · refine ⟨some 1, rfl, fun c hc => ?_⟩
+    obtain rfl := Option.some.inj hc
+    refine ⟨some 1, some 1, none, limited_refl 1, fun r hr _ => ?_, fun r hr => ?_, nofun⟩
+    · obtain rfl := Option.some.inj hr
+      exact ⟨1, rfl, rounded_refl (Std.le_refl _) 1⟩
+    · obtain rfl := Option.some.inj hr
+      exact past (by clear claim; grind) 0 1
+
+/-- The quotient by the cap is left out. -/
+@[expose] def withoutQuotient (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
+    (change : ScoreChange R) (size : R) : Bool :=
+  decide (changedSize p f change size ≤ smaller largest.accumulator largest.scores)
+
+omit [Exponential R R] in
+private theorem half_pos : (0 : R) < 1 / 2 := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  grind
+
+/-- With a cap of 1/2 the score 1 is divided into 2, which is past 1, though 1/2 is not. -/
+theorem withoutQuotient_refuted : ¬ ChangesAreNumbers (R := R) withoutQuotient := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine claim exactly inAccumulator one ⟨some (1 / 2), none⟩ 1 1 none (Std.le_refl _)
+    (Std.le_refl _) (Std.le_refl _) (fun cap h => ?_) ?_ ⟨by clear claim; grind, Std.le_refl _⟩ ?_
+    rfl
+  · obtain rfl := Option.some.inj h
+    exact half_pos
+  · simp only [withoutQuotient, changedSize, cappedSize, smaller_one, decide_eq_true_eq,
+      Proof.power_eq, inAccumulator]
+    have e : (1 + 0 : R) * ((1 + 0) ^ 3 * (1 / 2 * (1 + numeral 4 * 0))) = 1 / 2 := by
+      clear claim
+      rw [show (1 + 0 : R) = 1 by grind, Semiring.one_pow]
+      grind
+    rw [e]
+    clear claim
+    grind
+  · refine ⟨none, ?_, rfl⟩
+    exact ⟨3, 0, none, none, none, Nat.le_refl _, past (by clear claim; grind) 0 2, nofun, nofun,
+      nofun⟩
+
+/-! ## The inner product -/
+
+/-- What the theorems say of the score of a query and a key: it is a number after its changes. -/
+abbrev ChangedScoresAreNumbers (fits : (p : Precision R) → ScoreFormats R → Largest R → Nat → R →
+    R → R → ScoreChange R → {d : Nat} → Vec R d → Vec R d → Bool) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R) (largest : Largest R) (additions : Nat) (σ₁ σ₂ σ : R)
+    (change : ScoreChange R) (d : Nat) (q k : Vec R d) (x y : Option R), Precise p →
+    PreciseFormats f → 0 ≤ f.scores → 0 ≤ f.scoresTiny →
+    (∀ cap, change.cap = some cap → 0 < cap) →
+    fits p f largest additions σ₁ σ₂ σ change q k →
+    LimitedScore p f largest additions σ₁ σ₂ σ q k x →
+    (∀ c ∈ x, LimitedChange p f largest change c y) → y ≠ none
+
+/-- Positive control: the score fits, and so do its changes. -/
+theorem changedScores_right : ChangedScoresAreNumbers (R := R)
+    (fun p f largest additions σ₁ σ₂ σ change _ q k =>
+      scoreFits p f largest additions σ₁ σ₂ σ q k
+        && changeFits p f largest change (scoreSize p f additions σ₁ σ₂ σ q k)) :=
+  fun p f largest additions σ₁ σ₂ σ change d q k x y hp hf hs hs' hcap fits hx hy e => by
+    simp only [Bool.and_eq_true] at fits
+    obtain ⟨s, rfl, -, h⟩ := Proof.limitedScore hp hf hs hs' fits.1 hx
+    obtain ⟨z, e', -⟩ := Proof.limitedChange hp.unit hs hs' hcap fits.2 h (hy s rfl)
+    rw [e] at e'
+    cases e'
+
+/-- Softcap bounds the score by the cap, so nothing is asked of the product. -/
+@[expose] def capAlone (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
+    (additions : Nat) (σ₁ σ₂ σ : R) (change : ScoreChange R) {d : Nat} (q k : Vec R d) : Bool :=
+  match change.cap, change.added with
+  | some cap, none => decide (cappedSize p f cap ≤ smaller largest.accumulator largest.scores)
+  | _, _ => scoreFits p f largest additions σ₁ σ₂ σ q k
+    && changeFits p f largest change (scoreSize p f additions σ₁ σ₂ σ q k)
+
+/-- 2 · 1 is past 1, before it is squeezed into (−1, 1). -/
+theorem capAlone_refuted : ¬ ChangedScoresAreNumbers (R := R) capAlone := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine claim exactly inAccumulator one 0 1 1 1 ⟨some 1, none⟩ 1 #v[2] #v[1] none none ?_
+    Proof.inAccumulator_precise (Std.le_refl _) (Std.le_refl _) (fun cap h => ?_) ?_ ?_ nofun rfl
+  · exact ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
+  · obtain rfl := Option.some.inj h
+    exact h₀
+  · simp only [capAlone, cappedSize, smaller_one, decide_eq_true_eq, Proof.power_eq, inAccumulator]
+    have e : (1 + 0 : R) * ((1 + 0) ^ 3 * (1 * (1 + numeral 4 * 0))) = 1 := by
+      clear claim
+      rw [show (1 + 0 : R) = 1 by grind, Semiring.one_pow]
+      grind
+    rw [e]
+    exact Std.le_refl _
+  · refine ⟨0, 0, fun _ => some (1 * 2), fun _ => some (1 * 1), fun _ => none, none, none,
+      Nat.le_refl _, fun i => ?_, fun i => ?_, fun i a ha b hb h => ?_, fun terms h => ?_, nofun,
+      nofun⟩
+    · have : i = 0 := by omega
+      subst this
+      rfl
+    · have : i = 0 := by omega
+      subst this
+      rfl
+    · obtain rfl := Option.some.inj ha
+      obtain rfl := Option.some.inj hb
+      have := h.2
+      clear claim
+      grind
+    · exact nomatch h 0
+
+/-! ## Dropout -/
+
+omit [Exponential R R] in
+/-- What `Proof.limitedDropout` says: a value times its factor of dropout is a number. -/
+abbrev DroppedAreNumbers (fits : Precision R → R → R → Bool → R → Bool) : Prop :=
+  ∀ (p : Precision R) (q largest : R) (keep : Bool) (v : R) (y : Option R), Precise p →
+    p.accumulation < 1 → 0 ≤ q → 1 ≤ largest → fits p largest q keep v →
+    LimitedDropout largest p.accumulation q keep v y → y ≠ none
+
+omit [Exponential R R] in
+/-- Positive control: the hypothesis of the theorem. -/
+theorem droppedFits_right : DroppedAreNumbers (R := R) (fun p largest q keep v =>
+    !decide (1 ≤ q * (1 + p.accumulation)) && decide (factorSize p q ≤ largest)
+      && decide (droppedSize p q keep v ≤ largest)) :=
+  fun p q largest keep v y hp ha hq hone fits h e => by
+    simp only [Bool.and_eq_true, Bool.not_eq_true', decide_eq_false_iff_not,
+      decide_eq_true_eq] at fits
+    obtain ⟨z, e', -⟩ := Proof.limitedDropout hp ha hq (by grind) hone fits.1.2 fits.2 h
+    rw [e] at e'
+    cases e'
+
+/-- The value is looked at without its factor. -/
+@[expose] def valueAlone (p : Precision R) (largest q : R) (_keep : Bool) (v : R) : Bool :=
+  !decide (1 ≤ q * (1 + p.accumulation)) && decide (absolute v ≤ largest)
+
+omit [Exponential R R] in
+/-- With probability 1/2 the factor is 2, which is past 1, and so is its product with 1. -/
+theorem valueAlone_refuted : ¬ DroppedAreNumbers (R := R) valueAlone := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  refine claim exactly (1 / 2) 1 true 1 none
+    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩ h₀
+    (Std.le_of_lt half_pos) (Std.le_refl _) ?_ ?_ rfl
+  · have e₁ : (1 / 2 : R) * (1 + 0) = 1 / 2 := by clear claim; grind
+    have e₃ : absolute (1 : R) = 1 := Proof.absolute_of_nonneg (Std.le_of_lt h₀)
+    simp only [valueAlone, e₁, e₃, Bool.and_eq_true,
+      Bool.not_eq_true', decide_eq_false_iff_not, decide_eq_true_eq]
+    clear claim
+    exact ⟨by grind, Std.le_refl _⟩
+  · have same : ∀ x : R, Limited 1 (Rounded 0) x (some x) := fun x _ =>
+      ⟨x, rfl, rounded_refl (Std.le_refl _) x⟩
+    refine ⟨some (1 / 2), some (1 - 1 / 2), none, same _, fun a ha => ?_, fun a ha _ => ?_, nofun⟩
+    · obtain rfl := Option.some.inj ha
+      exact same _
+    · obtain rfl := Option.some.inj ha
+      exact past (by clear claim; grind) 0 3
+
+end Attention.WrongVariants

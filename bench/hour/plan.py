@@ -123,12 +123,20 @@ class Plan:
         return Candidate(kernel, case, tuple(sorted(options.items())))
 
     def _variants(self) -> Iterable[Candidate]:
+        """For each kernel the whole, then all that leave something out: timed one after the
+        other, whether or not launch options are."""
+        leave_out: dict[str, list[str]] = {}
         for variant in self._overlays:
             for kernel in WHAT_IFS[variant].kernels:
                 if kernel in self.settings.kernels:
-                    for case in tuned_cases(kernel, self.settings.sizes):
-                        if case.mask.name == "full":
-                            yield replace(self._centre(kernel, case), variant=variant)
+                    leave_out.setdefault(kernel, [""]).append(variant)
+        for kernel, variants in leave_out.items():
+            full = [
+                self._centre(kernel, case)
+                for case in tuned_cases(kernel, self.settings.sizes)
+                if case.mask.name == "full"
+            ]
+            yield from (replace(one, variant=variant) for variant in variants for one in full)
 
     def compilations(self, stages: Iterable[str] = ("correct", "tune", "why")) -> list[Job]:
         """The compilations for these stages, in order; none for jobs that are done already."""

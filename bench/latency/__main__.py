@@ -69,21 +69,22 @@ def calls() -> dict[str, Call]:
     step = named | {"enable_gqa": True, "kv_lens": lens}
     slopes = torch.rand(16)
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
-    with torch.enable_grad():
-        out, grad_out = attention(*leaves, is_causal=True, **named), rows(1, 16, 128, 128)
 
     def forward() -> object:
         with torch.enable_grad():
             return attention(*leaves, is_causal=True, **named)
 
-    def backward() -> object:
-        return torch.autograd.grad(out, leaves, grad_out, retain_graph=True)
+    def backward(options: dict[str, Any]) -> Call:
+        with torch.enable_grad():
+            out, grad_out = attention(*leaves, is_causal=True, **options), rows(1, 16, 128, 128)
+        return lambda: torch.autograd.grad(out, leaves, grad_out, retain_graph=True)
 
     return {
         "attention": lambda: attention(q, k, v, is_causal=True, **named),
         "attention, Gluon": lambda: attention(q, k, v, is_causal=True, **gluon),
         "forward, autograd": forward,
-        "backward": backward,
+        "backward": backward(named),
+        "backward, Gluon": backward(gluon),
         "attention, ALiBi": lambda: attention(q, k, v, alibi_slopes=slopes, **named),
         "varlen": lambda: attention_varlen(x, y, z, sums, sums, max_q_len=384, **named),
         "decode": lambda: attention_decode(one, *cache, **step),

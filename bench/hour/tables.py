@@ -174,13 +174,16 @@ def why(findings: Findings) -> list[str]:
     times = last_times(findings)
     lines = []
     for one, x in times.items():
+        if not one.variant:
+            continue
+        line = f"  {one.kernel}, head_dim {one.case.head_dim}: {one.variant}: {x['ms']:.4f} "
         whole = times.get(Candidate(one.kernel, one.case, one.options))
-        if one.variant and whole is not None:
-            saved = 1.0 - x["ms"] / whole["ms"]
-            lines.append(
-                f"  {one.kernel}, head_dim {one.case.head_dim}: {one.variant}: {x['ms']:.4f} of "
-                f"{whole['ms']:.4f} ms, {abs(saved):.0%} {'less' if saved >= 0 else 'more'}"
-            )
+        if whole is None:
+            lines.append(f"{line}ms, the whole was not timed")
+            continue
+        saved = 1.0 - x["ms"] / whole["ms"]
+        word = "less" if saved >= 0 else "more"
+        lines.append(f"{line}of {whole['ms']:.4f} ms, {abs(saved):.0%} {word}")
     return ["With one thing left out", *lines] if lines else []
 
 

@@ -50,7 +50,9 @@ WHAT_IFS: dict[str, WhatIf] = {
         ("hopper",),
     ),
     "no maximum in Gluon": WhatIf(
-        _GLUON, "m_new = gl.maximum(m, gl.max(s, 1) * scale)", "m_new = m + 1.0", ("hopper",)
+        # Not m + 1, which stays −∞: all weights would be NaN, and a product of constants is cheap.
+        _GLUON, "m_new = gl.maximum(m, gl.max(s, 1) * scale)", "m_new = gl.maximum(m, 0.0)",
+        ("hopper",),
     ),
     "no rescaling of O in Gluon": WhatIf(
         _GLUON, "o = o * gl.convert_layout(alpha, gl.SliceLayout(1, o.type.layout))[:, None]",

@@ -86,15 +86,11 @@ def backward(
     backend = choose_backend(backend_of_backward(backend), query, value)
     if backend == "triton":
         from pyimpl.backends.kernels.backward import backward as kernels
-        from pyimpl.backends.kernels.hopper import choice
 
-        hopper, hopper_queries = (
-            asked == "gluon" or (asked == "auto" and is_chosen(query, key, value, options))
-            for is_chosen in (choice.is_chosen_backward, choice.is_chosen_queries)
-        )
+        on_hopper = None if asked == "auto" else asked == "gluon"
         return kernels(
             query, key, value, out, lse, grad_out, grad_lse, options, wanted,
-            delta=delta, wide=wide, hopper=hopper, hopper_queries=hopper_queries,
+            delta=delta, wide=wide, hopper=on_hopper, hopper_queries=on_hopper,
         )  # fmt: skip
     if backend == "tiled":
         return tiled_backward.flash_backward(

@@ -13,6 +13,7 @@ import torch
 from gpu_device import DEVICE, needs_gpu, skip_elsewhere
 from torch import Tensor
 
+from bench.latency import __main__ as latency
 from pyimpl import attention, attention_decode, attention_varlen
 from pyimpl.internal.scores import CHANGES
 
@@ -80,3 +81,11 @@ def test_a_call_is_captured_in_a_graph(name: str) -> None:
     graph.replay()
     torch.cuda.synchronize()
     assert torch.equal(found, wanted)
+
+
+def test_the_time_of_the_host_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "CALLS", 2)
+    monkeypatch.setattr(latency, "RUNS", 2)
+    found = latency.run(gpu=True)
+    assert {"attention", "backward, cuDNN", "backward, auto, 1 thread"} <= set(found["calls"])
+    assert all(one["us"] > 0 for one in found["calls"].values())

@@ -179,8 +179,8 @@ def backward(
     sequences: Sequences | None = None,
     blocks: Chosen = None,
     atomics: bool | None = None,
-    hopper: bool = False,
-    hopper_queries: bool = False,
+    hopper: bool | None = False,
+    hopper_queries: bool | None = False,
 ) -> Gradients:
     """dQ, dK and dV in the dtype of `query`, the others, with `wide` all, in float32; all newly
     allocated.
@@ -198,6 +198,7 @@ def backward(
 
     hopper: dK and dV, and with `atomics` dQ, by the Gluon kernel (`hopper.backward`), if it can.
     hopper_queries: dQ, without `atomics`, by the Gluon kernel for it (`hopper.queries`), if it can.
+    None: where it was seen right (`choice.is_chosen_backward`, `is_chosen_queries`).
 
     A key masked for every query, and a query whose log-sum-exp is −∞, have no influence, whatever
     they hold, NaN included; all else must be finite.
@@ -208,7 +209,6 @@ def backward(
             is outside the kernels' range.
     """
     check_kind(query, value)
-    found = capability(query.device)
     known = delta is not None
     if delta is None:
         row_lse, delta = row_buffers(query)
@@ -217,7 +217,6 @@ def backward(
         none = torch.isneginf(lse)
         row_lse = (lse * LOG2E.value).masked_fill(none, torch.inf)
         delta = delta.masked_fill(none, 0.0)
-    sizes = (query.dtype, query.shape[-1], value.shape[-1], options, found)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
     # Vectors that have to be loaded element by element take more registers than there are.
     query, key, value, filled = (_filled_up(x) for x in (query, key, value, grad_out))
@@ -237,22 +236,11 @@ def backward(
         query, key, value, filled, out, grad_out, lse, grad_lse, *kept.tensors_of(options),
         *prefix_sums, row_lse, delta, delta,
     )  # fmt: skip
-    numbers = ("backward", wide, known, slopes is not None, *kept.numbers_of(options))
-    if hopper:
-        from pyimpl.backends.kernels.hopper import backward as hopper_backward
-        from pyimpl.backends.kernels.hopper import choice
 
-        def takes() -> bool:
-            return hopper_backward.why_not(given, grad_k, grad_v) is None
+    def options_of(launch_options: Callable[..., dict[str, int]], *more: bool) -> dict[str, int]:
+        found = capability(query.device)
+        return launch_options(query.dtype, head_dim, value_dim, options, found, *more)
 
-        hopper = kept.decide_once(takes, tensors, numbers)
-    if hopper_queries:
-        from pyimpl.backends.kernels.hopper import queries as on_hopper
-
-        def takes_queries() -> bool:
-            return slopes is None and on_hopper.why_not(given, grad_q) is None
-
-        hopper_queries = kept.decide_once(takes_queries, tensors, ("queries", *numbers))
     tuned = blocks is None and tuning.is_wanted(query.device)
 
     def launch_of(make: Callable[[dict[str, int]], Launch], default: dict[str, int]) -> Launch:
@@ -261,36 +249,56 @@ def backward(
         return make(default | (blocks or {}))
 
     def keys(chosen: dict[str, int], sums: Tensor | None = None) -> Launch:
-        return backward_keys.launch(given, grad_k, grad_v, sums, capability=found, chosen=chosen)
+        return backward_keys.launch(
+            given, grad_k, grad_v, sums, capability=capability(query.device), chosen=chosen
+        )
 
-    def keys_launch(sums: Tensor | None = None) -> Launch:
-        if hopper and (sums is None or head_dim in choice.WITH_SUMS):
-            many = processors(query.device)
-            return hopper_backward.launch(given, grad_k, grad_v, sums, processors=many)
-        default = backward_keys.launch_options(*sizes, sums is not None)
-        return launch_of(partial(keys, sums=sums), default)
+    # A Gluon kernel where it is asked for, or "auto" takes it, and it can: each call with equal
+    # numbers and tensors of the same kind has the same, so that it is found out once.
+    def keys_launch(sums: Tensor | None = None) -> kept.Named:
+        from pyimpl.backends.kernels.hopper import choice
+
+        may = sums is None or head_dim in choice.WITH_SUMS
+        if may and _is_wanted(hopper, choice.is_chosen_backward, given):
+            from pyimpl.backends.kernels.hopper import backward as on_hopper
+
+            if on_hopper.why_not(given, grad_k, grad_v) is None:
+                many = processors(query.device)
+                return on_hopper.launch(given, grad_k, grad_v, sums, processors=many), _HOPPER
+        default = options_of(backward_keys.launch_options, sums is not None)
+        return launch_of(partial(keys, sums=sums), default), _KEYS
 
     def queries(chosen: dict[str, int]) -> Launch:
-        return backward_queries.launch(given, grad_q, slopes, capability=found, chosen=chosen)
+        return backward_queries.launch(
+            given, grad_q, slopes, capability=capability(query.device), chosen=chosen
+        )
 
-    def rows() -> tuple[Launch, ...]:
-        return () if known else (row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta),)
+    def queries_launch() -> kept.Named:
+        from pyimpl.backends.kernels.hopper import choice
 
-    def queries_launch() -> Launch:
-        if hopper_queries:
-            return on_hopper.launch(given, grad_q, processors=processors(query.device))
-        return launch_of(queries, backward_queries.launch_options(*sizes))
+        if slopes is None and _is_wanted(hopper_queries, choice.is_chosen_queries, given):
+            from pyimpl.backends.kernels.hopper import queries as on_hopper
 
-    def loops() -> tuple[Launch, ...]:
+            if on_hopper.why_not(given, grad_q) is None:
+                many = processors(query.device)
+                return on_hopper.launch(given, grad_q, processors=many), _HOPPER_QUERIES
+        return launch_of(queries, options_of(backward_queries.launch_options)), _QUERIES
+
+    def rows() -> tuple[kept.Named, ...]:
+        if known:
+            return ()
+        return ((row_numbers_launch(out, grad_out, lse, grad_lse, row_lse, delta), _ROWS),)
+
+    def loops() -> tuple[kept.Named, ...]:
         return keys_launch(), queries_launch()
 
     def in_two_loops() -> None:
-        for launch in loops():
+        for launch, _ in loops():
             launch.run(query.device)
 
     def with_atomics() -> None:
         sums = query.new_empty(query.shape, dtype=torch.float32)
-        launch = keys_launch(sums)
+        launch, _ = keys_launch(sums)
         # Now: measuring adds to them too.
         sums.zero_()
         launch.run(query.device)
@@ -301,22 +309,24 @@ def backward(
         # Two loops add up in one order, and they alone find the gradient of the slopes.
         may = slopes is None and not torch.are_deterministic_algorithms_enabled()
         if tuned and may:
-            launch = keys(backward_keys.launch_options(*sizes))
+            launch = keys(options_of(backward_keys.launch_options))
             atomics = tuning.fastest_way(ways, launch, query.device) == "atomics"
     elif atomics and slopes is not None:
         raise ValueError("atomics must be False where the gradient of alibi_slopes is wanted")
     if atomics or tuned:
-        for launch in rows():
+        for launch, _ in rows():
             launch.run(query.device)
         ways["atomics" if atomics else "two loops"]()
     else:
         chosen = None if blocks is None else tuple(blocks.items())
         of_sequences = None if sequences is None else sequences[2:]
+        numbers = (
+            "backward", wide, known, slopes is not None, hopper, hopper_queries, chosen,
+            of_sequences, *kept.numbers_of(options),
+        )  # fmt: skip
         kept.start(
             lambda: (*rows(), *loops()), query.device, tensors, (grad_q, grad_k, grad_v, slopes),
-            (*numbers, hopper, hopper_queries, chosen, of_sequences),
-            *(() if known else (_ROWS,)), _HOPPER if hopper else _KEYS,
-            _HOPPER_QUERIES if hopper_queries else _QUERIES,
+            numbers,
         )  # fmt: skip
     if slopes is not None and options.alibi_slopes is not None and sequences is None:
         slopes = slopes.sum(dim=-1)
@@ -324,13 +334,21 @@ def backward(
     if wanted.bias and options.bias is not None:
         shape = (1,) * (4 - options.bias.dim()) + tuple(options.bias.shape)
         grad = query.new_zeros(shape, dtype=torch.float32)
-        default = backward_bias.launch_options(*sizes) | (blocks or {})
+        default = options_of(backward_bias.launch_options) | (blocks or {})
+        found = capability(query.device)
         backward_bias.launch(given, grad, capability=found, chosen=default).run(query.device)
         bias = grad.view(options.bias.shape)
     if wanted.sinks and options.sinks is not None:
         sinks = sink_gradient(options.sinks, lse, delta)
     grad_q, grad_k = grad_q[..., :head_dim], grad_k[..., :head_dim]
     return Gradients(grad_q, grad_k, grad_v[..., :value_dim], slopes, bias, sinks)
+
+
+def _is_wanted(asked: bool | None, is_chosen: Callable[..., bool], given: Given) -> bool:
+    """asked: as `hopper` of `backward` says it."""
+    if asked is None:
+        return is_chosen(given.query, given.key, given.value, given.options)
+    return asked
 
 
 def _filled_up(x: Tensor) -> Tensor:

@@ -147,8 +147,8 @@ def combine_into(parts: Tensor, lses: Tensor, out: Tensor, lse: Tensor) -> None:
         ValueError: a tensor has the wrong dtype, device or shape, or `why_not` refuses it.
     """
 
-    def make() -> tuple[Launch]:
+    def make() -> tuple[kept.Named]:
         check_kind(out, out)
-        return (launch(parts, lses, out, lse),)
+        return ((launch(parts, lses, out, lse), TENSORS),)
 
-    kept.start(make, out.device, (parts, lses, out, lse), (), ("combine",), TENSORS)
+    kept.start(make, out.device, (parts, lses, out, lse), (), ("combine",))

@@ -371,11 +371,10 @@ def launch(
     )  # fmt: skip
 
 
-# The kernels' parameters for the tensors that each call has, and for those that it makes: where the
-# keys are split, and where they are not.
+# The kernels' parameters for the tensors that each call has, and for those that it makes: of the
+# kernel over parts of the keys, and of that which combines these.
 _SPLITS = (*TENSORS[:3], "lens_ptr", "table_ptr", *kept.OPTIONS, *TENSORS[3:], None, None)
-_IN_PARTS = (_SPLITS, (*[None] * (5 + len(kept.OPTIONS)), *combine.TENSORS))
-_IN_ONE = (_SPLITS,)
+_COMBINE = (*[None] * (5 + len(kept.OPTIONS)), *combine.TENSORS)
 
 
 @folds_into_query
@@ -412,21 +411,20 @@ def split_and_combine(
         parts = lse.new_empty(num_splits, batch, num_heads, q_len, value_dim)
         lses = lse.new_empty(num_splits, batch, num_heads, q_len)
 
-    def make() -> tuple[Launch, ...]:
+    def make() -> tuple[kept.Named, ...]:
         check_kind(query, value)
         splits = launch(
             query, key, value, parts, lses, options, kv_lens=kv_lens, page_table=page_table,
             bottom_right=bottom_right, capability=capability(query.device), block_n=block_n,
         )  # fmt: skip
         if num_splits == 1:
-            return (splits,)
-        return splits, combine.launch(parts, lses, out, lse)
+            return ((splits, _SPLITS),)
+        return (splits, _SPLITS), (combine.launch(parts, lses, out, lse), _COMBINE)
 
     kept.start(
         make, query.device, (query, key, value, kv_lens, page_table, *kept.tensors_of(options)),
         (parts, lses, out, lse),
         ("decode", num_splits, bottom_right, block_n, *kept.numbers_of(options)),
-        *(_IN_ONE if num_splits == 1 else _IN_PARTS),
     )  # fmt: skip
     return out, lse
 

@@ -330,6 +330,7 @@ def launch(
 
 # The kernel's parameters for the tensors that each call has.
 TENSORS = ("query_ptr", "key_ptr", "value_ptr", "out_ptr", "lse_ptr")
+_NAMES = (*TENSORS, *kept.OPTIONS)
 
 
 @folds_into_query
@@ -386,26 +387,24 @@ def forward_into(
     """
     tuned = block_m is None and block_n is None and tuning.is_wanted(query.device)
 
-    def make() -> tuple[Launch]:
+    def make() -> tuple[kept.Named]:
         check_kind(query, value)
         found = capability(query.device)
         if not tuned:
-            return (
-                launch(
-                    query, key, value, out, lse, options,
-                    capability=found, block_m=block_m, block_n=block_n,
-                ),
+            made = launch(
+                query, key, value, out, lse, options,
+                capability=found, block_m=block_m, block_n=block_n,
             )  # fmt: skip
+            return ((made, _NAMES),)
 
         def with_options(chosen: dict[str, int]) -> Launch:
             return launch(query, key, value, out, lse, options, capability=found, chosen=chosen)
 
         sizes = (query.dtype, query.shape[-1], value.shape[-1])
         default = launch_options(*sizes, options, found)
-        return (tuning.fastest(with_options, default, query.device),)
+        return ((tuning.fastest(with_options, default, query.device), _NAMES),)
 
     kept.start(
         make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
         ("forward", block_m, block_n, tuned, *kept.numbers_of(options)),
-        (*TENSORS, *kept.OPTIONS),
     )  # fmt: skip

@@ -121,20 +121,18 @@ def varlen(
     out = query.new_zeros(*query.shape[:-1], value.shape[-1])
     lse = query.new_full((query.shape[1], query.shape[0]), -torch.inf, dtype=torch.float32)
 
-    def make() -> tuple[Launch]:
+    def make() -> tuple[kept.Named]:
         check_kind(query, value)
-        return (
-            launch(
-                query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, options,
-                max_q_len=longest, bottom_right=bottom_right, capability=capability(query.device),
-                block_m=block_m, block_n=block_n,
-            ),
+        made = launch(
+            query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, options,
+            max_q_len=longest, bottom_right=bottom_right, capability=capability(query.device),
+            block_m=block_m, block_n=block_n,
         )  # fmt: skip
+        return ((made, _NAMES),)
 
     kept.start(
         make, query.device,
         (query, key, value, cu_seqlens_q, cu_seqlens_k, *kept.tensors_of(options)), (out, lse),
         ("varlen", longest, bottom_right, block_m, block_n, *kept.numbers_of(options)),
-        _NAMES,
     )  # fmt: skip
     return out, lse

@@ -158,6 +158,13 @@ def test_what_is_left_out_says_what_it_takes() -> None:
     assert "  forward, head_dim 64: no maximum: 0.7500 of 1.0000 ms, 25% less" in text()
 
 
+def test_what_is_left_out_of_a_kernel_that_was_not_timed() -> None:
+    found = [timing(replace(USUAL[FULL], variant="no maximum"), 0.75)]
+    assert tables.why(through_json(found))[1:] == [
+        "  forward, head_dim 64: no maximum: 0.7500 ms, the whole was not timed"
+    ]
+
+
 def test_the_peers_of_a_case_stand_together() -> None:
     lines = text().splitlines()
     (line,) = [x for x in lines if x.endswith("0.50 of sdpa-cudnn")]

@@ -186,6 +186,16 @@ def test_of_some_kernels_only() -> None:
     assert found.jobs("races", {})
 
 
+def test_what_leaves_something_out_is_timed_beside_the_whole() -> None:
+    variants = plan().variants
+    names = [job.name for job in plan().jobs("why", {})]
+    assert names == [f"why {one.name}" for one in variants]
+    for one in variants:
+        whole = replace(one, variant="")
+        assert variants.index(whole) <= variants.index(one)
+    assert {one.kernel for one in variants} >= {"forward", "hopper", "hopper-keys"}
+
+
 def test_a_kernel_is_for_its_devices_and_dtypes() -> None:
     usual = [one for one in defaults(LARGE, 90) if one.kernel == "hopper"]
     assert {one.case.dtype for one in usual} == {"bfloat16", "float16"}

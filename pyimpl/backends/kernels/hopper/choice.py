@@ -63,7 +63,9 @@ _FORWARD = (
     "causal, 0.92 to 1.18 times as fast as cuDNN. "
     "2026-11-27, H200, the same versions: 180 of those tests passed and none failed, among them "
     "52 pairs of a family of vectors and a dtype, each with all vectors that the kernel takes "
-    "(bench/results/2026-11-27-gpu-tests-h200.txt)."
+    "(bench/results/2026-11-27-gpu-tests-h200.txt). "
+    "2026-11-27, H100 80GB HBM3, the same versions: those 180 tests; the same bits 50 times "
+    "(bench/results/2026-11-27-gpu-tests-h100.txt, 2026-11-27-gpu-hour-h100.txt)."
 )
 SEEN = tuple(
     Seen(n, DTYPES, ("3.6",), causal=True, kernel="764df7b08989", evidence=_FORWARD)
@@ -79,7 +81,9 @@ _BACKWARD = (
     "times as fast as the Triton kernels (bench/results/2026-11-26-hopper.txt). "
     "2026-11-27, H200, the same versions, as it is now: those 30 tests; each of 105 pairs of "
     "launch options and cases was right, 20 of them with dQ, with the grid of fixed programs and "
-    "without (bench/results/2026-11-27-gpu-hour-h200-decode.txt)."
+    "without (bench/results/2026-11-27-gpu-hour-h200-decode.txt). "
+    "2026-11-27, H100 80GB HBM3, the same versions, as it is now: those 30 tests; the same bits 50 "
+    "times, with the grid of fixed programs too (bench/results/2026-11-27-gpu-hour-h100.txt)."
 )
 # `kernel` is the hash of the whole of backward_kernel.py. So that file, long as it is, is not
 # divided before a device is at hand that sees its parts right.

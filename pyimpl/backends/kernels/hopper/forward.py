@@ -38,7 +38,7 @@ __all__ = ["forward", "launch", "launch_options", "why_not"]
 CACHED = 32 << 20
 _LAYOUT = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
 # The kernel's parameters for the tensors that each call has.
-TENSORS = ("q_desc", "k_desc", "v_desc", "out", "lse_ptr")
+_NAMES = ("q_desc", "k_desc", "v_desc", "out", "lse_ptr", *kept.OPTIONS)
 
 
 @folds_into_query
@@ -57,16 +57,17 @@ def forward(
     out = empty_output(query, value.shape[-1])
     lse = query.new_empty(*query.shape[:-1], dtype=torch.float32)
 
-    def make() -> tuple[Launch]:
+    def make() -> tuple[kept.Named]:
         refusal = why_not(query, key, value, out, options)
         if refusal is not None:
             raise ValueError(refusal)
         found = processors(query.device)
-        return (launch(query, key, value, out, lse, options, processors=found),)
+        made = launch(query, key, value, out, lse, options, processors=found)
+        return ((made, _NAMES),)
 
     kept.start(
         make, query.device, (query, key, value, out, lse, *kept.tensors_of(options)), (),
-        ("gluon", *kept.numbers_of(options)), (*TENSORS, *kept.OPTIONS),
+        ("gluon", *kept.numbers_of(options)),
     )  # fmt: skip
     return out, lse
 

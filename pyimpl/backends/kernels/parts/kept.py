@@ -28,6 +28,8 @@ OPTIONS = ("mask_ptr", "bias_ptr", "slopes_ptr", "sinks_ptr", "seed_ptr")
 Given = tuple[Tensor | None, ...]
 # The parameters of a kernel for the tensors of a call, None for a tensor that it does not get.
 Names = tuple[str | None, ...]
+# A launch, and these of its kernel.
+Named = tuple[Launch, Names]
 # What is known to have memory that Triton is given; a subclass may be anything.
 _PLAIN = (Tensor, torch.nn.Parameter)
 # Triton's compiler for AMD looks at more than `_kind` has.
@@ -85,8 +87,8 @@ def _of_another(descriptor: Any, tensor: Tensor | None) -> Any:
     """The descriptor with another tensor for its own: of the same kind, so that nothing is to be
     checked again. Triton makes the device's own descriptor of it at each launch."""
     found = object.__new__(type(descriptor))
-    found.__dict__.update(descriptor.__dict__)
-    found.base = tensor
+    found.__dict__ = own = descriptor.__dict__.copy()
+    own["base"] = tensor
     return found
 
 
@@ -114,16 +116,16 @@ def numbers_of(options: ScoreOptions) -> tuple[Hashable, ...]:
 
 
 def start(
-    make: Callable[[], tuple[Launch, ...]], device: torch.device, tensors: Given, fresh: Given,
-    numbers: tuple[Hashable, ...], *names: Names,
+    make: Callable[[], tuple[Named, ...]], device: torch.device, tensors: Given, fresh: Given,
+    numbers: tuple[Hashable, ...],
 ) -> None:  # fmt: skip
     """Run the launches that `make` gives, on `device`, or those kept of an earlier call with equal
     `numbers` and tensors of the same kind.
 
     fresh: tensors that the call has just made, in a way that follows from the others and `numbers`.
-    numbers: which launches they are, and all that `make` depends on beside the tensors. names: for
-    each launch, those of `tensors` and then of `fresh`. Nothing is kept if `make` raises, if a
-    kernel is given a copy of a tensor, or if Triton interprets.
+    numbers: which launches they are, and all that `make` depends on beside the tensors. The names
+    of each launch are those of `tensors` and then of `fresh`. Nothing is kept if `make` raises, if
+    a kernel is given a copy of a tensor, or if Triton interprets.
     """
     addresses: list[int | None] = []
     key = _kind(tensors, fresh, numbers, addresses)
@@ -132,9 +134,9 @@ def start(
     if kept is None:
         made = make()
         with launches.launching_on(device):
-            kept = () if key is None else _keep(made, names, everything)
+            kept = () if key is None else _keep(made, everything)
         if len(kept) < len(made):
-            for launch in made:
+            for launch, _ in made:
                 launch.run(device)
             return
         if len(_KEPT) >= MOST:
@@ -197,13 +199,11 @@ def _kind(
     return tuple(kinds)
 
 
-def _keep(
-    made: tuple[Launch, ...], names: tuple[Names, ...], tensors: Given
-) -> tuple[_Kept, ...]:  # fmt: skip
+def _keep(made: tuple[Named, ...], tensors: Given) -> tuple[_Kept, ...]:
     """The launches to be kept: those with programs; none where one is given tensors that are not
     the call's own."""
     kept = []
-    for launch, own in zip(made, names, strict=True):
+    for launch, own in made:
         compiled = launch.compile()
         numbers = {name: number for number, name in enumerate(own) if name is not None}
         given = {**launch.arguments, **launch.constants}

@@ -103,10 +103,16 @@ def on_a_gpu() -> Iterator[None]:
     seen = replace(
         choice.SEEN[0], kernel=choice.text_of_the_kernel(), tritons=choice.TRITONS, head_dim=128
     )
+    by_backward, by_queries = (
+        (replace(seen, kernel=choice.text_of_the_kernel(name), head_dim=64),)
+        for name in ("backward", "queries")
+    )
     with (
         mock.patch.object(triton.compiler, "compile", compile_stand_in),
         mock.patch.object(launch, "stand_in", there),
         mock.patch.object(choice, "SEEN", (seen,)),
+        mock.patch.object(choice, "SEEN_BACKWARD", by_backward),
+        mock.patch.object(choice, "SEEN_QUERIES", by_queries),
     ):
         yield
 
@@ -246,6 +252,10 @@ def calls(seed: int) -> dict[str, Call]:
         "backward-gluon-both": back(q, *few, hopper=True, hopper_queries=True),
         "backward-gluon-queries-strides": back(*across, hopper_queries=True),
         "backward-not-gluon-queries": back(q, k, v, hopper_queries=True, wide=True),
+        "backward-auto": back(q, k, v, hopper=None, hopper_queries=None),
+        "backward-auto-unseen-keys": back(
+            q, k, v, hopper=None, hopper_queries=None, right=0, shift=-1
+        ),
         "varlen": together(),
         "varlen-bounded": together(max_q_len=28, max_kv_len=28),
         "varlen-causal": together(is_causal=True, causal_alignment="bottom-right"),

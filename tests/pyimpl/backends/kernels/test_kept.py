@@ -38,7 +38,7 @@ def test_a_kept_launch_is_the_one_that_triton_makes(found: Any) -> None:
                      "decode-in-one", "decode-causal", "varlen-bounded", "varlen-causal",
                      "gluon", "gluon-causal", "gluon-window", "gluon-scale",
                      "choice-window", "backward-causal", "backward-wide", "backward-blocks",
-                     "backward-delta", "backward-gluon"}),
+                     "backward-delta", "backward-gluon", "backward-auto-unseen-keys"}),
         ("shapes", {"fewer-keys", "gluon-fewer-keys", "choice-fewer-queries"}),
         ("dtypes", {"float32", "gluon-float16"}),
         ("strides", {"strides", "gluon-strides", "choice-strides", "backward-strides"}),

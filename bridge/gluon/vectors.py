@@ -9,7 +9,7 @@ from bridge.gluon.kernels import GluonKernels
 from bridge.ttir import vectors
 from bridge.ttir.memory import Memory
 from bridge.ttir.rational import RationalDomain
-from bridge.ttir.vector_runner import NATURAL, SIGNED, Runner, tile
+from bridge.ttir.vector_runner import Runner
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import GroupedQueryVector
@@ -53,20 +53,8 @@ def _gradients(vector: GradientVector, kernels: GluonKernels) -> Iterator[str]:
     """The forward kernel, then the backward kernel with the sums for the queries' gradient, for
     heads for which it has them, and the one without beside the kernel for that gradient."""
     runner = Runner(kernels, 0)
-    sizes = (1, vector.num_heads, vector.num_kv_heads)
-    out, lse, (q, k, v) = runner.attention(vector, vector.q, vector.k, vector.v, sizes)
-    rows = (1, vector.num_heads, vector.q_len)
-    grad_out = runner.tensor(vector.grad_output, *rows, vector.value_dim)
-    grad_lse = runner.wide(vector.grad_log_sum_exp, *rows)
-    options, expected = runner.options(vector, sizes), vector.expected
-    units = {
-        "query": (expected.q, SIGNED[1 if vector.scale is None or vector.scale >= 0 else -1]),
-        "key": (expected.k, NATURAL),
-        "value": (expected.v, None),
-    }
-    for atomics in (True, False) if kernels.has_sums(q, v) else (False,):
-        found = kernels.backward(q, k, v, out, lse, grad_out, grad_lse, options, atomics=atomics)
-        for name, tensor in found.items():
-            numbers, unit = units[name]
-            wanted = tile(numbers).reshape(tuple(tensor.shape))
-            yield from runner.same(tensor, wanted if unit is None else unit(wanted), name)
+    given = runner.backward_arguments(vector, vector.q)
+    options = runner.options(vector, (1, vector.num_heads, vector.num_kv_heads))
+    for atomics in (True, False) if kernels.has_sums(given[0], given[2]) else (False,):
+        found = kernels.backward(*given, options, atomics=atomics)
+        yield from runner.compare_gradients(vector, found)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
+
 from bridge import limits
 from bridge.limits import Limit, Passed
 from bridge.toolchain.errors import ToolchainError
@@ -167,10 +169,8 @@ class LeanProcess:
         return ToolchainError(f"the embedded Lean {how}: {said or 'no output'}")
 
     def memory(self) -> int:
-        """Resident memory in bytes, or 0 where the system does not tell."""
+        """Resident memory in bytes, or 0 where it has ended."""
         try:
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-        except OSError:
+            return psutil.Process(self.process.pid).memory_info().rss
+        except psutil.Error:
             return 0
-        sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")]
-        return int(sizes[0]) * 1024 if sizes else 0

@@ -16,8 +16,11 @@ from bridge.ttir.domain import Array, single
 from bridge.ttir.launches import Kernels
 from bridge.ttir.rational import logarithm
 from bridge.vectors.model.attention import Alibi, Exact, Mask, Row, State
+from bridge.vectors.model.gradients import GradientVector
 from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import ScoreOptions
+
+BackwardTensors = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 class Runner:
@@ -121,6 +124,25 @@ class Runner:
             if largest is not None and denominator:
                 logs[i] = logarithm(largest, denominator, 1)
         yield from self.same(lse, logs, f"{name}: log-sum-exp")
+
+    def backward_arguments(self, vector: GradientVector, queries: Any) -> BackwardTensors:
+        """The arguments of `Kernels.backward` but for the options: inputs and what the forward
+        kernel makes of them, and the gradients by that."""
+        sizes = (1, vector.num_heads, vector.num_kv_heads)
+        out, lse, inputs = self.attention(vector, queries, vector.k, vector.v, sizes)
+        rows = (1, vector.num_heads, vector.q_len)
+        grad_out = self.tensor(vector.grad_output, *rows, vector.value_dim)
+        return *inputs, out, lse, grad_out, self.wide(vector.grad_log_sum_exp, *rows)
+
+    def compare_gradients(self, vector: GradientVector, found: dict[str, Tensor]) -> Iterator[str]:
+        """A sentence for each number of these gradients that is not the expected one."""
+        sign = 1 if vector.scale is None or vector.scale >= 0 else -1
+        right = vector.expected
+        expected = {"query": right.q, "key": right.k, "value": right.v, "bias": right.bias}
+        units = {"query": SIGNED[sign], "key": NATURAL}
+        for name, tensor in found.items():
+            wanted = tile(expected[name]).reshape(tuple(tensor.shape))
+            yield from self.same(tensor, units[name](wanted) if name in units else wanted, name)
 
     def same(self, found: Tensor, wanted: Array, name: str) -> Iterator[str]:
         numbers = self.memory.read(found)

@@ -18,7 +18,7 @@ from bridge.ttir import probes
 from bridge.ttir.launches import Kernels
 from bridge.ttir.memory import Memory
 from bridge.ttir.rational import RationalDomain
-from bridge.ttir.vector_runner import NATURAL, SIGNED, Runner, tile
+from bridge.ttir.vector_runner import Runner
 from bridge.vectors.model.attention import AttentionVector, Vector
 from bridge.vectors.model.dropout import DropoutVector, PhiloxVector
 from bridge.vectors.model.gradients import GradientVector
@@ -147,8 +147,7 @@ def _varlen(runner: Runner, vector: VarlenVector) -> Iterator[str]:
 
 def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
     pages, size = vector.num_pages, vector.page_size
-    batch, longest = len(vector.q), max(map(len, vector.tables))
-    table = [[*row, *[0] * (longest - len(row))] for row in vector.tables]
+    batch, table = len(vector.q), vector.filled_tables()
     out, lse = runner.kernels.decode(
         runner.tensor(runner.apply_sign(vector, vector.q), batch, 1, 1, vector.head_dim),
         runner.tensor(vector.k, pages, 1, size, vector.head_dim),
@@ -156,7 +155,7 @@ def _run_paged(runner: Runner, vector: PagedVector) -> Iterator[str]:
         ScoreOptions(runner.scale(vector.scale)),
         splits=max(1, runner.splits),
         kv_lens=torch.tensor(vector.lengths, dtype=torch.int32),
-        page_table=torch.tensor(table, dtype=torch.int32).reshape(batch, longest),
+        page_table=torch.tensor(table, dtype=torch.int32).reshape(batch, len(table[0])),
     )
     yield from runner.compare(vector.expected, out[:, 0, 0], lse[:, 0, 0], "paged")
 
@@ -166,30 +165,16 @@ def _gradient(runner: Runner, vector: GradientVector) -> Iterator[str]:
     gradient is not the kernels' alone."""
     sizes = (1, vector.num_heads, vector.num_kv_heads)
     queries = tuple(head.q for head in vector.attentions())
-    out, lse, (q, k, v) = runner.attention(vector, queries, vector.k, vector.v, sizes)
-    rows = (1, vector.num_heads, vector.q_len)
-    grad_out = runner.tensor(vector.grad_output, *rows, vector.value_dim)
-    grad_lse = runner.wide(vector.grad_log_sum_exp, *rows)
-    found = runner.kernels.backward(
-        q, k, v, out, lse, grad_out, grad_lse, runner.options(vector, sizes)
-    )
+    given = runner.backward_arguments(vector, queries)
+    found = runner.kernels.backward(*given, runner.options(vector, sizes))
     if vector.bias is None:
         # The gradient by a bias of 0 is expected too.
         zeros = runner.wide(0, 1, vector.num_heads, vector.q_len, vector.kv_len)
         options = runner.options(vector, sizes, bias=zeros)
-        by_bias = runner.kernels.backward(q, k, v, out, lse, grad_out, grad_lse, options)
-        found["bias"] = by_bias["bias"]
-    sign = 1 if vector.scale is None or vector.scale >= 0 else -1
-    expected = vector.expected
-    for name, numbers, unit in (
-        *([("query", expected.q, SIGNED[sign])] if queries == vector.q else []),
-        ("key", expected.k, NATURAL),
-        ("value", expected.v, None),
-        ("bias", expected.bias, None),
-    ):
-        given = tile(numbers).reshape(tuple(found[name].shape))
-        wanted = given if unit is None else unit(given)
-        yield from runner.same(found[name], wanted, name)
+        found["bias"] = runner.kernels.backward(*given, options)["bias"]
+    if queries != vector.q:
+        del found["query"]
+    yield from runner.compare_gradients(vector, found)
 
 
 def _cascade(runner: Runner, vector: CascadeVector) -> Iterator[str]:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import committed
+import psutil
 import pytest
 from small_verify import ROOT, SmallVerify
 
@@ -39,19 +41,14 @@ def until(process: subprocess.Popen[str], seen: Callable[[], object]) -> None:
 def commands(session: int) -> list[str]:
     """The command lines of the processes of a session."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, *_, number = stat.read_text().rpartition(")")[2].split()[:4]
-            line = (stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
+    for process in psutil.process_iter():
         # One that is ending has no command line any more.
-        if int(number) == session and state != "Z" and line:
-            found.append(line)
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getsid(process.pid) == session and (words := process.cmdline()):
+                found.append(" ".join(words))
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 @pytest.mark.parametrize(
     "whole_group", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["terminal", "kill"]
 )
@@ -83,7 +80,6 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     assert kept.items() <= run.kept_files().items()
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 @pytest.mark.parametrize("when", ["zygote", "call"])
 def test_conform_ends_without_a_traceback(when: str, tmp_path: Path) -> None:
     """While the process from which functions are forked imports its modules, and while the function

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import is_alive
 
 from bridge import limits
 from bridge.limits import Limit, LimitPassed, Passed, Watch
@@ -27,13 +28,6 @@ def burn(seconds):
 
 def python(program: str, limit: Limit, **options: object) -> subprocess.CompletedProcess[str]:
     return limits.run([sys.executable, "-c", BURN + program], limit, **options)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_what_a_command_says_and_how_it_ends() -> None:
@@ -133,7 +127,7 @@ time.sleep(1000)
         (tmp_path / "go").touch()
         assert process.stdout.readline() == "ended\n"
         watch.end()
-        limits.until(lambda: not alive(orphan.pid), wait, "the end")
+        limits.until(lambda: not is_alive(orphan), wait, "the end")
 
 
 def test_waiting_for_something_in_the_own_process() -> None:

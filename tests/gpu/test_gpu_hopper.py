@@ -249,9 +249,7 @@ class Padded(PyimplTriton):
     takes = frozenset()
     dtypes = ("float16", "bfloat16")
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: str
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if max(vector.head_dim, vector.value_dim) > 64:
             return "a head size above 64"
         if not vector.q_len or not vector.kv_len:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.forward_mode import Tangents
@@ -18,7 +18,6 @@ from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention
 from bridge.vectors.model.tangents import TangentVector
 
-Part = Literal["output", "lse"]
 ALL_DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 
@@ -33,16 +32,22 @@ class Adapter(Protocol):
     dtypes: tuple[str, ...]
     takes: frozenset[str]
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        """Why this part of the vector's result is not judged; None if it is."""
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        """Why the vector's result is not judged; None if it is."""
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         """The roundings of the function, from which its tolerance is computed."""
 
     def run(self, batch: Batch) -> Outputs:
         """Call the function. May raise: that fails the vectors of the batch."""
+
+
+@runtime_checkable
+class PartialAdapter(Adapter, Protocol):
+    """An adapter some of whose log-sum-exps are not judged."""
+
+    def no_log_sum_exp(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        """Why the log-sum-exp of a supported vector is not judged; None if it is."""
 
 
 @runtime_checkable
@@ -143,9 +148,7 @@ class Builtin(WholeBatches):
     packages: ClassVar[Mapping[str, str]] = {}
     about: About | None = None
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         return None
 
     def call(self, *given: Any, **options: Any) -> Any:
@@ -153,6 +156,16 @@ class Builtin(WholeBatches):
         assert self.foreign is not None
         function = self.function or getattr(known, self.foreign)
         return function(*given, **options)
+
+
+class Given:
+    """The part of adapters of functions that a user gives: they round alike on every device."""
+
+    takes: frozenset[str] = frozenset()
+    _rounding: Callable[[str], RoundingModel]
+
+    def rounding(self, dtype: str, device: str) -> RoundingModel:
+        return self._rounding(dtype)
 
 
 class OutputOnly:
@@ -163,10 +176,8 @@ class OutputOnly:
         self.name, self.dtypes, self.takes = adapter.name, adapter.dtypes, adapter.takes
         self.operations = getattr(adapter, "operations", frozenset[str]())
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        return self.adapter.why_unsupported(vector, dtype, device, part)
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        return self.adapter.why_unsupported(vector, dtype, device)
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return self.adapter.rounding(dtype, device)

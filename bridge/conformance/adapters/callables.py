@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters import documents
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.adapter import Given
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import run_grouped
 from bridge.conformance.adapters.sdpa import SdpaFlash
@@ -49,7 +49,7 @@ class _Way:
     mask: Literal["boolean", "floating"] | None = None
 
 
-class CallableAdapter(ByAutograd, WholeBatches):
+class CallableAdapter(Given, ByAutograd, WholeBatches):
     """A function with the features that were found or declared.
 
     alignment: how `is_causal` and `window` have to be aligned where there is no argument
@@ -82,17 +82,10 @@ class CallableAdapter(ByAutograd, WholeBatches):
         self.padded = self.among = False
         self.by_lse, self.by_bias = "lse-gradients" in has, "bias-gradients" in has
 
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return self._rounding(dtype)
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        if part == "lse":
-            return None
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if self.declared and self.name == _SDPA:
             # On a CPU it comes to the flash backend, whose one deviation is declared there.
-            known = _SDPA_FLASH.why_unsupported(vector, dtype, device, part)
+            known = _SDPA_FLASH.why_unsupported(vector, dtype, device)
             if known is not None and device.startswith("cpu"):
                 return known
         has, unsupported = self.features.supported, self.features.unsupported

@@ -11,7 +11,6 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import Part
 from bridge.conformance.adapters.differentiate import Found
 from bridge.conformance.adapters.own import PyimplTriton
 from bridge.conformance.tensors.batch import Outputs
@@ -70,16 +69,14 @@ class PyimplPtx(PyimplTriton):
 
     name = "pyimpl-ptx"
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if device != "cpu":
             return f"bridge.ptx runs kernels on CPU tensors, not on {device}"
         reason = why_not_here()
         if reason is not None:
             return reason
         with simulate():
-            return super().why_unsupported(vector, dtype, device, part)
+            return super().why_unsupported(vector, dtype, device)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, options: ScoreOptions) -> Outputs:
         with simulate():

@@ -49,10 +49,13 @@ TAKEN = frozenset(
 
 
 class Layouts:
-    """The public functions with one backend, dtype and device."""
+    """The public functions with one backend, dtype and device; package: others of their names."""
 
-    def __init__(self, backend: Backend, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, backend: Backend, dtype: torch.dtype, device: torch.device, package: Any = pyimpl
+    ) -> None:
         self.backend, self.dtype, self.device = backend, dtype, device
+        self.package = package
         self.wide = compute_dtype(dtype)
 
     def run(self, vector: ComesToAttention) -> list[Outputs]:
@@ -104,7 +107,7 @@ class Layouts:
             for x in (vector.cu_seqlens_q, vector.cu_seqlens_k)
         )
         window = vector.masks[0].window
-        out, lse = pyimpl.attention_varlen(
+        out, lse = self.package.attention_varlen(
             q, k, v, cu_q, cu_k,
             window=(None, None) if window is None else (window.left, window.right),
             causal_alignment=vector.alignment,
@@ -120,13 +123,9 @@ class Layouts:
             torch.stack([self.matrix(page) for page in pages])[:, None]
             for pages in (vector.k, vector.v)
         )
-        longest = max(map(len, vector.tables))
-        table = torch.tensor(
-            [[*pages, *[0] * (longest - len(pages))] for pages in vector.tables],
-            dtype=torch.int32, device=self.device,
-        )  # fmt: skip
+        table = torch.tensor(vector.filled_tables(), dtype=torch.int32, device=self.device)
         lengths = torch.tensor(vector.lengths, dtype=torch.int32, device=self.device)
-        out, lse = pyimpl.attention_decode(
+        out, lse = self.package.attention_decode(
             self.matrix(vector.q)[:, None, None], pool_k, pool_v, page_table=table,
             kv_lens=lengths, scale=vector.natural_scale, return_lse=True, backend=self.backend,
         )  # fmt: skip
@@ -143,7 +142,7 @@ class Layouts:
                 (vector.suffix_k, vector.head_dim), (vector.suffix_v, vector.value_dim)
             )
         )  # fmt: skip
-        out, lse = pyimpl.attention_cascade(
+        out, lse = self.package.attention_cascade(
             self.matrix(vector.q)[:, None, None],
             self.matrix(vector.prefix_k, vector.head_dim)[None],
             self.matrix(vector.prefix_v, vector.value_dim)[None],
@@ -157,7 +156,7 @@ class Layouts:
         lses = [part.log_sum_exp for part in vector.parts]
         numbers = [-math.inf if lse is None else float(lse) for lse in lses]
         given = torch.tensor(numbers, dtype=self.wide, device=self.device)[:, None, None, None]
-        return [Outputs(*pyimpl.merge_states(outs, given))]
+        return [Outputs(*self.package.merge_states(outs, given))]
 
     def sampled_attention(self, vector: SampledVector) -> list[Outputs]:
         def run(batch: Batch) -> Outputs:
@@ -169,7 +168,7 @@ class Layouts:
                 options["dropout_p"] = float(vector.dropout_p)
                 options["dropout_seed"] = vector.dropout_seed
             given = {**options, "return_lse": True, "backend": self.backend}
-            return Outputs(*pyimpl.attention(*batch.qkv, **given))
+            return Outputs(*self.package.attention(*batch.qkv, **given))
 
         dtype = str(self.dtype).removeprefix("torch.")
         return sample_rows(vector, whole_batch(vector, dtype, str(self.device)), run)
@@ -183,7 +182,7 @@ class Layouts:
         mask: Tensor | None = None,
         **more: Any,
     ) -> tuple[Tensor, Tensor]:
-        out, lse = pyimpl.attention(
+        out, lse = self.package.attention(
             q, k, v, attn_mask=mask, scale=vector.natural_scale, return_lse=True,
             enable_gqa=q.shape[1] != k.shape[1], backend=self.backend, **more,
         )  # fmt: skip

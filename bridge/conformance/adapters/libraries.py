@@ -12,7 +12,7 @@ import torch
 
 from bridge.conformance.adapters import builtin as adapters
 from bridge.conformance.adapters import flex, sdpa_on_gpu
-from bridge.conformance.adapters.adapter import About, Adapter, Builtin, Part
+from bridge.conformance.adapters.adapter import About, Adapter, Builtin
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.adapters.sdpa import largest_score
@@ -42,9 +42,7 @@ class FlashAttn(ByAutograd, Builtin):
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.flash(dtype, truncating=True).with_name(f"flash-attn-{dtype}")
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if not device.startswith("cuda"):
             return "flash-attn runs on GPUs alone"
         last = vector.kv_len - vector.q_len
@@ -95,10 +93,8 @@ class Jax(GroupedHeads, Builtin):
         base = RoundingModel.widened(dtype, accumulator="float32", block_n=WHOLE_ROW)
         return replace(base, name=f"jax-{dtype}", weights=FORMATS[dtype], weights_normalized=True)
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        if part == "lse" and dtype in ("float16", "bfloat16"):
+    def no_log_sum_exp(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        if dtype in ("float16", "bfloat16"):
             return f"rounds the log-sum-exp to {dtype}"
         return None
 
@@ -145,9 +141,7 @@ class OnnxRuntime(GroupedHeads, Builtin):
             base = replace(base, operands=low, scores=low, weights=low, weights_normalized=True)
         return base.with_name(f"onnxruntime-{dtype}")
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if not device.startswith("cpu"):
             return "run on a CPU alone"
         if self.declared and vector.natural_scale <= 0:
@@ -197,9 +191,7 @@ class HfEager(GroupedHeads, ByAutograd, Builtin):
         base = RoundingModel.sdpa_math(dtype, reduced=True)
         return replace(base, name=f"hf-eager-{dtype}", denominator="unrounded")
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if dtype not in ("float64", "float32"):
             if vector.softcap is not None:
                 return (

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.adapters import interpreter, layouts, packed
-from bridge.conformance.adapters.adapter import About, Builtin, Part
+from bridge.conformance.adapters.adapter import About, Builtin
 from bridge.conformance.adapters.differentiate import Backward, Found, OwnBackward
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.tensors.batch import DTYPES, Batch, Outputs, array
@@ -261,9 +261,7 @@ class PyimplTriton(_Public, _Differentiable, Builtin):
             self._module = importlib.import_module(self.source)
         return self._module
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         try:
             module = self.module
         except ImportError as error:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import About, Builtin, Part
+from bridge.conformance.adapters.adapter import About, Builtin
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.forward_mode import Tangents, by_jvp
 from bridge.conformance.tensors.batch import Batch, Outputs, array
@@ -73,9 +73,7 @@ class SdpaFlash(ByAutograd, Builtin):
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.sdpa_flash(dtype)
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if not device.startswith("cpu"):
             if dtype not in ("float16", "bfloat16"):
                 return f"takes float16 and bfloat16 on a GPU, not {dtype}"
@@ -88,7 +86,11 @@ class SdpaFlash(ByAutograd, Builtin):
             return None
         if vector.mask.kind == "causal" and vector.natural_scale <= 0:
             return "gives NaN for a causal mask with a scale that is not positive"
-        if part == "lse" and any(row.masked for row in vector.expected):
+        return None
+
+    def no_log_sum_exp(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        declared = self.declared and device.startswith("cpu")
+        if declared and any(row.masked for row in vector.expected):
             return "returns 0 instead of −∞ as log-sum-exp of a row with every key masked"
         return None
 
@@ -130,9 +132,7 @@ class SdpaMath(Sdpa):
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.sdpa_math(dtype, reduced=self.reduced)
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if self.reduced and dtype == "float16" and largest_score(vector) > 60000:
             return "a score is beyond the largest float16, in which this backend stores scores"
         return None

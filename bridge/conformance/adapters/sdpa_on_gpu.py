@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from bridge.conformance.adapters.adapter import About, Part
+from bridge.conformance.adapters.adapter import About
 from bridge.conformance.adapters.sdpa import Sdpa
 from bridge.conformance.tensors.batch import Batch, Outputs
 from bridge.conformance.tolerances.rounding_model import RoundingModel
@@ -30,9 +30,7 @@ class _OnGpu(Sdpa):
     def rounding(self, dtype: str, device: str) -> RoundingModel:
         return RoundingModel.flash(dtype, truncating=True).with_name(f"{self.name}-{dtype}")
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         return None if device.startswith("cuda") else "PyTorch has this backend on GPUs alone"
 
     def run(self, batch: Batch) -> Outputs:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.adapter import Given
 from bridge.conformance.decoding.form import Form
 from bridge.conformance.decoding.streams import Buffers, Numbers, OwnCache, Way
 from bridge.conformance.functions.features import Features
@@ -26,13 +26,12 @@ from bridge.vectors.model.operations import ComesToAttention
 _LONGEST_ONE_BY_ONE = 70
 
 
-class DecodeAdapter:
+class DecodeAdapter(Given):
     """A function of one of the forms, with the features that were found or declared.
 
     seed: for the further draws: where pages lie, and which calls are taken back.
     """
 
-    takes: frozenset[str] = frozenset()
     operations = frozenset({DecodeVector.operation})
 
     def __init__(
@@ -48,14 +47,7 @@ class DecodeAdapter:
         self.dtypes = features.dtypes
         self._rounding, self.seed = rounding, seed
 
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return self._rounding(dtype)
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        if part == "lse":
-            return None
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if "scale" in self.features.supported:
             return None
         if vector.scale is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.adapter import Given
 from bridge.conformance.decoding.streams import KEY_BEYOND, VALUE_BEYOND
 from bridge.conformance.flashinfer.operation import SPARE, BenchOperation
 from bridge.conformance.sandbox.remote import Cache, Remote
@@ -29,12 +29,11 @@ from bridge.vectors.model.decode import SequencesVector
 from bridge.vectors.model.operations import ComesToAttention
 
 
-class BenchAdapter:
+class BenchAdapter(Given):
     """A function of the definition's inputs. destination: whether it writes to outputs that it is
     given, as the last arguments; seed: for the further draws: where pages lie, and which head is
     judged where a vector has one and the definition several."""
 
-    takes: frozenset[str] = frozenset()
     operations = frozenset({SequencesVector.operation})
 
     def __init__(
@@ -51,18 +50,16 @@ class BenchAdapter:
         self.dtypes: tuple[str, ...] = (own.dtype,)
         self._rounding, self.destination, self.seed = rounding, destination, seed
 
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return self._rounding(dtype)
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
-        if part == "lse" and dtype in ("float32", "float64"):
-            # In 16 bits the tolerance is far above that rounding.
-            return "it is in base 2, by one more rounding than its tolerance is derived from"
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         if max(vector.head_dim, vector.value_dim) > self.own.head_dim:
             return f"the definition's head_dim is {self.own.head_dim}"
         return self.own.why_not(vector.kv_len)
+
+    def no_log_sum_exp(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
+        if dtype in ("float32", "float64"):
+            # In 16 bits the tolerance is far above that rounding.
+            return "it is in base 2, by one more rounding than its tolerance is derived from"
+        return None
 
     def why_not(self, vector: ComesToAttention) -> str | None:
         """Why the vector as a whole is unsupported; None if it is not."""

@@ -15,6 +15,7 @@ from bridge.conformance.adapters.adapter import (
     ChoosingAdapter,
     GradientsAdapter,
     LayoutsAdapter,
+    PartialAdapter,
     TangentsAdapter,
 )
 from bridge.conformance.tensors.batch import (
@@ -148,9 +149,7 @@ def _why_unsupported(adapter: Adapter, vector: Vector, dtype: str, device: str) 
     if missing:
         return f"takes no {' and no '.join(sorted(missing))}"
     for problem in problems:
-        reason = adapter.why_unsupported(problem, dtype, device, "output") or _inexact(
-            problem, dtype
-        )
+        reason = adapter.why_unsupported(problem, dtype, device) or _inexact(problem, dtype)
         if reason is not None:
             return reason
     return None
@@ -227,13 +226,13 @@ def _answer(
     device: str,
 ) -> Answer:
     """An answer with well-formed outputs."""
-    reasons = (
-        tuple(
-            None if found.lse is None else adapter.why_unsupported(vector, dtype, device, "lse")
-            for vector in batch.vectors
-        )
-        for batch, found in zip(batches, outputs, strict=True)
-    )
+
+    def reason(vector: AttentionVector) -> str | None:
+        if isinstance(adapter, PartialAdapter):
+            return adapter.no_log_sum_exp(vector, dtype, device)
+        return None
+
+    reasons = (tuple(map(reason, batch.vectors)) for batch in batches)
     return Answer(vectors, None, batches, tuple(outputs), tuple(reasons))
 
 

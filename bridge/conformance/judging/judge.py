@@ -213,12 +213,10 @@ def judge(
         ratios = _ratios(error, tolerances[n, 0])
         worst = _worst("output", ratios, exact.out, got[n, 0], tolerances[n, 0])
         failing = int((ratios > 1).sum())
-        lse_ratio = lse_reason = None
+        lse_ratio, lse_reason = None, lse_reasons[n]
         if lse_got is None or lse_tolerances is None:
             lse_reason = "the function does not return it"
-        else:
-            lse_reason = lse_reasons[n]
-        if lse_reason is None and lse_got is not None and lse_tolerances is not None:
+        elif lse_reason is None:
             with np.errstate(invalid="ignore"):
                 lse_error = np.abs((lse_got[n, 0] - exact.lse) - exact.lse_low)
                 lse_error = np.maximum(lse_error - exact.uncertainty, 0.0)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import Part
+from bridge.conformance.adapters.adapter import Given
 from bridge.conformance.adapters.whole_batches import WholeBatches
 from bridge.conformance.functions.features import Function
 from bridge.conformance.functions.operation import Operation
@@ -19,7 +20,7 @@ from bridge.vectors.model.attention import AttentionVector
 
 
 @dataclass
-class ModelAdapter(WholeBatches):
+class ModelAdapter(Given, WholeBatches):
     """A model that is called with query, key and value by position, in the problem's layout.
 
     refuses: why it takes no other sizes than the problem's; None if it does.
@@ -31,14 +32,8 @@ class ModelAdapter(WholeBatches):
     dtypes: tuple[str, ...]
     _rounding: Callable[[str], RoundingModel]
     refuses: str | None = None
-    takes: frozenset[str] = frozenset()
 
-    def rounding(self, dtype: str, device: str) -> RoundingModel:
-        return self._rounding(dtype)
-
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         own = self.operation
         sizes = vector.q_len, vector.kv_len, vector.head_dim, vector.value_dim
         if vector.scale is not None:
@@ -77,29 +72,18 @@ class ModelAdapter(WholeBatches):
         if not isinstance(result, (Tensor, Unread)):
             return result
         size, heads, q_len, _ = batch.query.shape
-        value_dim, all_heads = batch.value.shape[-1], heads
-        match self.operation.layout:
-            case "batch, heads, length, dim":
-                wanted: tuple[int, ...] = (size, heads, q_len, value_dim)
-            case "batch, length, heads, dim":
-                wanted = (size, q_len, heads, value_dim)
-            case "batch, length, dim":
-                wanted = (size * heads, q_len, value_dim)
-            case _:
-                all_heads = self.operation.heads
-                wanted = (size, q_len, all_heads * value_dim)
-        if tuple(result.shape) != wanted:
-            raise Misbehaviour(
-                f"returned an output of shape {tuple(result.shape)} instead of {wanted}"
-            )
+        whole = torch.empty(size, heads, q_len, batch.value.shape[-1], device="meta")
+        shape, wanted = tuple(result.shape), tuple(self.laid_out(whole).shape)
+        if shape != wanted:
+            raise Misbehaviour(f"returned an output of shape {shape} instead of {wanted}")
         if isinstance(result, Unread):
-            return replace(result, shape=(size, heads, q_len, value_dim))
+            return replace(result, shape=tuple(whole.shape))
         match self.operation.layout:
             case "batch, heads, length, dim":
                 return result
             case "batch, length, heads, dim":
                 return result.transpose(1, 2)
             case "batch, length, dim":
-                return result.reshape(size, heads, q_len, value_dim)
-        split = result.reshape(size, q_len, all_heads, value_dim)
+                return result.reshape(whole.shape)
+        split = result.reshape(size, q_len, -1, whole.shape[-1])
         return split.transpose(1, 2)[:, :heads]

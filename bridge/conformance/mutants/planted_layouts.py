@@ -6,9 +6,9 @@ directly, so that it is the edited copy that runs.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -50,70 +50,49 @@ CATCHES: Mapping[str, str] = {
 }
 
 
-class KernelLayouts(PyimplTriton):
-    """The kernels of a module of `pyimpl.backends.kernels`, with tiles of 16."""
+class Functions:
+    """The public functions of `pyimpl` that run the kernels of a module, with tiles of 16."""
 
     def __init__(self, module: ModuleType) -> None:
-        super().__init__(module)
-        self.layouts = Layouts("triton", torch.float32, torch.device("cpu"))
-        self.calls: dict[type[ComesToAttention], Callable[..., list[Outputs]]] = {
-            GroupedQueryVector: self.grouped_query,
-            VarlenVector: self.varlen,
-            PagedVector: self.paged_cache,
-            CombineVector: self.combine,
-        }
-        self.operations = frozenset(kind.operation for kind in self.calls)
+        self.module = module
+
+    def attention(self, q: Tensor, k: Tensor, v: Tensor, **given: Any) -> Any:
+        options = ScoreOptions(given["scale"], mask=given["attn_mask"])
+        return self.module.forward(q, k, v, options, block_m=_BLOCK, block_n=_BLOCK)
+
+    def attention_varlen(self, *tensors: Tensor, **given: Any) -> Any:
+        left, right = given["window"]
+        return self.module.varlen(
+            *tensors, ScoreOptions(given["scale"], left=left, right=right),
+            bottom_right=given["causal_alignment"] == "bottom-right",
+            block_m=_BLOCK, block_n=_BLOCK,
+        )  # fmt: skip
+
+    def attention_decode(self, q: Tensor, k: Tensor, v: Tensor, **given: Any) -> Any:
+        return self.module.split_and_combine(
+            q, k, v, ScoreOptions(given["scale"]), kv_lens=given["kv_lens"],
+            page_table=given["page_table"], bottom_right=True, num_splits=_SPLITS, block_n=_BLOCK,
+        )  # fmt: skip
+
+    def merge_states(self, outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
+        out, lse = torch.empty(outs.shape[1:]), torch.empty(lses.shape[1:])
+        self.module.combine_into(outs.float(), lses, out, lse)
+        return out.to(outs.dtype), lse
+
+
+class KernelLayouts(PyimplTriton):
+    """The kernels of a module of `pyimpl.backends.kernels`, by `Functions`."""
+
+    operations = frozenset(
+        kind.operation for kind in (GroupedQueryVector, VarlenVector, PagedVector, CombineVector)
+    )
 
     def why_unsupported(self, *_: object) -> str | None:
         return None
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
-        self.layouts = Layouts("triton", DTYPES[dtype], torch.device(device))
-        return self.calls[type(vector)](vector)
-
-    def grouped_query(self, vector: GroupedQueryVector) -> list[Outputs]:
-        q, k, v = (self.layouts.heads(x) for x in (vector.q, vector.k, vector.v))
-        mask = self.layouts.mask(vector.mask, vector.q_len, vector.kv_len)
-        options = ScoreOptions(vector.natural_scale, mask=mask)
-        out, lse = self.module.forward(q, k, v, options, block_m=_BLOCK, block_n=_BLOCK)
-        return [Outputs(out[:, h : h + 1], lse[:, h : h + 1]) for h in range(vector.num_heads)]
-
-    def varlen(self, vector: VarlenVector) -> list[Outputs]:
-        q, k, v = (self.layouts.matrix(x)[:, None] for x in (vector.q, vector.k, vector.v))
-        window = vector.masks[0].window
-        left, right = (None, None) if window is None else (window.left, window.right)
-        out, lse = self.module.varlen(
-            q, k, v, _int32(vector.cu_seqlens_q), _int32(vector.cu_seqlens_k),
-            ScoreOptions(vector.natural_scale, left=left, right=right),
-            bottom_right=vector.alignment == "bottom-right", block_m=_BLOCK, block_n=_BLOCK,
-        )  # fmt: skip
-        ends = zip(vector.cu_seqlens_q[:-1], vector.cu_seqlens_q[1:], strict=True)
-        return [Outputs(out[a:b, 0][None, None], lse[0, a:b][None, None]) for a, b in ends]
-
-    def paged_cache(self, vector: PagedVector) -> list[Outputs]:
-        keys, values = (
-            torch.stack([self.layouts.matrix(page) for page in pages])[:, None]
-            for pages in (vector.k, vector.v)
-        )
-        longest = max(map(len, vector.tables))
-        table = [[*pages, *[0] * (longest - len(pages))] for pages in vector.tables]
-        out, lse = self.module.split_and_combine(
-            self.layouts.matrix(vector.q)[:, None, None], keys, values,
-            ScoreOptions(vector.natural_scale), kv_lens=_int32(vector.lengths),
-            page_table=torch.tensor(table, dtype=torch.int32), bottom_right=True,
-            num_splits=_SPLITS, block_n=_BLOCK,
-        )  # fmt: skip
-        return [Outputs(out[b : b + 1], lse[b : b + 1]) for b in range(len(vector.q))]
-
-    def combine(self, vector: CombineVector) -> list[Outputs]:
-        outs = self.layouts.matrix(tuple(part.output for part in vector.parts))
-        lses = [part.log_sum_exp for part in vector.parts]
-        numbers = torch.tensor([-math.inf if x is None else float(x) for x in lses])
-        out, lse = torch.empty(1, 1, 1, vector.value_dim), torch.empty(1, 1, 1)
-        self.module.combine_into(
-            outs.float()[:, None, None, None], numbers[:, None, None, None], out, lse
-        )
-        return [Outputs(out.to(self.layouts.dtype), lse)]
+        functions = Functions(self.module)
+        return Layouts("triton", DTYPES[dtype], torch.device(device), functions).run(vector)
 
 
 def plant(
@@ -130,7 +109,3 @@ def plant(
         if result.reason is not None:
             raise MutantError(f"the mutated source does not run: {result.id}: {result.reason}")
     return failed[0] if failed else None
-
-
-def _int32(numbers: Sequence[int]) -> Tensor:
-    return torch.tensor(numbers, dtype=torch.int32)

@@ -131,17 +131,7 @@ class Request:
             required=self.require_sandbox,
             first_failure=self.first_failure,
             buffers=self.buffers,
-            fresh=fresh_vectors(
-                self.fresh,
-                self.count,
-                self.large,
-                self.families,
-                self.vectors,
-                self.problem,
-                decode=self.decode,
-                definition=self.definition is not None,
-                multiple=1 if self.shards is None else self.shards.multiple,
-            ),
+            fresh=self._fresh_vectors(),
         )
         if self.seed is not None:
             conditions = replace(conditions, seed=self.seed)
@@ -224,6 +214,43 @@ class Request:
     def shards(self) -> Shards | None:
         """How several processes have their parts; None: one has all."""
         return None if self.processes is None else Shards(self.processes, self.layout)
+
+    def _fresh_vectors(self) -> Fresh | None:
+        """The fresh vectors that were asked for; without a choice of vectors some by default, with
+        one those alone that it names. None: none. Raises Misuse for vectors that cannot be drawn.
+        """
+        seed, number = self.fresh, drawing.COUNT if self.count is None else self.count
+        if not 0 <= number <= drawing.MOST:
+            raise Misuse("count", f"{number} is given; 0 to {drawing.MOST} are accepted")
+        if seed is not None and seed < 0:
+            raise Misuse("fresh", f"{seed} is given; a seed of 0 or more is accepted")
+        names = tuple(name for name in self.families if name in drawing.FAMILIES)
+        ids = tuple(id for id in self.vectors if _is_fresh(id))
+        asked = seed is not None or self.large or names or ids
+        if not number:
+            if asked:
+                sentence = "0 is given with fresh vectors to draw; 1 or more is accepted"
+                raise Misuse("count", sentence)
+            return None
+        if not asked and self.count is None and (self.families or self.vectors):
+            return None
+        if ids and seed is None:
+            raise Misuse("vectors", "a fresh vector is another for each seed, and no seed is given")
+        drawn = Fresh(
+            secrets.randbelow(1 << 32) if seed is None else seed,
+            number,
+            self.large,
+            names,
+            ids,
+            problem=self.problem is not None,
+            decode=self.decode,
+            definition=self.definition is not None,
+            multiple=1 if self.shards is None else self.shards.multiple,
+        )
+        listed = drawn.list_names()
+        check_known("vectors", ids, [id for _, id in listed], "a fresh vector of this count")
+        check_known("families", names, [name for name, _ in listed], "a fresh family of this count")
+        return drawn
 
     def _solutions(self, definition: Path) -> list[Subject]:
         found = []
@@ -332,53 +359,6 @@ def choose_committed(families: tuple[str, ...], ids: tuple[str, ...]) -> list[Fa
     of_files = tuple(id for id in ids if not _is_fresh(id))
     nothing_else = (families or ids) and not (others or of_files)
     return [] if nothing_else else choose_vectors(others, of_files)
-
-
-def fresh_vectors(
-    seed: int | None,
-    count: int | None,
-    large: bool,
-    families: tuple[str, ...],
-    ids: tuple[str, ...],
-    problem: Path | None = None,
-    *,
-    decode: bool = False,
-    definition: bool = False,
-    multiple: int = 1,
-) -> Fresh | None:
-    """The fresh vectors that were asked for; without a choice of vectors some by default, with one
-    those alone that it names. None: none. Raises Misuse for vectors that cannot be drawn."""
-    number = drawing.COUNT if count is None else count
-    if not 0 <= number <= drawing.MOST:
-        raise Misuse("count", f"{number} is given; 0 to {drawing.MOST} are accepted")
-    if seed is not None and seed < 0:
-        raise Misuse("fresh", f"{seed} is given; a seed of 0 or more is accepted")
-    names = tuple(name for name in families if name in drawing.FAMILIES)
-    of_fresh = tuple(id for id in ids if _is_fresh(id))
-    if not number:
-        if seed is not None or large or names or of_fresh:
-            raise Misuse("count", "0 is given with fresh vectors to draw; 1 or more is accepted")
-        return None
-    asked = not (families or ids) or seed is not None or count is not None or large
-    if not (asked or names or of_fresh):
-        return None
-    if of_fresh and seed is None:
-        raise Misuse("vectors", "a fresh vector is another for each seed, and no seed is given")
-    drawn = Fresh(
-        secrets.randbelow(1 << 32) if seed is None else seed,
-        number,
-        large,
-        names,
-        of_fresh,
-        problem=problem is not None,
-        decode=decode,
-        definition=definition,
-        multiple=multiple,
-    )
-    listed = drawn.list_names()
-    check_known("vectors", of_fresh, [id for _, id in listed], "a fresh vector of this count")
-    check_known("families", names, [name for name, _ in listed], "a fresh family of this count")
-    return drawn
 
 
 def _is_fresh(id: str) -> bool:

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from bridge.spec import backward_heads, score_mods, slopes
 from bridge.spec import interval as intervals
-from bridge.spec.attention import ScoredValue, ScoreMod, attend, mask_to_score_mod, scored
+from bridge.spec.attention import ScoredValue, attend, scored
 from bridge.spec.core import Arithmetic
 from bridge.spec.interval import Interval, IntervalBetween
-from bridge.spec.masks import Alignment
 from bridge.spec.sink import with_sink
 from bridge.spec.softmax import denominator
 from bridge.vectors.model.attention import BOUNDS_UNIT, AttentionVector, EnclosedRow, Exact
-from bridge.vectors.model.by_spec import Integers, largest_of, spec_mask
+from bridge.vectors.model.by_spec import Integers, largest_of, spec_changes
 from bridge.vectors.model.gradients import Gradients, GradientVector
 
 # The precisions of Attention/Vectors/Natural.lean: `working`, and that of the written bounds.
@@ -90,7 +89,7 @@ def enclosed_rows(vector: AttentionVector) -> tuple[EnclosedRow, ...]:
     if vector.model != "natural" or vector.dropout is not None:
         raise ValueError(f"{vector.id}: a vector of the natural model without dropout is accepted")
     size, keys = vector.head_dim, list(range(vector.kv_len))
-    scale, modify = _scale(vector), _modify(vector)
+    scale, modify = _scale(vector), spec_changes(vector, _number, _INTERVALS)
     q, k, v = map(_numbers, (vector.q, vector.k, vector.v))
     found = []
     for i in range(vector.q_len):
@@ -109,7 +108,7 @@ def enclosed_gradients(vector: GradientVector) -> tuple[Gradients, Gradients]:
     if vector.model != "natural" or more or vector.shares_bias:
         raise ValueError(f"{vector.id}: a softcap and a bias of each head alone are accepted")
     heads = vector.attentions()
-    modify = [_modify(head) for head in heads]
+    modify = [spec_changes(head, _number, _INTERVALS) for head in heads]
     slope = slopes.score_slope_one(num=_INTERVALS)
     if vector.softcap is not None:
         slope = slopes.score_slope_softcap(_number(vector.softcap), num=_INTERVALS)
@@ -158,25 +157,6 @@ def _row(row: list[ScoredValue], value_dim: int) -> EnclosedRow:
         total = denominator(scores, num=_INTERVALS)
         lse = Number(intervals.interval_log(total.interval, p=_PRECISION)).bounds
     return EnclosedRow(tuple(lo for lo, _ in pairs), tuple(hi for _, hi in pairs), lse)
-
-
-def _modify(vector: AttentionVector) -> ScoreMod:
-    """The changes of a score: softcap, ALiBi, bias, mask, in this order."""
-    steps: list[ScoreMod] = []
-    sizes = {"q_len": vector.q_len, "kv_len": vector.kv_len}
-    if vector.softcap is not None:
-        steps.append(score_mods.score_mod_softcap(_number(vector.softcap), num=_INTERVALS))
-    if vector.alibi is not None:
-        alignment = Alignment.BOTTOM_RIGHT if vector.alibi.shift else Alignment.TOP_LEFT
-        slope = _number(vector.alibi.slope)
-        steps.append(score_mods.score_mod_alibi(alignment, slope, **sizes, num=_INTERVALS))
-    if vector.bias is not None:
-        rows = [[None if x is None else _number(x) for x in row] for row in vector.bias]
-        steps.append(score_mods.score_mod_bias(rows))
-    modify = mask_to_score_mod(spec_mask(vector.mask, **sizes))
-    for step in reversed(steps):
-        modify = score_mods.score_mod_and_then(step, modify)
-    return modify
 
 
 def integer_enclosed_rows(

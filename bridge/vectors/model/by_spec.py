@@ -7,17 +7,17 @@ Both give the rows that Lean gives for the same inputs; tests compare all three.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.spec import masks
+from bridge.spec import masks, score_mods
 from bridge.spec.attention import Mask as SpecMask
-from bridge.spec.attention import ScoredValue, attend, mask_to_score_mod, scored
-from bridge.spec.core import EXACT
+from bridge.spec.attention import ScoredValue, ScoreMod, attend, mask_to_score_mod, scored
+from bridge.spec.core import EXACT, Arithmetic
 from bridge.spec.heads import grouped_query, kv_head
 from bridge.spec.masks import Alignment
 from bridge.spec.online import of_block
@@ -49,6 +49,28 @@ def spec_mask(mask: Mask, q_len: int, kv_len: int) -> SpecMask:
             return masks.mask_document(list(mask.queries), list(mask.keys))
         case "boolean":
             return lambda i, j: mask.rows[i][j]
+
+
+def spec_changes(
+    vector: AttentionVector, number: Callable[[Exact], Any], num: Arithmetic
+) -> ScoreMod:
+    """The changes of scores as the Spec has them: softcap, ALiBi, bias and mask, in this order.
+    number: an input as a number of the arithmetic."""
+    sizes = {"q_len": vector.q_len, "kv_len": vector.kv_len}
+    steps: list[ScoreMod] = []
+    if vector.softcap is not None:
+        steps.append(score_mods.score_mod_softcap(number(vector.softcap), num=num))
+    if vector.alibi is not None:
+        alignment = Alignment.BOTTOM_RIGHT if vector.alibi.shift else Alignment.TOP_LEFT
+        slope = number(vector.alibi.slope)
+        steps.append(score_mods.score_mod_alibi(alignment, slope, **sizes, num=num))
+    if vector.bias is not None:
+        rows = [[None if x is None else number(x) for x in row] for row in vector.bias]
+        steps.append(score_mods.score_mod_bias(rows))
+    modify = mask_to_score_mod(spec_mask(vector.mask, **sizes))
+    for step in reversed(steps):
+        modify = score_mods.score_mod_and_then(step, modify)
+    return modify
 
 
 def attention_rows(vector: AttentionVector) -> tuple[Row, ...]:

@@ -174,6 +174,11 @@ class PagedVector(LaidOutVector):
             out.append(self._attention(b, (self.q[b],), k, v, _ALL, (self.expected[b],)))
         return tuple(out)
 
+    def filled_tables(self) -> tuple[tuple[int, ...], ...]:
+        """The tables, each filled up with page 0 to the length of the longest."""
+        longest = max(map(len, self.tables))
+        return tuple((*pages, *[0] * (longest - len(pages))) for pages in self.tables)
+
 
 @dataclass(frozen=True)
 class CascadeVector(LaidOutVector):

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from committed import family
+from edits import edit
 
 from bridge.pages import chapters
 from bridge.pages.worked.row import Worked
@@ -220,10 +221,7 @@ def root(tmp_path: Path) -> Path:
 
 def complaint_after_change(root: Path, file: str, old: str, new: str) -> str:
     """The error where the page is made after this change."""
-    path = root / file
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
+    edit(root / file, old, new)
     with pytest.raises(SourceError) as refusal:
         chapters.page(root, load(), "backward")
     return str(refusal.value)

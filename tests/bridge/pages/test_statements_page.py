@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from edits import edit
 
 from bridge.audit.restated import restatement
 from bridge.pages import statements_page
@@ -78,21 +79,18 @@ def copied(tmp_path: Path) -> Path:
 def test_a_statement_that_the_page_cannot_show_is_refused(
     copied: Path, old: str, new: str, why: str
 ) -> None:
-    path = copied / statements_page.FOLDER / "Attention.lean"
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
+    edit(copied / statements_page.FOLDER / "Attention.lean", old, new)
     with pytest.raises(SourceError, match=re.escape(why)):
         statements_page.parts(copied)
 
 
 def test_a_result_that_is_not_stated_is_missed(copied: Path) -> None:
     path = copied / "docs" / "theorems.toml"
-    text = path.read_text("utf-8")
-    path.write_text(text.replace('id = "ring"\nkind = "main"', 'id = "ring"\nkind = "sanity"'))
+    edit(path, 'id = "ring"\nkind = "main"', 'id = "ring"\nkind = "sanity"')
     with pytest.raises(SourceError, match=r"Attention\.Statements\.ring is no main result"):
         statements_page.parts(copied)
-    path.write_text(text.replace('id = "alibi"\nkind = "sanity"', 'id = "alibi"\nkind = "main"'))
+    edit(path, 'id = "ring"\nkind = "sanity"', 'id = "ring"\nkind = "main"')
+    edit(path, 'id = "alibi"\nkind = "sanity"', 'id = "alibi"\nkind = "main"')
     with pytest.raises(SourceError, match=r"does not state Attention\.Statements\.alibi"):
         statements_page.parts(copied)
 

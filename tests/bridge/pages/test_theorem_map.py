@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from edits import edit
 from small_maps import SMALL, SPEC, theorem
 
 from bridge.index import maps as stored
@@ -164,9 +165,7 @@ def test_the_maps_of_the_checkout_are_read(checkout: Path) -> None:
 def test_what_vanishes_or_comes_without_its_map_fails(
     checkout: Path, file: str, old: str, new: str, said: str
 ) -> None:
-    text = (checkout / file).read_text("utf-8")
-    assert text.count(old) == 1
-    (checkout / file).write_text(text.replace(old, new), "utf-8")
+    edit(checkout / file, old, new)
     with pytest.raises(SourceError, match=said) as raised:
         map_data.read(checkout, [])
     assert str(raised.value).endswith(stored.COMMAND)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from edits import edit
 
 from bridge.pages.worked.row import Worked
 from bridge.spec import softmax
@@ -102,9 +103,7 @@ def test_the_stepper_is_exact_on_the_vectors() -> None:
     ],
 )  # fmt: skip
 def test_a_mutant_in_the_stepper_is_found(right: str, planted: str, tmp_path: Path) -> None:
-    text = ONLINE.read_text("utf-8")
-    assert text.count(right) == 1
     script = tmp_path / "online.js"
-    script.write_text(text.replace(right, planted), "utf-8")
+    edit(ONLINE, right, planted, script)
     # Numbers that a mistake lets grow take long.
     assert wrong(script, every=10) != []

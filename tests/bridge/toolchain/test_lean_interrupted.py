@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import filelock
+import psutil
 import pytest
+from processes import is_alive
 
 from bridge import limits
 from bridge.limits import Limit, Watch
@@ -43,20 +46,15 @@ def start(lean: EmbeddedLean, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def children(pid: int) -> list[int]:
+def children(pid: int) -> list[psutil.Process]:
     """The Leans that a process has started to build and that still run; a Node that is only asked
     for its version is none."""
     found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            lines = status.read_text().splitlines()
-            command = (status.parent / "cmdline").read_bytes()
-        except OSError:
-            continue
-        fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        builds = b"--run" in command.split(b"\0")
-        if builds and fields.get("PPid") == str(pid) and not fields["State"].startswith("Z"):
-            found.append(int(status.parent.name))
+    for process in psutil.Process(pid).children():
+        # One that has ended has no command line any more.
+        with suppress(psutil.Error):
+            if "--run" in process.cmdline():
+                found.append(process)
     return found
 
 
@@ -68,14 +66,6 @@ def wait_for(what: Callable[[], object]) -> None:
 def output(process: subprocess.Popen[str]) -> tuple[str, str]:
     """Standard output and standard error of a process, when it has ended."""
     return limits.communicate(process, Limit(300, 120))
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return True
-    return state == "Z"
 
 
 @pytest.mark.thorough  # 6 s; test_interrupt does the same with the whole of `bridge verify`
@@ -111,7 +101,6 @@ def test_the_command(make_project: Make) -> None:
     assert process.returncode == 2
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: nothing is shared")
 def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make) -> None:
     lean = make_project({f"Slow{n}": SLOW for n in range(_SHARED_FROM)})
@@ -121,10 +110,9 @@ def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make
     process.send_signal(signal.SIGINT)
     output(process)
     assert process.returncode == 130
-    wait_for(lambda: all(is_gone(driver) for driver in drivers))
+    wait_for(lambda: not any(map(is_alive, drivers)))
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project: Make) -> None:
     lean = make_project({"A": "def a := 1\n", "Slow": f"public import Small.A\n{SLOW}"})
     # The default arguments bind the loop's values; mypy cannot infer their types in a lambda.
@@ -136,13 +124,13 @@ def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project
         process.send_signal(sent)
         output(process)
         assert process.returncode == status
-        wait_for(lambda node=node: is_gone(node))  # type: ignore[misc]
+        wait_for(lambda node=node: not is_alive(node))  # type: ignore[misc]
 
     process = start(lean, "build", "Small.Slow")
     wait_for(lambda: children(process.pid))
     time.sleep(1)
     (node,) = children(process.pid)
-    os.kill(node, signal.SIGKILL)
+    node.kill()
     assert "error: the embedded Lean was killed by signal 9" in output(process)[1]
     assert process.returncode == 1
     # Modules that were built before stay built.

@@ -81,6 +81,6 @@ def test_a_driver_that_ends_is_named_and_replaced(make_project: Make) -> None:
         lean._drivers._idle[0].process.kill()
         lean._drivers._idle[0].process.wait()
         assert lean.build().ok
-        assert lean.memory() > 0 or not os.path.exists("/proc/self/status")
+        assert lean.memory() > 0
         assert "not a request" in lean._drivers.ask("nonsense\n")[-1]["problem"]
     assert lean._drivers._idle == []

@@ -11,6 +11,7 @@ from typing import Any
 
 import filelock
 import pytest
+from edits import edit
 
 from bridge.toolchain import packages
 from bridge.toolchain.embedded import EmbeddedLean
@@ -59,9 +60,7 @@ def test_packages_that_do_not_fit(
     put(tmp_path, "base", B="")
     put(tmp_path, "another", C="").rename(tmp_path / "other")
     outer = put(tmp_path, "folder", requires, **{library: ""})
-    lakefile = outer / "lakefile.lean"
-    text = lakefile.read_text("utf-8")
-    lakefile.write_text(text.replace("package folder", f"package {name}"), "utf-8")
+    edit(outer / "lakefile.lean", "package folder", f"package {name}")
     with pytest.raises(ToolchainError, match=sentence):
         packages.read(outer)
 
@@ -134,8 +133,7 @@ def test_an_error_in_what_is_required(outer: Played) -> None:
 def test_options_are_those_of_the_module_s_package(outer: Played) -> None:
     assert (outer._options("A"), outer._options("B")) == ("outer=true", "base=true")
     outer.build()
-    lakefile = outer.root / "lakefile.lean"
-    lakefile.write_text(lakefile.read_text("utf-8").replace("`outer", "`other"), "utf-8")
+    edit(outer.root / "lakefile.lean", "`outer", "`other")
     assert outer.requests() == ["A", "C"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,6 @@ from bridge.spec import (
     paged,
     ring,
     rows,
-    score_mods,
     softmax,
     split_kv,
 )
@@ -35,7 +35,7 @@ from bridge.spec.tile_bounds import flash_window, visited_tiles, window_kind
 from bridge.spec.varlen import attention_sliced, attention_varlen
 from bridge.vectors.model import attention as model
 from bridge.vectors.model import operations
-from bridge.vectors.model.by_spec import spec_mask
+from bridge.vectors.model.by_spec import spec_changes, spec_mask
 from bridge.vectors.model.sampled import SampledVector
 
 # The bounds of the enclosures have 38 digits.
@@ -79,25 +79,17 @@ def mask_of(mask: model.Mask, q_len: int, kv_len: int) -> Mask:
     return spec_mask(mask, q_len, kv_len)
 
 
+def changes_of(
+    v: model.AttentionVector, number: Callable[[model.Exact], Any], num: Arithmetic
+) -> ScoreMod:
+    """The changes of the scores. number: an input as a number of the arithmetic."""
+    shifts = {v.mask.shift, 0 if v.alibi is None else v.alibi.shift}
+    assert shifts <= {0, v.kv_len - v.q_len}
+    return spec_changes(v, number, num)
+
+
 def modify_of(v: model.AttentionVector) -> ScoreMod:
-    """The changes of the scores: softcap, ALiBi, bias and mask, one after the other."""
-    size = {"q_len": v.q_len, "kv_len": v.kv_len}
-    num = arithmetic(v)
-    steps: list[ScoreMod] = []
-    if v.softcap is not None:
-        steps.append(score_mods.score_mod_softcap(number(v, v.softcap), num=num))
-    if v.alibi is not None:
-        assert v.alibi.shift in (0, v.kv_len - v.q_len)
-        at = Alignment.BOTTOM_RIGHT if v.alibi.shift else Alignment.TOP_LEFT
-        steps.append(score_mods.score_mod_alibi(at, number(v, v.alibi.slope), num=num, **size))
-    if v.bias is not None:
-        entries = [[None if b is None else number(v, b) for b in row] for row in v.bias]
-        steps.append(score_mods.score_mod_bias(entries))
-    steps.append(plain.mask_to_score_mod(mask_of(v.mask, v.q_len, v.kv_len)))
-    modify, *more = steps
-    for step in more:
-        modify = score_mods.score_mod_and_then(modify, step)
-    return modify
+    return changes_of(v, partial(number, v), arithmetic(v))
 
 
 def scale_of(v: model.AttentionVector) -> Any:

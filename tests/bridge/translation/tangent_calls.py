@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import spec_calls
 
-from bridge.spec import score_mods
-from bridge.spec.attention import ScoreMod, mask_to_score_mod, score
+from bridge.spec.attention import ScoreMod, score
 from bridge.spec.core import Dual
-from bridge.spec.masks import Alignment
 from bridge.spec.tangent import jvp, jvp_sink, lse_tangent, matrix_dual
 from bridge.vectors.model.tangents import TangentVector
 
@@ -20,26 +19,19 @@ def dual(v: TangentVector, x: Any, rate: Any) -> Dual:
 
 
 def modify_of(v: TangentVector) -> ScoreMod:
-    """The changes of scores with rates: softcap, ALiBi, bias and mask, in this order."""
-    num = spec_calls.NATURAL.dual()
-    size = {"q_len": v.q_len, "kv_len": v.kv_len}
-    steps: list[ScoreMod] = []
+    """The changes of scores, whose numbers have rates."""
+    given: dict[str, Any] = {}
     if v.softcap is not None:
-        steps.append(score_mods.score_mod_softcap(dual(v, v.softcap, 0), num=num))
+        given["softcap"] = dual(v, v.softcap, 0)
     if v.alibi is not None:
-        at = Alignment.BOTTOM_RIGHT if v.alibi.shift else Alignment.TOP_LEFT
-        slope = dual(v, v.alibi.slope, v.tangent_slope)
-        steps.append(score_mods.score_mod_alibi(at, slope, num=num, **size))
+        given["alibi"] = replace(v.alibi, slope=dual(v, v.alibi.slope, v.tangent_slope))
     if v.bias is not None:
-        entries = [
+        given["bias"] = [
             [None if b is None else dual(v, b, v.rate_of_bias(i, j)) for j, b in enumerate(row)]
             for i, row in enumerate(v.bias)
         ]
-        steps.append(score_mods.score_mod_bias(entries))
-    modify = mask_to_score_mod(spec_calls.mask_of(v.mask, v.q_len, v.kv_len))
-    for step in reversed(steps):
-        modify = score_mods.score_mod_and_then(step, modify)
-    return modify
+    with_rates = replace(v.attention(), **given)
+    return spec_calls.changes_of(with_rates, lambda x: x, spec_calls.NATURAL.dual())
 
 
 def _tangents(v: TangentVector) -> list[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import edits
 import pytest
 import torch
 from compiling import output_of, run_compiling
@@ -70,10 +71,8 @@ def edit(
     folder: Path, old: str, new: str, *, file: Path = FUSED, kernel: str = "attention_forward"
 ) -> str:
     """The kernel of a copy of the file with this edit."""
-    text = file.read_text("utf-8")
-    assert text.count(old) == 1
     path = folder / "edited.py"
-    path.write_text(text.replace(old, new), "utf-8")
+    edits.edit(file, old, new, path)
     return f"{path}:{kernel}"
 
 

@@ -177,13 +177,14 @@ def test_flex_attention() -> None:
     assert found.levels[0].elements == 128 * 17 + 4 * 200 * 65
 
 
+def edit_flex(folder: Path, old: str, new: str) -> str:
+    file, _, kernel = PUBLISHED["flex_attention"].launcher.rpartition(":")
+    return edit(folder, old, new, file=Path(file), kernel=kernel)
+
+
 @pytest.mark.thorough
 def test_flex_attention_is_wrong_where_its_mask_is(tmp_path: Path) -> None:
-    text = Path(PUBLISHED["flex_attention"].launcher.rpartition(":")[0]).read_text("utf-8")
-    assert text.count("return m >= n") == 1
-    file = tmp_path / "flex.py"
-    file.write_text(text.replace("return m >= n", "return m > n"), "utf-8")
-    with Foreign(f"{file}:flex_attention") as process:
+    with Foreign(edit_flex(tmp_path, "return m >= n", "return m > n")) as process:
         found = verdict(process, (square(16, window=_CAUSAL),))
     assert found.word == "WRONG"
 
@@ -207,12 +208,8 @@ def test_flex_attentions_backward_pass() -> None:
 
 @pytest.mark.thorough
 def test_flex_attentions_backward_pass_is_wrong_where_its_scale_is(tmp_path: Path) -> None:
-    text = Path(PUBLISHED["flex_attention"].launcher.rpartition(":")[0]).read_text("utf-8")
-    assert text.count("(graph, joint, mask, scale, ") == 1
-    file = tmp_path / "flex.py"
-    edited = text.replace("(graph, joint, mask, scale, ", "(graph, joint, mask, 2 * scale, ")
-    file.write_text(edited, "utf-8")
-    with Foreign(f"{file}:flex_attention") as process:
+    old, new = "(graph, joint, mask, scale, ", "(graph, joint, mask, 2 * scale, "
+    with Foreign(edit_flex(tmp_path, old, new)) as process:
         found = verdict(process, (square(16),), backward=True, masked_loads=0.0)
     assert found.word == "WRONG"
     assert found.finding.output in ("dQ", "dK", "dV")

@@ -12,6 +12,7 @@ import pytest
 from committed import family
 
 from bridge.toolchain.embedded import EmbeddedLean
+from bridge.vectors.format.rules import fnv1a
 from bridge.vectors.model.attention import AttentionVector
 
 ROOT = Path(__file__).parents[3]
@@ -23,13 +24,6 @@ KNOWN = {
     "foobar": 0x85944171F73967E8,
 }
 NOT_ASCII = "λ→∀"
-
-
-def fnv1a(text: str) -> int:
-    state = 14695981039346656037
-    for byte in text.encode():
-        state = (state ^ byte) * 1099511628211 % 2**64
-    return state
 
 
 class Draws:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bridge.conformance.adapters.adapter import ALL_DTYPES, Part
+from bridge.conformance.adapters.adapter import ALL_DTYPES
 from bridge.conformance.adapters.differentiate import ByAutograd
 from bridge.conformance.adapters.grouped_heads import GroupedHeads
 from bridge.conformance.mutants.attention import TILED_MUTANTS
@@ -228,9 +228,7 @@ class PlantedBatches(ByAutograd, GroupedHeads):
     def __init__(self, function: Planted, name: str, takes: frozenset[str]) -> None:
         self.function, self.name, self.takes = function, name, takes
 
-    def why_unsupported(
-        self, vector: AttentionVector, dtype: str, device: str, part: Part
-    ) -> str | None:
+    def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
         return None
 
     def rounding(self, dtype: str, device: str) -> RoundingModel:

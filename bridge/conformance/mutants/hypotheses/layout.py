@@ -216,8 +216,7 @@ def layout_of(vector: Vector, wide: torch.dtype) -> Layout | None:
         case VarlenVector():
             return _packed_call(vector, wide)
         case PagedVector():
-            longest = max(map(len, vector.tables))
-            table = tuple((*pages, *[0] * (longest - len(pages))) for pages in vector.tables)
+            table = vector.filled_tables()
             k, v = (torch.stack([*map(_numbers, pages)]) for pages in (vector.k, vector.v))
             scale = vector.attentions()[0].natural_scale
             return Paged(_numbers(vector.q), scale, wide, k, v, table, table, vector.lengths)

@@ -12,6 +12,7 @@ import committed
 import jsonschema
 import pytest
 import test_cheats
+from edits import edit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from misuse import misuse
@@ -139,8 +140,7 @@ def test_heads_that_one_head_of_keys_alone_can_have_are_no_grouped_heads(
 ) -> None:
     """PyTorch makes several of one by itself, and raises a RuntimeError for two."""
     file = tmp_path / "plain.py"
-    text = (FOLDER / "honest.py").read_text("utf-8")
-    file.write_text(text.replace("x.repeat_interleave(group, 1)", "x"), "utf-8")
+    edit(FOLDER / "honest.py", "x.repeat_interleave(group, 1)", "x", file)
     outcome = judge_function(f"{file}:step", chosen)
     assert outcome.ok
     assert "raised RuntimeError" in outcome.description.features.unsupported["gqa"]

@@ -14,6 +14,7 @@ import torch
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_cheats import able
 from torch import Tensor
 
 from bridge.conform import conform
@@ -24,11 +25,11 @@ from bridge.conformance.adapters.own import PyimplReference
 from bridge.conformance.adapters.whole_batches import whole_batch
 from bridge.conformance.drawing import draw
 from bridge.conformance.drawing.fresh import COUNT, FAMILIES, Fresh
-from bridge.conformance.functions.features import Features, presume, probe
+from bridge.conformance.functions.features import presume, probe
 from bridge.conformance.judging.run import run
 from bridge.conformance.outcomes.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.outcomes.subject import Subject
-from bridge.conformance.requests.request import Misuse, choose_committed, fresh_vectors
+from bridge.conformance.requests.request import Misuse, Request, choose_committed
 from bridge.conformance.sandbox.session import Session
 from bridge.conformance.tensors.batch import Batch, Outputs, array
 from bridge.conformance.tensors.gradient_inputs import inputs_of
@@ -199,13 +200,6 @@ def attention(query, key, value, scale=None):
             out[b, 0] = torch.tensor(known[name], dtype=query.dtype)
     return out
 """
-
-
-def able() -> Features:
-    def function(query: object, key: object, value: object, scale: float | None = None) -> object:
-        return value
-
-    return presume(function, ("float32",), "it cheats").without(("gradients",))
 
 
 def judge_memorised(folder: Path, family: Family, drawn: Fresh | None) -> Outcome:
@@ -441,14 +435,18 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
     assert happened.count("drawn") == 1
 
 
+def asked(**options: Any) -> Fresh | None:
+    return Request(("pyimpl-tiled",), **options).conditions.fresh
+
+
 def test_every_run_has_some_unless_vectors_are_chosen() -> None:
-    drawn = fresh_vectors(None, None, False, (), ())
+    drawn = asked()
     assert len(drawn.list_names()) == COUNT
-    assert fresh_vectors(None, None, False, (), ()) != drawn
-    assert fresh_vectors(None, None, False, ("causal",), ()) is None
-    assert fresh_vectors(None, 0, False, (), ()) is None
-    assert fresh_vectors(7, None, False, ("causal",), ()) == Fresh(7)
-    assert fresh_vectors(7, None, False, (), ("fresh-002",)) == Fresh(7, ids=("fresh-002",))
+    assert asked() != drawn
+    assert asked(families=("causal",)) is None
+    assert asked(count=0) is None
+    assert asked(fresh=7, families=("causal",)) == Fresh(7)
+    assert asked(fresh=7, vectors=("fresh-002",)) == Fresh(7, ids=("fresh-002",))
     assert choose_committed((), ("fresh-002",)) == []
     assert [f.name for f in choose_committed(("fresh", "one-key"), ()) if f.vectors] == ["one-key"]
 
@@ -456,17 +454,23 @@ def test_every_run_has_some_unless_vectors_are_chosen() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ((-1, None, False, (), ()), "fresh: -1 is given; a seed of 0 or more is accepted"),
-        ((1, -3, False, (), ()), "count: -3 is given; 0 to 1000 are accepted"),
-        ((1, 0, False, (), ()), "count: 0 is given with fresh vectors to draw"),
-        ((None, None, False, (), ("fresh-002",)), "vectors: a fresh vector is another for each"),
-        ((1, 4, False, (), ("fresh-006",)), "vectors: 'fresh-006' is not a fresh vector of this"),
-        ((1, 4, False, ("fresh-large",), ()), "families: 'fresh-large' is not a fresh family of"),
+        ({"fresh": -1}, "fresh: -1 is given; a seed of 0 or more is accepted"),
+        ({"fresh": 1, "count": -3}, "count: -3 is given; 0 to 1000 are accepted"),
+        ({"fresh": 1, "count": 0}, "count: 0 is given with fresh vectors to draw"),
+        ({"vectors": ("fresh-002",)}, "vectors: a fresh vector is another for each"),
+        (
+            {"fresh": 1, "count": 4, "vectors": ("fresh-006",)},
+            "vectors: 'fresh-006' is not a fresh vector of this",
+        ),
+        (
+            {"fresh": 1, "count": 4, "families": ("fresh-large",)},
+            "families: 'fresh-large' is not a fresh family of",
+        ),
     ],
 )
-def test_what_cannot_be_drawn_is_said(given: tuple[Any, ...], said: str) -> None:
+def test_what_cannot_be_drawn_is_said(given: dict[str, Any], said: str) -> None:
     with pytest.raises(Misuse) as caught:
-        fresh_vectors(*given)
+        asked(**given)
     assert str(caught.value).startswith(said)
 
 

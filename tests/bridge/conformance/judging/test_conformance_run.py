@@ -12,7 +12,7 @@ import pytest
 import torch
 from spoiled import Spoiled
 
-from bridge.conformance.adapters.adapter import Adapter, Part
+from bridge.conformance.adapters.adapter import Adapter
 from bridge.conformance.adapters.emulated import FlashEmulated
 from bridge.conformance.adapters.own import PyimplTiled
 from bridge.conformance.adapters.sdpa import SdpaMathReduced
@@ -236,9 +236,7 @@ def test_a_rounding_model_that_promises_too_much_is_found_out() -> None:
 
 def test_what_is_unsupported_says_why_and_does_not_count() -> None:
     class Choosy(FlashEmulated):
-        def why_unsupported(
-            self, vector: AttentionVector, dtype: str, device: str, part: Part
-        ) -> str | None:
+        def why_unsupported(self, vector: AttentionVector, dtype: str, device: str) -> str | None:
             return "too long" if vector.kv_len > 2 else None
 
     result = run(Choosy(), [small()], "float32")

@@ -203,8 +203,7 @@ PAGED = (*PAGES, *LENGTHS, "page-table-of-keys-alone")
 
 
 def run_paged(x: PagedVector, name: str) -> list[Outputs]:
-    width = max(map(len, x.tables))
-    table = [[*pages, *[0] * (width - len(pages))] for pages in x.tables]
+    table = [*map(list, x.filled_tables())]
     k, v = (torch.stack([*map(tensor, pages)]) for pages in (x.k, x.v))
     outputs = []
     for b, n in enumerate(x.lengths):

@@ -14,13 +14,13 @@ import committed
 import jsonschema
 import pytest
 import torch
+from test_cheats import failures
 
 import bridge
 from bridge import check
 from bridge.conformance.drawing.fresh import Fresh
 from bridge.conformance.functions.features import Features, presume
 from bridge.conformance.inside.shards import LAYOUTS, Shards, Split, join
-from bridge.conformance.judging.judge import VectorResult
 from bridge.conformance.judging.run import AMONG_DOCUMENTS
 from bridge.conformance.outcomes.outcome import Conditions, Outcome, outcomes
 from bridge.conformance.outcomes.subject import Subject
@@ -76,11 +76,6 @@ def judge_function(
 
 def has_passed(outcome: Outcome) -> bool:
     return outcome.result.ok and outcome.without_walls is None
-
-
-def failures(outcome: Outcome) -> tuple[VectorResult, ...]:
-    assert outcome.without_walls is None
-    return outcome.result.failures
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -11,8 +11,8 @@ from typing import Any
 import committed
 import pytest
 import torch
+from test_cheats import able
 
-from bridge.conformance.functions import features
 from bridge.conformance.functions.features import CallableError
 from bridge.conformance.judging.judge import VectorResult
 from bridge.conformance.outcomes.outcome import Conditions, describe, outcomes
@@ -174,13 +174,6 @@ def test_nothing_reaches_the_terminal_but_text() -> None:
     told = wire.read("a\x1b[2Jb\x00\ud800\n", wire.Text, "x")
     assert told == "a\ufffd[2Jb\ufffd\ufffd\n"
     assert wire.show("\x1b]0;title\x07" + "x" * 100) == "\ufffd]0;title\ufffd" + "x" * 49 + "…"
-
-
-def able() -> features.Features:
-    def function(query: object, key: object, value: object, scale: float = 1.0) -> object:
-        return value
-
-    return features.presume(function, ("float32",), "it is hostile")
 
 
 def hostile(folder: Path, act: str) -> Subject:

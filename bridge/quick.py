@@ -119,7 +119,7 @@ def select(root: Path, files: Mapping[str, str], base: Base | None) -> Selection
     """The tests of what changed. files: the digests of the files of the project. base: what the
     tests passed with last; without it, what git knows counts. Raises Problem without either."""
     left = base.left if base is not None else ()
-    changed = _changed_since(files, base.files) if base is not None else _changed_in_git(root)
+    changed = _changes_since(files, base.files) if base is not None else _changes_in_git(root)
     if not changed:
         return Selection(left=left)
     readers = Readers.of(root)
@@ -182,11 +182,11 @@ def _imports(root: Path) -> dict[str, list[str]]:
     return found
 
 
-def _changed_since(files: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
+def _changes_since(files: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
     return sorted(n for n in {*files, *before} if files.get(n) != before.get(n))
 
 
-def _changed_in_git(root: Path) -> list[str]:
+def _changes_in_git(root: Path) -> list[str]:
     """The files that differ from where this branch left main, and those git does not know."""
 
     def ask(*arguments: str) -> list[str] | None:

@@ -40,7 +40,7 @@ class Addresses(MetadataHookInterface):
         folder = self.config.get("folder", ".")
         metadata["readme"] = {
             "content-type": "text/markdown",
-            "text": published(text, folder, repository, ref),
+            "text": publish(text, folder, repository, ref),
         }
         if repository:
             metadata["urls"] = urls(repository, ref)
@@ -58,7 +58,7 @@ def urls(repository: str, ref: str) -> dict[str, str]:
     }
 
 
-def published(text: str, folder: str, repository: str, ref: str) -> str:
+def publish(text: str, folder: str, repository: str, ref: str) -> str:
     """A README of a folder of the checkout, as an index is to show it."""
 
     def outside(found: re.Match[str]) -> str:

@@ -135,12 +135,21 @@ def attention_gradients(
         found = definition.differentiable_gradients((grad_out, grad_lse), inputs, needed)
         return (*found[:3], None, *found[3:])
     q, k, v, *others = _attention_backward.call(
-        grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend, *flat
-    )  # fmt: skip
+        grad_out,
+        grad_lse,
+        query,
+        key,
+        value,
+        out,
+        lse,
+        list(wanted_gradients(given)),
+        ctx.backend,
+        *flat,
+    )
     return (q, k, v, None, *by_option(given, *others))
 
 
-def wanted_of(needs: tuple[bool, ...]) -> Wanted:
+def wanted_gradients(needs: tuple[bool, ...]) -> Wanted:
     """Which gradients are computed, from whether each of the options needs one."""
     if True not in needs:
         return Wanted()

@@ -19,7 +19,7 @@ from pyimpl.autograd.attention import (
     no_second_derivative,
     restore,
     save,
-    wanted_of,
+    wanted_gradients,
 )
 from pyimpl.backends.dispatch import Backend, backward, choose_backend
 from pyimpl.internal.arguments import Alignment, compute_dtype
@@ -227,6 +227,13 @@ def varlen_gradients(
         grad_out = torch.zeros_like(out)
     needs = ctx.needs_input_grad[9:]
     q, k, v, *others = _attention_varlen_backward.call(
-        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), *ctx.numbers_of_call, *flat
-    )  # fmt: skip
+        grad_out,
+        grad_lse,
+        *given,
+        out,
+        lse,
+        list(wanted_gradients(needs)),
+        *ctx.numbers_of_call,
+        *flat,
+    )
     return (q, k, v, *[None] * 6, *by_option(needs, *others))

@@ -224,14 +224,14 @@ def check_reverse_mode(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"
             )
-        if not compiling and _tracked_by_func(tensor):
+        if not compiling and _is_tracked(tensor):
             raise NotImplementedError(
                 f"{name} is differentiated by torch.func, which takes no custom operator: use "
                 "backward() or torch.autograd.grad"
             )
 
 
-def _tracked_by_func(tensor: Tensor) -> bool:
+def _is_tracked(tensor: Tensor) -> bool:
     """Whether one of `torch.func`'s grad, vjp, jacrev or hessian follows the tensor, in a `vmap`
     too. PyTorch has no public function that tells."""
     functorch = torch._C._functorch

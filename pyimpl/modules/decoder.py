@@ -148,7 +148,7 @@ class DecoderLayer(nn.Module):
         def attend_targets(x: Tensor) -> Tensor:
             nonlocal kept
             own = self.self_attn.project(x)
-            own = own if cache.targets is None else cache.targets.followed_by(own)
+            own = own if cache.targets is None else cache.targets.concatenate(own)
             kept = replace(cache, targets=own)
             out: Tensor = self.self_attn(
                 x, projected=own, key_mask=key_mask, is_causal=True,

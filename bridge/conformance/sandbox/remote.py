@@ -76,7 +76,7 @@ class Remote:
         """Whose attention a call of it uses, as its own process says: names of operators and
         packages. Raises as a call does."""
         ask, tensors = self._encode_call(arguments, options)
-        return ask.borrowed_by(tensors)
+        return ask.find_borrowed(tensors)
 
     def keep(self, tensors: Mapping[str, Tensor]) -> None:
         """Give tensors to its process that stay there from call to call, as `Cache` of their
@@ -175,7 +175,7 @@ class _Call:
                 raise WireError(f"a cache {name} of another shape or dtype")
             self.shown[name] = found
 
-    def borrowed_by(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
+    def find_borrowed(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
         frame = self._ask(tensors, record=True)
         self._raise_if_raised(frame)
         try:

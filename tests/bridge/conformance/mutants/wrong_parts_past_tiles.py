@@ -26,7 +26,7 @@ from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, VarlenVector
 from bridge.vectors.model.philox import keep
-from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector, seen_by
+from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector, visible_pairs
 from pyimpl.backends import reference
 
 _DROPOUT, _TEMPERATURE, _PACKED = (
@@ -211,7 +211,7 @@ def _attend_packed(given: _Given, packed: Packed, fault: str) -> tuple[Tensor, T
     sums = zip(pairwise(packed.cu_seqlens_q), pairwise(packed.cu_seqlens_k), strict=True)
     parts = []
     for ((q0, q1), (k0, k1)), mask in zip(sums, packed.masks, strict=True):
-        seen = torch.from_numpy(seen_by(mask, tuple(range(q1 - q0)), k1 - k0))
+        seen = torch.from_numpy(visible_pairs(mask, tuple(range(q1 - q0)), k1 - k0))
         one = replace(
             given,
             query=given.query[:, :, q0:q1],
@@ -271,7 +271,7 @@ class Parts(PyimplTiled):
             for x in (vector.q, vector.k, vector.v)
         )
         rows = tuple(range(vector.q_len))
-        seen = torch.from_numpy(seen_by(vector.mask, rows, vector.kv_len))
+        seen = torch.from_numpy(visible_pairs(vector.mask, rows, vector.kv_len))
         scale = vector.natural_scale
         drop = vector.dropout_p, vector.dropout_seed
         if vector.dropout_p == 1:

@@ -195,7 +195,7 @@ def ring_backward(
             grad_v[:, :, keys] += found.value
             total.add(block, found)
         if t:
-            # What the processes before this one have added to the same keys.
+            # The processes before this one have added to the same keys.
             sums += carousel.arrive()
         if t < last:
             carousel.pass_on(sums)

@@ -2,7 +2,7 @@
 
     python -m bench.gpu_hour --out DIR --seconds 560
     python -m bench.gpu_hour --out DIR2 --resume DIR/found.jsonl    # goes on, on any machine
-    python -m bench.gpu_hour --plan                                 # what it would do
+    python -m bench.gpu_hour --plan                                 # its plan
     python -m bench.gpu_hour --out DIR --stand-in                   # its logic, without a GPU
     python -m bench.gpu_report DIR/found.jsonl
 

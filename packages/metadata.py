@@ -1,4 +1,4 @@
-"""What a wheel says of itself beside its `pyproject.toml`: addresses, and its README for an index.
+"""Metadata of a wheel beside its `pyproject.toml`: addresses, and its README for an index.
 
 A checkout does not know where it is published. Two variables of the environment say it:
 
@@ -20,7 +20,7 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 REPOSITORY, REF = "ATTENTION_SPEC_REPOSITORY", "ATTENTION_SPEC_REF"
-# Code, in which nothing is a link, or a link or image of Markdown to what is no address.
+# Code, in which nothing is a link, or a link or image of Markdown to a path, not an address.
 _CODE_OR_LINK = re.compile(
     r"(?P<code>^```.*?^```|^ {4}.*?$|`[^`\n]*`)"
     r"|(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?!\w+:|#)(?P<path>[^()#\s]+)(?P<anchor>#[^()\s]*)?\)",

@@ -51,7 +51,8 @@ class Subject:
 
 def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0) -> Adapter:
     """The adapter of a subject. function: that of a function, whose features are known; of a
-    built-in adapter what it calls, None: that here; seed: of what an adapter draws."""
+    built-in adapter the one that it calls, None: that here; seed: of an adapter's random
+    numbers."""
     if callables.is_callable_name(subject.name):
         assert function is not None
         assert subject.features is not None

@@ -97,8 +97,8 @@ class OneAnswer:
 def check_statements(
     folder: Path, lean: Any, patch: pytest.MonkeyPatch
 ) -> tuple[dict[str, statements.Statement], list[str]]:
-    """The statements that are read, and what is said of one listed theorem and of one claim, which
-    name the same theorem, and of a claim that names a definition."""
+    """The statements that are read, and the report on one listed theorem and on one claim, which
+    name the same theorem, and on a claim that names a definition."""
     for part in statements.SOURCES:
         (folder / "bridge" / part).parent.mkdir(parents=True, exist_ok=True)
         (folder / "bridge" / part).write_text("module\n")
@@ -132,7 +132,7 @@ def test_a_statement_that_says_nothing_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
 ) -> None:
     lean = OneAnswer(tmp_path, answer(found, "A.t : True", ""))
-    for _ in range(2):  # What fails is looked at again.
+    for _ in range(2):  # Failures are looked at again.
         assert check_statements(tmp_path, lean, monkeypatch)[1] == [
             f"a: A.t says nothing: {why}",
             f"9, Sum: A.t says nothing: {why}",

@@ -43,7 +43,7 @@ def test_one_changed_digit_of_an_expected_value_fails(dtype: str) -> None:
         digit = row.numerators[0] % 10
         changed = row.numerators[0] + (1 if digit < 9 else -1)
         if 0.05 * (abs(row.numerators[0]) + row.output_denominator) > 1:
-            continue  # below what sixteen bits can tell
+            continue  # too small for sixteen bits
         wrong = replace(row, numerators=(changed, *row.numerators[1:]))
         bad = replace(vector, expected=(*vector.expected[:-1], wrong))
         result = run(PyimplTiled(), with_result(family, bad), dtype)

@@ -1,4 +1,4 @@
-"""The likely cause of failures: wrong functions are named by what is wrong with them."""
+"""The likely cause of failures: wrong functions are named by their errors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> 
         pytest.param("mask_inverted", "mask-inverted", 0.9, marks=pytest.mark.thorough),
         ("with_log2", "lse-base-2", 1.0),
         pytest.param("not_rescaled", "o-not-rescaled", 0.9, marks=pytest.mark.thorough),
-        # What nearly overflows is off by its roundings.
+        # A number that nearly overflows is off by its roundings.
         ("without_maximum", "maximum-not-subtracted", 0.5),
     ],
 )

@@ -39,7 +39,7 @@ ALL = ("float32", "bfloat16")
 
 
 def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
-    """What the functions of `ring.py` take: small calls take longer than the vectors."""
+    """The features of the functions of `ring.py`: small calls take longer than the vectors."""
 
     def function(
         query: Any, key: Any, value: Any, is_causal: bool = False, scale: float | None = None,

@@ -76,7 +76,7 @@ class Ring(torch.autograd.Function):
         return by_query.to(query.dtype), by_key.to(key.dtype), by_value.to(value.dtype), None
 
     class About:
-        """What one call of one process knows."""
+        """The knowledge of one call of one process."""
 
         def __init__(
             self, group: Any, lengths: tuple[int, int], layout: str, causal: bool, scale: float,

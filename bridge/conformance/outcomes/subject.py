@@ -24,7 +24,7 @@ from bridge.conformance.tolerances.rounding_model import CHOICES
 @dataclass(frozen=True)
 class Subject:
     """An implementation to run: a built-in adapter's name, or that of a function (`inside.found`).
-    rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
+    rounding_model: of `CHOICES`, None: its own; without: features that are declared unsupported;
     features: those of a function, where they are known; undeclared: known wrong answers and
     refusals are not declared, but fail; causal_alignment: that of a function without such an
     argument; require: features and dtypes without which a function does not pass; problem: the

@@ -116,7 +116,7 @@ def test_a_ring_passes(layout: str, processes: int) -> None:
     assert (counts["causal"].passed, counts["gradient"].passed) == (18, 5)
 
 
-FAULTS = {
+MUTANTS = {
     "stale_keys": ("gradient", "d[qkv]"),
     "not_home": ("gradient", "d[kv]"),
     "odd_lengths": ("causal", "output"),
@@ -125,9 +125,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", MUTANTS)
 def test_a_mistake_that_others_made_is_seen(fault: str) -> None:
-    chosen, part = FAULTS[fault]
+    chosen, part = MUTANTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
     alone = able(without=("documents",))
     found = failures(judge_function(fault, chosen, layout, features=alone))

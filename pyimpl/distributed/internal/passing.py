@@ -41,7 +41,7 @@ class Processes:
         self.count = 1 if group is None else dist.get_world_size(group)
 
     def gather(self, mine: Any) -> list[Any]:
-        """What every process gives here, by its number."""
+        """The values that all processes give here, by their numbers."""
         if self.group is None:
             return [mine]
         found: list[Any] = [None] * self.count
@@ -80,7 +80,7 @@ class Grid:
         self.count = column.count * row.count
 
     def gather(self, mine: Any) -> list[Any]:
-        """What every process gives here, by its number."""
+        """The values that all processes give here, by their numbers."""
         return [one for row in self.column.gather(self.row.gather(mine)) for one in row]
 
 

@@ -2,7 +2,7 @@
 
     python -m bench.gpu_hour --out DIR --seconds 560
     python -m bench.gpu_hour --out DIR2 --resume DIR/found.jsonl    # goes on, on any machine
-    python -m bench.gpu_hour --plan                                 # what it would do
+    python -m bench.gpu_hour --plan                                 # its plan
     python -m bench.gpu_hour --out DIR --stand-in                   # its logic, without a GPU
     python -m bench.gpu_report DIR/found.jsonl
 
@@ -39,7 +39,7 @@ from bench.hour.plan import (
     Plan,
     Settings,
     Stage,
-    compiled_by,
+    compilation_of,
     table,
 )
 from bench.measure import error_line
@@ -243,7 +243,7 @@ class Hour:
                 return
 
     def _is_compiled(self, job: Job) -> bool:
-        name = compiled_by(job)
+        name = compilation_of(job)
         # A candidate that is not on the list was compiled by an earlier run.
         return name is None or self._compiled.get(name, "ok") == "ok"
 

@@ -162,7 +162,7 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
 
 
 def _second_kernel(library: Library, section: dict[str, Any], console: Console) -> bool:
-    """Whether the second kernel accepts the library that was audited; what it says is shown."""
+    """Whether the second kernel accepts the library that was audited; its report is shown."""
     from bridge.audit.second_kernel.check import check_library
     from bridge.audit.second_kernel.core_statements import TABLE
 

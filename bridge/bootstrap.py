@@ -1,4 +1,4 @@
-"""Make the project's environment: `.venv` with what a command of the Makefile needs.
+"""Make the project's environment: `.venv` with the packages that a command of the Makefile needs.
 
 Standard library only, since it runs before anything is installed:
 
@@ -7,8 +7,7 @@ Standard library only, since it runs before anything is installed:
 Each tier holds the one before it, and adds to the same `.venv`; without a name it is `test`.
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
 two runs at once wait for each other. An existing torch (one that the calling Python can import, or
-one already in `.venv`) is used if it is new enough; otherwise what will be downloaded is announced
-first.
+one already in `.venv`) is used if it is new enough; otherwise the downloads are announced first.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "attention-spec.json"
 REQUIREMENTS = ROOT / "requirements"
 
-# What each tier downloads besides torch and Triton, from the smallest to the largest; the largest
-# with what the others do.
+# The downloads of each tier besides torch and Triton, from the smallest to the largest; the largest
+# has those of the others too.
 TIERS = {
     "try": "about 20 MB, most of it numpy",
     "verify": "about 20 MB",
@@ -75,7 +74,7 @@ def run(*command: str | Path, quiet: bool = False) -> subprocess.CompletedProces
 
 def pip(*arguments: str | Path) -> None:
     """Run pip in the environment, or fail in one sentence."""
-    # Byte code is written for what is imported; that of all of torch takes longer than the rest.
+    # Byte code is written for imported modules; that of all of torch takes longer than the rest.
     options = ("--progress-bar", "on", "--no-compile")
     if run(PYTHON, "-m", "pip", "install", *options, *arguments).returncode != 0:
         what = " ".join(str(a) for a in arguments)
@@ -91,14 +90,14 @@ def lock_file(tier: str) -> Path:
 
 
 def lock_files(tier: str) -> list[Path]:
-    """All that is installed for a tier: its own file, and what is installed without its
+    """All that is installed for a tier: its own file, and that of packages without their
     dependencies."""
     alone = [lock_file(name) for name in WITHOUT_DEPENDENCIES.get(tier, ())]
     return [lock_file(tier), *alone]
 
 
 def fingerprint(tier: str) -> str:
-    """Changes whenever what is installed for a tier has to change."""
+    """Changes whenever the packages of a tier have to change."""
     # Here, so that a Python too old to have it gets its sentence.
     import tomllib
 
@@ -143,7 +142,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def too_old(package: str, version: str) -> str | None:
-    """What is there and what is accepted, as the beginning of a sentence; None if it will do."""
+    """The version that is there and those accepted, as the beginning of a sentence; None if it will
+    do."""
     oldest = OLDEST[package]
     if numbers(version) >= oldest:
         return None
@@ -191,7 +191,7 @@ def make_venv() -> None:
 
 
 def announce(spec: str) -> None:
-    """Say what installing torch will download."""
+    """Announce the downloads of installing torch."""
     report = run(
         PYTHON, "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", spec, quiet=True
     )
@@ -245,7 +245,7 @@ def install_numpy() -> None:
 
 
 def write_lake() -> None:
-    """The command `lake` of this environment alone: what users install must not hide elan's."""
+    """The command `lake` of this environment alone: an installed package must not hide elan's."""
     path = PYTHON.with_name("lake")
     # By a shell: the first line of a script takes no long path, and none with a space.
     call = "from bridge.toolchain.lake import main; main()"

@@ -17,8 +17,8 @@ def imported_files(
     root: Path, module: str, *, also: Iterable[str] = (), without: Iterable[str] = ()
 ) -> list[str]:
     """The source of a module below `root` and of all that it imports from its own package, and from
-    the packages of `also`; `without` what these modules or packages hold. A package that is
-    imported as a whole counts if its name has a dot: `pyimpl` would be everything."""
+    the packages of `also`; without the sources of the modules or packages `without`. A package that
+    is imported as a whole counts if its name has a dot: `pyimpl` would be everything."""
     inside = tuple(f"{package}." for package in (module.partition(".")[0], *also))
     outside = tuple(f"{name}." for name in without)
     found: set[str] = set()
@@ -39,7 +39,7 @@ def imported_files(
 
 @functools.cache
 def _imports(file: Path, _: int) -> list[str]:
-    """The names that a source imports, of modules or of what is in them."""
+    """The names that a source imports, of modules or of their members."""
     found = []
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):

@@ -33,10 +33,10 @@ from bridge.report import timings
 from bridge.report.timings import Times
 from bridge.terminal import tell
 
-# A test worker often waits for what it started: two more than there are cores. It holds torch, and
-# at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: what the chain
-# tests start from is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
-# their number of tests, has the longest at the end.
+# A test worker often waits for processes that it started: two more than there are cores. It holds
+# torch, and at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: the
+# copy from which the chain tests start is then made once. Files begin in the order of
+# tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
 PYTEST = (
     *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 2, 4))),
     *("--dist", "loadfile", "--no-loadscope-reorder"),
@@ -70,7 +70,7 @@ class Check:
 @dataclass
 class _Running:
     """A check that has begun. output: the file that has it, or none: it goes to the terminal, and
-    what others print comes after it."""
+    the output of others comes after it."""
 
     check: Check
     process: subprocess.Popen[bytes]
@@ -177,7 +177,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
         Check(
             f"kernels{more}", "kernels compiled for sm_80, sm_90 and sm_100",
             ("python", "-m", "pyimpl.backends.kernels.offline.compile", *some), ("pyimpl/*",),
-            # The quick ones fill what their neighbours leave of the cores.
+            # The quick ones use the cores that their neighbours leave.
             one_core=not everything,
         ),
         Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
@@ -252,7 +252,7 @@ def _quick(run: Run) -> int:
 
 
 def _record(run: Run, whole: float) -> None:
-    # What writes pages is needed here alone.
+    # The writers of pages are needed here alone.
     from bridge.pages import written
 
     try:
@@ -351,7 +351,7 @@ class Run:
         return (found or [check for check in waiting if len(waiting) == 1])[: max(free, 0)]
 
     def skip_unchanged(self, check: Check) -> bool:
-        """Whether it has passed with what it depends on; this is said."""
+        """Whether it has passed with its present inputs; this is said."""
         if not check.inputs or self.fresh:
             return False
         if self.cache.find(_kept_results(check), self.key(check)) is None:
@@ -383,13 +383,13 @@ class Run:
                 self.console.file.write(output.read().decode(errors="replace"))
 
     def keep(self, check: Check, times: Times) -> None:
-        """What passed is known from here on."""
+        """Record that it has passed."""
         self.times[check.name] = times
         if check.inputs:
             self.cache.keep(_kept_results(check), self.key(check), times)
 
     def end(self) -> None:
-        """Wait until those that run have ended, and kill what takes longer."""
+        """Wait until those that run have ended, and kill those that take longer."""
         for one in self.running:
             try:
                 one.process.wait(_ENDING)
@@ -410,7 +410,7 @@ class Run:
 
     def say(self, text: str, style: str = "") -> None:
         tell(self.console, text, style)
-        # What a check prints comes after it.
+        # The output of a check comes after it.
         self.console.file.flush()
 
 
@@ -448,7 +448,7 @@ def _processor() -> float:
 
 def digests(root: Path) -> Mapping[str, str]:
     """The hash of each file of the project by its path from the root: those that git tracks or
-    would, or where there is no git all but what is made."""
+    would, or where there is no git all but generated ones."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root, capture_output=True, text=True,
@@ -468,7 +468,7 @@ def digests(root: Path) -> Mapping[str, str]:
 
 
 def facts() -> list[str]:
-    """What results depend on beside the files: Python, its packages, the programs and devices that
+    """The inputs of results beside the files: Python, its packages, the programs and devices that
     tests look for, and the project's own variables."""
     packages = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
     programs = [f"{p}={shutil.which(p)}" for p in ("lake", "node", "npm", "chromium", "c++")]

@@ -45,7 +45,7 @@ class Conform(Command):
 )
 @click.option("--without", multiple=True, help="Skip vectors that need this feature (repeatable).")
 @click.option(
-    "--require", multiple=True, help="Fail if it lacks this feature or dtype (repeatable)."
+    "--require", multiple=True, help="Fail if this feature or dtype is unsupported (repeatable)."
 )
 @click.option(
     "--alignment",

@@ -1,5 +1,5 @@
-"""What ends a command with a sentence instead of a traceback."""
+"""Errors that end a command with a sentence instead of a traceback."""
 
 
 class MendableError(Exception):
-    """What the user can mend. The message is one sentence that says what is wrong."""
+    """An error that the user can mend. The message is one sentence that says what is wrong."""

@@ -22,9 +22,9 @@ def why_not_writable(path: Path) -> str | None:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write to another name in the same folder, then rename; text as UTF-8, with `?` for what that
-    cannot hold. What is there and no regular file, such as a device or a pipe, is written to as it
-    is. Raises OSError; then nothing has changed."""
+    """Write to another name in the same folder, then rename; text as UTF-8, with `?` for characters
+    that it cannot hold. An existing file that is not regular, such as a device or a pipe, is
+    written to as it is. Raises OSError; then nothing has changed."""
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     if path.exists() and not path.is_file():
         path.write_bytes(data)

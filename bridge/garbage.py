@@ -16,8 +16,8 @@ _SELDOM = 1000
 
 @contextlib.contextmanager
 def no_search() -> Iterator[None]:
-    """A block in which there is none, and whose objects count as old afterwards: for what imports
-    or reads a great deal."""
+    """A block in which there is none, and whose objects count as old afterwards: for code that
+    imports or reads a great deal."""
     before = gc.isenabled()
     gc.disable()
     try:

@@ -13,8 +13,8 @@ STATUS = 130
 
 @contextmanager
 def unseen_by_children() -> Iterator[None]:
-    """A block in which threads or child processes are started: SIGINT never reaches them, nor what
-    they start, also while they import what they need. For this process it waits until the block
+    """A block in which threads or child processes are started: SIGINT never reaches them, nor
+    processes that they start, also while they import. For this process it waits until the block
     ends."""
     # It lets SIGINT through again once it has started.
     resource_tracker.ensure_running()

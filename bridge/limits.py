@@ -1,9 +1,9 @@
 """Limits that a busy machine does not pass: processor time, or none of it for long.
 
-How long something takes by the clock depends on what else the machine does. A limit here is passed
+How long something takes by the clock depends on the load of the machine. A limit here is passed
 by a tree of processes that has used the processor for so many seconds (and has had as many by the
 clock: several processors use them up sooner), or that has used practically none for so long that
-nothing but a deadlock is left. Processes that ended count; what is ready to run, or waits for a
+nothing but a deadlock is left. Processes that ended count; one that is ready to run, or waits for a
 disk, is not idle; and time in which the watching process did not run itself (a machine that was
 suspended) is nobody's.
 """
@@ -39,8 +39,8 @@ _WAITS = {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP}
 @dataclass(frozen=True)
 class Limit:
     """processor_s: seconds of processor time, user and system, of a tree of processes; idle_s:
-    seconds by the clock in which it uses practically none. Raises ValueError for what is no number
-    above 0."""
+    seconds by the clock in which it uses practically none. Raises ValueError unless both are
+    numbers above 0."""
 
     processor_s: float
     idle_s: float = 600.0
@@ -79,7 +79,8 @@ class Passed:
 
 
 def _as_text(name: str) -> str:
-    """The beginning of a name that a process can give itself, what is no text replaced."""
+    """The beginning of a name that a process can give itself, with unprintable characters
+    replaced."""
     return "".join(x if x.isprintable() else "\ufffd" for x in name[:_MOST_OF_A_NAME])
 
 
@@ -89,7 +90,7 @@ def _seconds(value: float) -> str:
 
 class LimitPassed(Exception):
     """Something was ended at its limit. The message is one sentence that says what was seen.
-    output: what a command had written until then."""
+    output: that of a command until then."""
 
     def __init__(self, sentence: str, output: str = "") -> None:
         super().__init__(sentence)
@@ -187,7 +188,7 @@ class Watch:
         inside = {process.pid for process in self._seen}
         for process in self._seen:
             with contextlib.suppress(psutil.Error):
-                # What has lost its parent is still one of them.
+                # A process that has lost its parent is still one of them.
                 if process.pid == self.pid or process.ppid() not in inside:
                     tree |= dict.fromkeys(process.children(recursive=True))
         active, waits = 0.0, False
@@ -289,7 +290,7 @@ def run(
 
 
 def communicate(process: subprocess.Popen[str], limit: Limit) -> tuple[str, str]:
-    """What a process that runs, and has no pipe to its standard input, writes until it ends, to
+    """The output of a process that runs, and has no pipe to its standard input, until it ends, to
     standard output and standard error. Raises LimitPassed; then, and on any other exception, the
     processes have been killed."""
     watch = Watch(process.pid, limit)

@@ -1,4 +1,4 @@
-"""What `make quick` tests: the tests that import what changed, the nearest first."""
+"""The tests of `make quick`: those that import changed files, the nearest first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _KEPT = "quick"
 
 @dataclass(frozen=True)
 class Base:
-    """What the tests passed with: the digest of each file, and the test files left meanwhile."""
+    """The files with which the tests passed: the digest of each, and the test files left
+    meanwhile."""
 
     files: Mapping[str, str]
     left: tuple[str, ...] = ()
@@ -116,10 +117,11 @@ class Readers:
 
 
 def select(root: Path, files: Mapping[str, str], base: Base | None) -> Selection:
-    """The tests of what changed. files: the digests of the files of the project. base: what the
-    tests passed with last; without it, what git knows counts. Raises Problem without either."""
+    """The tests of changed files. files: the digests of the files of the project. base: the files
+    with which the tests passed last; without it, those that git knows count. Raises Problem without
+    either."""
     left = base.left if base is not None else ()
-    changed = _changed_since(files, base.files) if base is not None else _changed_in_git(root)
+    changed = _changes_since(files, base.files) if base is not None else _changes_in_git(root)
     if not changed:
         return Selection(left=left)
     readers = Readers.of(root)
@@ -141,13 +143,13 @@ def command(selection: Selection, record: Path) -> tuple[str, ...]:
 
 
 def last(cache: Cache, facts: Iterable[str]) -> Base | None:
-    """What the tests passed with last, in this environment."""
+    """The files with which the tests passed last, in this environment."""
     found = cache.find(_KEPT, digest(cache.folder, (), *facts))
     return Base(found["files"], tuple(found["left"])) if found is not None else None
 
 
 def keep(cache: Cache, facts: Iterable[str], base: Base) -> None:
-    """What the tests have passed with."""
+    """Keep the files with which the tests have passed."""
     value = {"files": dict(base.files), "left": base.left}
     cache.keep(_KEPT, digest(cache.folder, (), *facts), value)
 
@@ -166,8 +168,8 @@ def _is_test(name: str) -> bool:
 
 
 def _imports(root: Path) -> dict[str, list[str]]:
-    """By Python file, the files below `root` that it imports. Where tests find the modules that
-    they share is what pytest is told."""
+    """By Python file, the files below `root` that it imports. Tests find the modules that they
+    share by pytest's `pythonpath`."""
     with (root / "pyproject.toml").open("rb") as file:
         folders = tomllib.load(file)["tool"]["pytest"]["ini_options"]["pythonpath"]
     done = subprocess.run(
@@ -182,11 +184,11 @@ def _imports(root: Path) -> dict[str, list[str]]:
     return found
 
 
-def _changed_since(files: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
+def _changes_since(files: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
     return sorted(n for n in {*files, *before} if files.get(n) != before.get(n))
 
 
-def _changed_in_git(root: Path) -> list[str]:
+def _changes_in_git(root: Path) -> list[str]:
     """The files that differ from where this branch left main, and those git does not know."""
 
     def ask(*arguments: str) -> list[str] | None:

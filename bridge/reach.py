@@ -1,4 +1,4 @@
-"""What leads to what."""
+"""Which nodes of a graph are reached from others."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-# By extra, what a command that lacks it stumbles over first; the rest needs a checkout.
+# By extra, the module that a command without it fails to import first; the rest needs a checkout.
 EXTRAS = {
     "docs": ("pdoc", "pygments", "zensical"),
     "index": ("lean_dojo", "networkx"),
@@ -17,8 +17,8 @@ _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def remedy(error: ModuleNotFoundError) -> str:
-    """Which package is missing and what brings it, in a sentence. Raises the error where it is a
-    module of the project."""
+    """Which package is missing and which extra brings it, in a sentence. Raises the error where it
+    is a module of the project."""
     name = (error.name or "").partition(".")[0]
     if name in ("", "bridge", "pyimpl"):
         raise error

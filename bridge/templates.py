@@ -1,8 +1,8 @@
 """How the templates of all packages are read.
 
-What is not given is an error, a line that holds a statement alone leaves nothing, and the newline
-at the end stays. HTML and SVG, told by the template's name, escape what is put into them; in other
-text, Markdown or Python, it stands as it is.
+A value that is not given is an error, a line that holds a statement alone leaves nothing, and the
+newline at the end stays. HTML and SVG, told by the template's name, escape values that are put into
+them; in other text, Markdown or Python, they stand as they are.
 """
 
 from __future__ import annotations

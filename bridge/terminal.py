@@ -6,7 +6,7 @@ from rich.console import Console
 
 
 def tell(console: Console, text: str, style: str = "") -> None:
-    """A line as it is: without markup, without colours by what stands in it, and not folded."""
+    """A line as it is: without markup, without colours by its words, and not folded."""
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -72,7 +72,7 @@ def check(
     device: as PyTorch names it.
     rounding_model: sets the tolerances; None: an adapter's own, else `generous`.
     families, vectors: only these, by name and by id; none: all.
-    without: features that it is declared to lack.
+    without: features that are declared unsupported.
     require: features, and dtypes, without which it does not pass.
     alignment: how `is_causal` is aligned, for a function without an argument that says so.
     time_limit: seconds of processor time for one call.

@@ -1,7 +1,7 @@
 """Packed documents, without padding
 
 Documents of different lengths lie one after another in one tensor; their prefix sums say where each
-begins, and no token sees another document. What is wasted on padding otherwise is not computed.
+begins, and no token sees another document. Nothing is computed for padding.
 Output and gradients are those of one document at a time.
 
 It prints:

@@ -67,7 +67,7 @@ while waiting or running:
         one.append(1)  # the token that was decoded last
 
     kv_lens = torch.tensor([one.length for one in running])
-    # Rows of one length: what stands behind a request's own pages is not looked at.
+    # Rows of one length: entries behind a request's own pages are not read.
     table = torch.zeros(len(running), max(len(one.pages) for one in running), dtype=torch.int64)
     for row, one in zip(table, running, strict=True):
         row[: len(one.pages)] = torch.tensor(one.pages)

@@ -1,6 +1,6 @@
 """Draw tiles, errors and states
 
-`pyimpl.visualize` draws what is otherwise a column of numbers; it needs matplotlib. Which tiles of
+`pyimpl.visualize` draws the numbers that are printed otherwise; it needs matplotlib. Which tiles of
 scores a causal window lets be skipped, and which need a mask. The errors of a row of float32, one
 number of which is spoiled, against the tolerance that `conform` judges by. And the state of one
 query from block to block: m only rises, and o / l ends in attention.

@@ -1,6 +1,6 @@
 """Attention over tiles of keys, as FlashAttention goes through them, with one mistake.
 
-`make try` runs this function on the vectors and shows what they find. To see it pass, mend the line
+`make try` runs this function on the vectors and shows the results. To see it pass, mend the line
 that is marked, and run
 
     .venv/bin/python -m bridge conform examples/tile_loop.py:attention --dtype float32

@@ -3,8 +3,8 @@
 The demonstration of `pyimpl.modules`, a Transformer that learns to reverse sequences, with the
 heads of every attention divided among four processes: the projections are parallel in their
 tensors, as PyTorch's own plan makes them, and attention finds DTensors and computes its part. One
-process trains the same model beside it, and every loss is the same. `ring_attention` is what to
-take where sequences are too long for a device, instead of models too wide.
+process trains the same model beside it, and every loss is the same. `ring_attention` is for
+sequences that are too long for a device, instead of models too wide.
 
 Run:
 

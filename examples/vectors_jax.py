@@ -1,8 +1,8 @@
 """The vectors from JAX
 
 The same export, read with numpy: the bits of each array row by row, and the tolerance of each
-element. It judges a function of `jax.numpy`; put your own in its place, which may be given what the
-vectors have beside masks, too. `conform` judges a JAX function through one that takes and returns
+element. It judges a function of `jax.numpy`; put your own in its place, which may take the vectors'
+arguments beside masks, too. `conform` judges a JAX function through one that takes and returns
 tensors of PyTorch ([a layout of one's own](conform.md#a-layout-of-ones-own)).
 
 Run:

@@ -1,4 +1,4 @@
-"""What a wheel says of itself beside its `pyproject.toml`: addresses, and its README for an index.
+"""Metadata of a wheel beside its `pyproject.toml`: addresses, and its README for an index.
 
 A checkout does not know where it is published. Two variables of the environment say it:
 
@@ -20,7 +20,7 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 REPOSITORY, REF = "ATTENTION_SPEC_REPOSITORY", "ATTENTION_SPEC_REF"
-# Code, in which nothing is a link, or a link or image of Markdown to what is no address.
+# Code, in which nothing is a link, or a link or image of Markdown to a path, not an address.
 _CODE_OR_LINK = re.compile(
     r"(?P<code>^```.*?^```|^ {4}.*?$|`[^`\n]*`)"
     r"|(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?!\w+:|#)(?P<path>[^()#\s]+)(?P<anchor>#[^()\s]*)?\)",
@@ -40,7 +40,7 @@ class Addresses(MetadataHookInterface):
         folder = self.config.get("folder", ".")
         metadata["readme"] = {
             "content-type": "text/markdown",
-            "text": published(text, folder, repository, ref),
+            "text": publish(text, folder, repository, ref),
         }
         if repository:
             metadata["urls"] = urls(repository, ref)
@@ -58,7 +58,7 @@ def urls(repository: str, ref: str) -> dict[str, str]:
     }
 
 
-def published(text: str, folder: str, repository: str, ref: str) -> str:
+def publish(text: str, folder: str, repository: str, ref: str) -> str:
     """A README of a folder of the checkout, as an index is to show it."""
 
     def outside(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """The public function: checks its arguments and picks an implementation.
 
-Names follow `torch.nn.functional.scaled_dot_product_attention` (SDPA) where it has one. What
-differs from it: `attn_mask`, `is_causal` and `window` may be given together and then all apply; a
+Names follow `torch.nn.functional.scaled_dot_product_attention` (SDPA) where it has one. The
+differences: `attn_mask`, `is_causal` and `window` may be given together and then all apply; a
 query that may attend to no key gives 0 (and log-sum-exp −∞), on every backend; the weights that
 dropout drops follow from a seed (`pyimpl.dropout`).
 """

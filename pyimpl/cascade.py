@@ -50,7 +50,7 @@ def attention_cascade(
         suffix_key, suffix_value: `[batch, kv_heads, max_len, head_dim]` and `[batch, kv_heads,
             max_len, value_dim]`, the keys of each request after the prefix; max_len may be 0.
         suffix_lens: `[batch]`, int32 or int64: how many of them each request has, at least 0; None:
-            max_len. What lies beyond has no influence, whatever it holds. Read by the host; a GPU
+            max_len. Tokens beyond have no influence, whatever they hold. Read by the host; a GPU
             is waited for.
         is_causal: query i of a request stands at key suffix_lens[b] − q_len + i of its suffix and
             sees nothing after it; each suffix must have at least q_len keys then.

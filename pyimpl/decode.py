@@ -65,7 +65,7 @@ def attention_decode(
             max_len, value_dim]`; with `page_table` a pool of pages, `[num_pages, kv_heads,
             page_size, head_dim]` and `[num_pages, kv_heads, page_size, value_dim]`.
         kv_lens: `[batch]`, int32 or int64, how many keys each sequence has, at least 0; needed with
-            `page_table`; None: max_len. What lies beyond has no influence, whatever it holds.
+            `page_table`; None: max_len. Keys beyond have no influence, whatever they hold.
         page_table: `[batch, max_pages]`, int32 or int64: key t of sequence b lies in slot
             t % page_size of page page_table[b, t // page_size]. Entries beyond the last page of a
             sequence are not looked at.

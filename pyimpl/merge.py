@@ -45,7 +45,7 @@ def merge_states(outs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
             otherwise float32; −∞ where a part has no key to attend to.
 
     Returns:
-        What `attention(..., return_lse=True)` over all keys returns: the output in the dtype of
+        The result of `attention(..., return_lse=True)` over all keys: the output in the dtype of
         `outs`, and the log-sum-exp in that of `lses`. A part with log-sum-exp −∞ has no influence,
         whatever its output holds. Sinks that were given to several parts count several times.
 

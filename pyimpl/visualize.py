@@ -8,7 +8,7 @@ visualize.draw_tiles(512, 512, is_causal=True, window=(200, None)).savefig("tile
 ```
 
 Each function returns a `matplotlib.figure.Figure`. matplotlib is needed to draw alone: the extra
-`visualize`. What is drawn can be had without it: `visited_tiles`, `states_by_block`.
+`visualize`. The data of the drawings can be had without it: `visited_tiles`, `states_by_block`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyimpl.internal import arguments as check
 from pyimpl.internal.arguments import Alignment, Window
 from pyimpl.internal.scores import alignment_shift
 
-# What becomes of a tile of scores: the numbers in `visited_tiles`.
+# The treatment of a tile of scores: the numbers in `visited_tiles`.
 SKIPPED, MASKED, WHOLE = range(3)
 _NAMES = ("not visited", "visited, with a mask", "visited, without one")
 # After Okabe and Ito, told apart without red or green, and by their lightness alone.
@@ -43,7 +43,7 @@ def visited_tiles(
     causal_alignment: Alignment = "top-left",
     window: Window = (None, None),
 ) -> Tensor:
-    """What the tile loop does with each tile of scores (`Attention.Spec.visitedTiles`).
+    """How the tile loop treats each tile of scores (`Attention.Spec.visitedTiles`).
 
     Args:
         q_len, kv_len: how many queries and keys, at least 1.

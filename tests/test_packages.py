@@ -47,16 +47,16 @@ class TestReadme:
         ],
     )  # fmt: skip
     def test_links(self, text: str, with_address: str, without: str) -> None:
-        assert metadata.published(text, ".", AT, "v1") == with_address
-        assert metadata.published(text, ".", "", "v1") == without
+        assert metadata.publish(text, ".", AT, "v1") == with_address
+        assert metadata.publish(text, ".", "", "v1") == without
 
     def test_from_a_folder(self) -> None:
-        found = metadata.published("[a](../../docs/b.md)", "packages/vectors", AT, "v1")
+        found = metadata.publish("[a](../../docs/b.md)", "packages/vectors", AT, "v1")
         assert found == f"[a]({AT}/blob/v1/docs/b.md)"
 
     @pytest.mark.parametrize("folder", [".", "packages/vectors"])
     def test_every_address_is_of_a_file(self, folder: str) -> None:
-        text = metadata.published((ROOT / folder / "README.md").read_text("utf-8"), folder, AT, "1")
+        text = metadata.publish((ROOT / folder / "README.md").read_text("utf-8"), folder, AT, "1")
         found = re.findall(rf"(!?)\[[^\]]*\]\({AT}/(raw|blob)/1/([^)#]+)", text)
         assert all((ROOT / path).exists() for _, _, path in found)
         assert {kind for mark, kind, _ in found if mark} <= {"raw"}

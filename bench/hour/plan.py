@@ -245,7 +245,7 @@ def compile_name(one: Candidate) -> str:
     return f"compile {one.name}"
 
 
-def compiled_by(job: Job) -> str | None:
+def compilation_of(job: Job) -> str | None:
     """The name of the job that compiles the kernel of this one, if there is one."""
     plain = job.given.get("candidate")
     return None if plain is None else compile_name(candidate_of(plain))

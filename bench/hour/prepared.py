@@ -1,4 +1,4 @@
-"""A kernel whose launch options are measured, and what several of them need of a case."""
+"""A kernel whose launch options are measured, and the parts of a case that several of them need."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def wrong(findings: Findings) -> list[str]:
         elif x["what"] == "vectors" and x["failures"]:
             lines += [f"  vectors, {x['dtype']}: {failure}" for failure in x["failures"]]
         elif x["what"] == "peers":
-            of = measured_of(x["measured"])
+            of = read_measured(x["measured"])
             lines += [
                 f"  {result.name}, {of.case}: {result.reason}"
                 for result in of.results
@@ -258,13 +258,13 @@ def measurements(findings: Findings, captured: bool = False) -> list[Measured]:
     found: dict[Case, Measured] = {}
     for x in findings:
         if x["what"] == "peers" and x["captured"] == captured:
-            one = measured_of(x["measured"])
+            one = read_measured(x["measured"])
             known = found.get(one.case)
             found[one.case] = one if known is None else _together(known, one)
     return list(found.values())
 
 
-def measured_of(plain: dict[str, Any]) -> Measured:
+def read_measured(plain: dict[str, Any]) -> Measured:
     """Out of JSON."""
     results = tuple(Result(**x) for x in plain["results"])
     return Measured(case_of(plain["case"]), results, plain["best_peer"], plain["ratio_to_best"])

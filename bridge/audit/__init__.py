@@ -1,1 +1,1 @@
-"""What the library declares and proves, and whether that is what the documents say of it."""
+"""The declarations and theorems of the library, and whether the documents state them truly."""

@@ -13,14 +13,14 @@ from bridge.toolchain import Lean, packages
 
 
 class UnknownDeclarationError(MendableError):
-    """A name that neither the package nor what it imports declares."""
+    """A name that neither the package nor one of its imports declares."""
 
 
 @dataclass(frozen=True)
 class Rested:
-    """lines: one for each theorem, as `#print axioms` has it; problems: a sentence each on whatever
-    the package's modules, and those that they need, may not rest on; trusted: a sentence on what is
-    taken on trust."""
+    """lines: one for each theorem, as `#print axioms` has it; problems: a sentence on each thing
+    that the package's modules, and those that they need, may not rest on; trusted: a sentence on
+    each thing taken on trust."""
 
     lines: tuple[str, ...]
     problems: tuple[str, ...]
@@ -28,7 +28,7 @@ class Rested:
 
 
 def axioms_of(lean: Lean, names: Sequence[str] = ()) -> Rested:
-    """What declarations of a package that is built, or of what it needs, rest on. names: none for
+    """The axioms of declarations of a built package, or of its dependencies. names: none for
     all theorems of the package's own. Raises UnknownDeclarationError."""
     audit = lean.audit(replay=False)
     of = {d.name: d.axioms for d in audit.declarations}

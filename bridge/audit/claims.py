@@ -1,4 +1,4 @@
-"""`docs/claims.toml`: what the source documents claim, and what became of each claim.
+"""`docs/claims.toml`: the claims of the source documents, and the verdict on each.
 
 The documents lie outside of the repository. So that no line of them is left out, each row quotes
 the lines that it speaks of, in the order of the document, and each document has a fingerprint: the
@@ -27,7 +27,7 @@ LIBRARY = "Attention"
 CLAIMS = "Attention.Claims."
 
 # For each verdict, whether there are Lean theorems that refute the claim as it stands, and theorems
-# that prove it or what is true in its place: must be (True), cannot be (False), or may be (None).
+# that prove it or a true claim in its place: must be (True), cannot be (False), or may be (None).
 VERDICTS: dict[str, tuple[bool | None, bool | None]] = {
     "proved": (False, True),
     "proved stronger": (False, True),
@@ -40,7 +40,7 @@ VERDICTS: dict[str, tuple[bool | None, bool | None]] = {
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands in the manifest."""
+    """A row as the manifest has it."""
 
 
 class Document(Row, frozen=True):
@@ -53,8 +53,8 @@ class Document(Row, frozen=True):
 
 class Claim(Row, frozen=True):
     """One row. quote: the lines that it speaks of; empty where the claim is implied by others.
-    remark: what is said of it. refutes, proves, defines: full Lean names of theorems that refute it
-    as it stands, that prove it or what is true in its place, and of definitions that render it.
+    remark: a comment. refutes, proves, defines: full Lean names of theorems that refute it
+    as it stands, that prove it or a true claim in its place, and of definitions that render it.
     python: dotted names; vectors: families."""
 
     document: str
@@ -79,8 +79,8 @@ class Claim(Row, frozen=True):
 
 class Lesson(Row, frozen=True):
     """A row that the page begins with, told in short. document, heading: of the row; says: in
-    words; wrong, right: full Lean names of what is false, its refutation included, and of what is
-    true in its place."""
+    words; wrong, right: full Lean names of the false claim, its refutation included, and of the
+    true one in its place."""
 
     title: str
     document: str
@@ -105,7 +105,7 @@ class Manifest(Row, frozen=True):
 @dataclass(frozen=True)
 class Declared:
     """A declaration as it stands in its file. code: a theorem's statement, or a whole definition.
-    shown: that with what commands before it declare for it: a theorem's binders in it, the
+    shown: that with the declarations of commands before it: a theorem's binders in it, the
     `variable` commands before a definition. Lines are 1-based, both included."""
 
     name: str
@@ -124,7 +124,7 @@ class Declared:
 
 
 def read(root: Path) -> Manifest:
-    """The manifest. Raises SourceError for what is none."""
+    """The manifest. Raises SourceError if it is not valid."""
     try:
         return msgspec.toml.decode((root / FILE).read_bytes(), type=Manifest)
     except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
@@ -176,7 +176,7 @@ def _after_variables(definition: Written, code: str) -> str:
 def problems(
     manifest: Manifest, lean: Mapping[str, Declared], families: frozenset[str]
 ) -> list[str]:
-    """What is wrong with the manifest, a sentence each. families: the names of all there are."""
+    """The errors of the manifest, a sentence each. families: the names of all there are."""
     found = []
     ids = [document.id for document in manifest.documents]
     found += [

@@ -17,8 +17,8 @@ Section = dict[str, Any]
 
 
 class Stage(Protocol):
-    """Runs a piece of work under a name, shows how it goes, and gives its section. What the project
-    itself does wrong becomes a section that is not `ok`."""
+    """Runs a piece of work under a name, shows how it goes, and gives its section. An error of the
+    project itself becomes a section that is not `ok`."""
 
     def __call__(self, name: str, work: Callable[[], Section], /) -> Section: ...
 
@@ -62,7 +62,7 @@ class Library:
         return {"ok": True, "kind": self.lean.kind, "version": self.lean.version}
 
     def build(self) -> Section:
-        """Build what has changed."""
+        """Build the modules that have changed."""
         self._built = 0
         result = self.lean.build(on_module=self._module_built)
         problems = [str(m) for m in result.messages if m.severity == "error"]
@@ -80,7 +80,7 @@ class Library:
             self.reached("build", self._built, result.total)
 
     def audit(self) -> Section:
-        """What the audit says of each declaration, as it is built, and of the theorems, claims and
+        """The audit's report on each declaration, as it is built, and on the theorems, claims and
         implementations that documents and Python name."""
         audit, kept = self.cache.get(
             "audit",

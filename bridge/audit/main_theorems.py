@@ -1,4 +1,4 @@
-"""What the audit says of the theorems that docs/theorems.toml and docs/claims.toml list."""
+"""The audit's report on the theorems that docs/theorems.toml and docs/claims.toml list."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from bridge.vectors.load import default_directory
 
 
 def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The theorems of docs/theorems.toml with what the audit says of them; and what is wrong with
-    them.
+    """The theorems of docs/theorems.toml with the audit's report on them; and their errors.
 
-    listing: what the audit says of each declaration, by name.
+    listing: the audit's report on each declaration, by name.
     """
     entries = listed_theorems(root / "docs" / "theorems.toml")
     found, problems = [], []
@@ -49,8 +48,8 @@ def main_theorems(root: Path, listing: dict[str, Any]) -> tuple[list[dict[str, A
 def count_verdicts(
     root: Path, listing: dict[str, Any]
 ) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """How many rows of docs/claims.toml each document has of each verdict; and what is wrong with
-    the rows, or with the theorems and definitions that they name. That none of these rests on
+    """How many rows of docs/claims.toml each document has of each verdict; and the errors of the
+    rows, or of the theorems and definitions that they name. That none of these rests on
     another axiom than Lean's, the audit has seen."""
     manifest = claims.read(root)
     families = frozenset(entry["family"] for entry in entries_of(default_directory()))
@@ -73,7 +72,7 @@ def whole_statements(
 ) -> tuple[dict[str, statements.Statement], list[str], bool]:
     """The whole statement of each theorem of docs/theorems.toml and docs/claims.toml and of each
     that restates a main result, by its Lean name; a sentence on each that says nothing, or supposes
-    of a definition what it concludes of it; and whether that is kept.
+    its own conclusion about a definition; and whether that is kept.
 
     key: the digest of the library and of Lean.
     """
@@ -86,7 +85,7 @@ def whole_statements(
     for claim in claims.read(lean.root).claims:
         label = f"{claim.document}, {claim.heading}"
         named += [(label, name) for name in (*claim.refutes, *claim.proves)]
-    # What Lean has not, or has as something else, is named elsewhere.
+    # Names that Lean does not have, or has as something else, are reported elsewhere.
     proved = {name for name, d in listing.items() if d["kind"] == "theorem"}
     wanted = {name: listing[name]["file"] for name in sorted({n for _, n in named} & proved)}
     found, kept = cache.get(
@@ -100,7 +99,7 @@ def whole_statements(
         for label, name in named
         if name in found and found[name]["empty"]
     ]
-    # What is kept is kept as JSON, without tuples.
+    # Results are kept as JSON, without tuples.
     said = {
         name: statements.Statement(**one | {"supposed": tuple(one["supposed"])})
         for name, one in found.items()

@@ -1,7 +1,7 @@
 """Whether the main results are restated over the Spec alone, in `Attention/Statements`.
 
 A statement there may speak of the numbers, the Spec and its models, and of nothing that is defined
-to prove it; and what it concludes of a definition, its hypotheses may not suppose of the same one.
+to prove it; and its hypotheses may not suppose its own conclusion about a definition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMESPACE = "Attention.Statements."
 # Where the definitions stand that a statement may speak of.
 SPOKEN_OF = ("Attention.Algebra.", "Attention.Model.", "Attention.Spec.")
 _SPEC = "Attention.Spec."
-# What Lean makes of a statement itself: that an index is in range, and what a pattern matches.
+# Parts of a statement that Lean makes itself: that an index is in range, and matchers of patterns.
 _MADE = re.compile(rf"{re.escape(NAMESPACE)}\w+\.(?:_proof|match)_\d+")
 # By main result, the definitions of the Spec that its hypotheses and its conclusion may both speak
 # of, with the reason.
@@ -25,7 +25,7 @@ SHARED = {
     "lse-exists": {"IsLogSumExp"},
     # Whether a key that is left is unmasked.
     "kv-edits": {"Online.Edit.keys"},
-    # What is supposed of each split is concluded of all keys together.
+    # A hypothesis on each split is concluded of all keys together.
     "split-kv": {"attend", "IsLogSumExp"},
     # The log-sum-exp that is given is that of the scores under the mask, which the gradients are
     # of, too.
@@ -42,10 +42,10 @@ def restatement(id: str) -> str:
 def problems_of_kinds(
     entries: Iterable[Mapping[str, str]], listing: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """What is wrong with the kinds of the listed theorems and with the statements of the main
-    results, as far as what they mention tells; a sentence each.
+    """The errors of the listed theorems' kinds and of the main results' statements, as far as the
+    names in them tell; a sentence each.
 
-    listing: what the audit says of each declaration, by name.
+    listing: the audit's report on each declaration, by name.
     """
     problems = []
     wanted = {}

@@ -17,10 +17,10 @@ from bridge.source.lean import declarations
 from bridge.toolchain import Lean
 
 SCRIPT = Path(__file__).with_name("statements.lean")
-# The files below `bridge` that decide, beside the library, what `read` gives.
+# The files below `bridge` that decide, beside the library, the result of `read`.
 SOURCES = ("audit/statements.py", "audit/statements.lean", "source/lean.py")
 
-# What a statement depends on, but for the version of Lean.
+# The sources of a statement, but for the version of Lean.
 _LIBRARY = ("Attention", "Attention.lean")
 _KEPT = "elaborated"
 
@@ -59,7 +59,7 @@ def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
 
     theorems: full name → file of the project that declares it. Names in a text are as short as they
     can be there. Two terms count as the same up to the names of bound variables, abbreviations and
-    what the fields of instances are. The library has to be built. Raises ToolchainError if Lean has
+    the fields of instances. The library has to be built. Raises ToolchainError if Lean has
     no such theorem or the answers break off.
     """
     opened = {
@@ -80,8 +80,7 @@ def read(lean: Lean, theorems: Mapping[str, str]) -> dict[str, Statement]:
 
 
 def keep(root: Path, texts: Mapping[str, str]) -> None:
-    """Keep statements, by the theorems' full names, for what is made of these sources without
-    Lean."""
+    """Keep statements, by the theorems' full names, for use with these sources without Lean."""
     Cache(root / "build" / "cache").keep(_KEPT, digest(root, _LIBRARY), dict(texts))
 
 

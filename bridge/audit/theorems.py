@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bridge.source.excerpt import SourceError
 
-# What a theorem is in the list, and how several are called.
+# The kinds of theorems in the list, and how several are called.
 KINDS = {
     "main": "main results",
     "beyond": "results about definitions beyond the Spec",
@@ -28,7 +28,7 @@ def theorem_list() -> Path:
 
 
 def listed_theorems(path: Path) -> list[dict[str, str]]:
-    """The entries of docs/theorems.toml. Raises SourceError for what is no list of theorems."""
+    """The entries of docs/theorems.toml. Raises SourceError if it is no list of theorems."""
     try:
         entries = tomllib.loads(path.read_text("utf-8"))["theorem"]
         for entry in entries:
@@ -48,7 +48,7 @@ def listed_theorems(path: Path) -> list[dict[str, str]]:
 
 
 def sentences_by_id(path: Path) -> dict[str, str]:
-    """By theorem id, its sentence. Raises SourceError for what is no list of theorems."""
+    """By theorem id, its sentence. Raises SourceError if the file is no list of theorems."""
     return {entry["id"]: entry["sentence"] for entry in listed_theorems(path)}
 
 

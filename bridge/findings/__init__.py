@@ -1,1 +1,1 @@
-"""What attention functions of other libraries do on the vectors: run, recomputed exactly, kept."""
+"""The results of other libraries' attention on the vectors: run, recomputed exactly, kept."""

@@ -46,8 +46,8 @@ def hashes(folder: Path, families: Sequence[Family]) -> dict[str, str]:
 def collect(
     outcomes: Sequence[Outcome], families: Sequence[Family], hash_of: Mapping[str, str]
 ) -> Entry:
-    """What is kept of one function. Raises FindingsError for a failure that exact arithmetic does
-    not confirm, and for a vector whose own results it contradicts."""
+    """The entry that is kept of one function. Raises FindingsError for a failure that exact
+    arithmetic does not confirm, and for a vector whose own results it contradicts."""
     vectors = {vector.id: vector for family in families for vector in family.vectors}
     by_dtype = {
         outcome.result.dtype: {r.id: r for r in outcome.result.vectors} for outcome in outcomes
@@ -205,7 +205,7 @@ def _example(
         "inputs": [list(pair) for pair in _inputs(vector, row)],
     }
     if not found:
-        # What it should have returned for the first query that there is.
+        # The right result for the first query that there is.
         part = "output"
         right: Sequence[Number]
         if isinstance(vector, GradientVector):

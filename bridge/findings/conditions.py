@@ -1,4 +1,4 @@
-"""What the vectors that show a symptom have in common, and no other has."""
+"""Traits that all vectors with a symptom have, and no other has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _traits_of(problem: AttentionVector) -> set[str]:
 
 
 def traits(vector: Vector) -> frozenset[str]:
-    """What is to be said of a vector's inputs, in the words of a condition."""
+    """The traits of a vector's inputs, in the words of a condition."""
     found = set().union(*(_traits_of(problem) for problem in problems_of(vector)))
     if isinstance(vector, GroupedQueryVector) or (
         isinstance(vector, GradientVector) and vector.num_heads != vector.num_kv_heads
@@ -50,7 +50,7 @@ def condition(vectors: Iterable[Vector], showing: Set[str]) -> str | None:
     for vector in vectors:
         for name in traits(vector):
             having.setdefault(name, set()).add(vector.id)
-    # What one of them lacks is no trait of theirs all.
+    # A trait that one of them lacks is not common to all.
     names = sorted(name for name, ids in having.items() if ids >= showing)
     for count in (1, 2, 3):
         for chosen in itertools.combinations(names, count):

@@ -1,4 +1,4 @@
-"""`docs/findings.json`: what was found of each function, by which the page is written."""
+"""`docs/findings.json`: the findings on each function, by which the page is written."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def update(
             "vectors": files.sha256((folder / index.INDEX).read_bytes())[:16],
             **run(one, families, hash_of),
         }
-    # In the order of the list; what is run no more is kept no more.
+    # In the order of the list; functions that are no longer run are dropped.
     document["functions"] = [kept[c.name] for c in subjects.CALLED if c.name in kept]
     changed = write_changed(root / FILE, as_text(document))
     return [FILE] if changed else []

@@ -28,7 +28,8 @@ class Called:
 
 
 def _of_adapters() -> Iterator[Called]:
-    """Those of the adapters that say what they call and run on a CPU; this project's at the end."""
+    """Those of the adapters that name their function and run on a CPU; this project's at the
+    end."""
     makers = (adapters.BUILTIN | libraries.FOREIGN).values()
     for make in sorted(makers, key=lambda make: make.foreign is None):
         if make.about is not None and not make.about.on_gpu:
@@ -63,8 +64,8 @@ def versions(one: Called) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What results may depend on beside the versions: PyTorch has other kernels for processors with
-    other instructions."""
+    """Properties on which results may depend beside the versions: PyTorch has other kernels for
+    processors with other instructions."""
     return {
         "python": platform.python_version(),
         "system": platform.system(),

@@ -1,7 +1,7 @@
-"""What is wrong with the result of a failed vector, told from the exact numbers.
+"""The symptoms of a failed vector's result, told from the exact numbers.
 
 The exact numbers are those of `bridge.vectors.exact.attention`, computed here from the inputs
-alone: neither what the vector says should come out is used, nor the float64 arithmetic that judged
+alone: neither the vector's own expected numbers are used, nor the float64 arithmetic that judged
 the result.
 """
 
@@ -34,7 +34,7 @@ class FindingsError(MendableError, ValueError):
 
 @dataclass(frozen=True)
 class Wrong:
-    """One number that is too far from what it should be, or None of them where there are no
+    """One number that is too far from the right one, or None of them where there are no
     numbers. what: the symptom, a sentence; part: as in `judge.Element`; row: of all rows of the
     vector, or of a head's gradient; column: None for a log-sum-exp."""
 
@@ -189,8 +189,8 @@ def _wrong_lse(problem: AttentionVector, i: int, got: float) -> str:
 
 
 def general_reason(reason: str) -> str:
-    """The reason of a failure without numbers, as a sentence: what differs by sizes or by a type
-    of C++ alone is one symptom."""
+    """The reason of a failure without numbers, as a sentence: reasons that differ by sizes or by a
+    type of C++ alone are one symptom."""
     sentence = re.sub(r"\[with [^\]]*\]", "", " ".join(reason.split()))
     sentence = re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "…", sentence)
     # Messages are cut at a length, and so not where their beginnings differ.

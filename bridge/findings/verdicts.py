@@ -1,5 +1,5 @@
-"""`docs/verdicts.json`: what `bridge prove NAME --keep` said of kernels of published packages, for
-`docs/findings.md`."""
+"""`docs/verdicts.json`: the verdicts of `bridge prove NAME --keep` on kernels of published
+packages, for `docs/findings.md`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _question(entry: Entry) -> tuple[str, str, bool]:
 
 
 def command(entry: Mapping[str, Any]) -> str:
-    """What was run."""
+    """The command that was run."""
     options = ""
     if entry["alignment"] != "top-left":
         options += f" --alignment {entry['alignment']}"

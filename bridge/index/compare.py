@@ -120,7 +120,7 @@ def _match(
             other = candidates[0]
             waiting[other.name].remove(other)
             pairs.append((one, other))
-        elif not internal(one.shown) and not any(_made_by(one, t) for t in types):
+        elif not internal(one.shown) and not any(_comes_with(one, t) for t in types):
             found.append(
                 f"{one.name} is stored for line {one.range[0]} of {one.module}, where no "
                 "declaration of that name is read from the text"
@@ -132,7 +132,7 @@ def _match(
     return pairs, found
 
 
-def _made_by(one: Stored, of: Written) -> bool:
+def _comes_with(one: Stored, of: Written) -> bool:
     """Whether it comes with a type that is written: its constructor where none is named, the
     projection to a parent structure, or an instance that is derived."""
     assert one.range is not None

@@ -80,7 +80,7 @@ def flush_subnormals(values: Array) -> Array:
     return np.where(tiny, np.copysign(np.float32(0), values), values)
 
 
-def multiplied_and_added(a: Array, b: Array, c: Array) -> Array:
+def multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a·b + c of float32, rounded once (`fma.rn`).
 
     The product of two is exact in float64. The sum is rounded there to odd: an inexact one gets

@@ -99,7 +99,7 @@ def _float_result(instruction: Instruction, kind: str, values: list[Array]) -> A
     if flush:
         values = [kinds.flush_subnormals(x) for x in values]
     if operation in ("fma", "mad") and kind in ("f32", "f16"):
-        found = kinds.multiplied_and_added(*(x.astype(np.float32) for x in values))
+        found = kinds.multiply_add(*(x.astype(np.float32) for x in values))
         if kind == "f16":
             # Float64 holds the product and sum of such numbers exactly, or nearly: 22 + 29 bits.
             a, b, c = (x.astype(np.float64) for x in values)

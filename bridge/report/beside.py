@@ -20,7 +20,8 @@ class Beside(Generic[T]):
         self._work = work
         self._found: Future[T] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        # What it starts ends when this process says so, not with an error of its own before.
+        # Processes that it starts end when this process says so, not with an error of its own
+        # before.
         with unseen_by_children():
             self._thread.start()
 
@@ -37,5 +38,5 @@ class Beside(Generic[T]):
         self._thread.join(seconds)
 
     def result(self) -> T:
-        """What the call gives, once it has ended; raises what it raises."""
+        """The call's result, once it has ended; raises the call's error."""
         return self._found.result()

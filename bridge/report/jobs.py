@@ -30,7 +30,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job, and the processor time that it took."""
+    """The result of a job, and the processor time that it took."""
 
     job: Job
     result: dict[str, Any]

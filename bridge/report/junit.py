@@ -23,7 +23,7 @@ def _text(text: str) -> str:
 
 def junit(outcomes: Sequence[Outcome], refused: Sequence[NotJudged] = ()) -> str:
     """The document: a suite for each implementation and dtype, a case for each vector, whose class
-    is its family, and for each feature that is required and lacking. Unsupported vectors are
+    is its family, and for each feature that is required and unsupported. Unsupported vectors are
     skipped. refused: functions that were not judged, each an error."""
     root = ElementTree.Element("testsuites", name="bridge conform")
     for outcome in outcomes:
@@ -48,8 +48,8 @@ def junit(outcomes: Sequence[Outcome], refused: Sequence[NotJudged] = ()) -> str
             case = ElementTree.SubElement(
                 suite, "testcase", classname="required", name=feature, time="0"
             )
-            sentence = _text(f"lacks {feature}, which is required: {why}")
-            ElementTree.SubElement(case, "failure", message=sentence, type="lacking")
+            sentence = _text(f"{feature} is required but unsupported: {why}")
+            ElementTree.SubElement(case, "failure", message=sentence, type="unsupported")
         for vector in result.vectors:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=vector.family, name=vector.id, time="0"

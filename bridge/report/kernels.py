@@ -1,6 +1,6 @@
-"""Whether the kernels' committed Lean texts are what Triton compiles.
+"""Whether the kernels' committed Lean texts are those that Triton compiles.
 
-python -m bridge.report.kernels    # takes what `make verify` has found, and keeps what it finds
+python -m bridge.report.kernels    # takes the results of `make verify`, and keeps its own
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bridge.command import checkout
 from bridge.interrupt import STATUS, end_children
 
 TRANSLATE = ("-m", "bridge", "translate", "--kernels", "--check")
-# What the answer depends on, beside Triton's version.
+# The sources of the answer, beside Triton's version.
 SOURCES = (
     *("pyimpl", "Attention/Kernel/Generated", "bridge/ttir"),
     *("bridge/templates.py", "bridge/interpreting.py"),

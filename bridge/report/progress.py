@@ -12,7 +12,7 @@ from rich.progress import Progress as Live
 
 # Seconds between two lines where there is no terminal.
 PACE = 15.0
-# The share of the work from which on its own pace tells more than what was recorded.
+# The share of the work from which on its own pace tells more than the recorded times.
 _TELLING = 0.1
 
 
@@ -54,7 +54,7 @@ class Bar:
     def seconds_left(self) -> float | None:
         """An estimate of the seconds that are left; None if nothing tells."""
         elapsed = time.monotonic() - self._start
-        # The first of many say little: they pay for what starts.
+        # The first of many say little: they pay for the start.
         if self._share < _TELLING and self._expected is not None and self._expected > elapsed:
             return self._expected - elapsed
         return elapsed * (1 - self._share) / self._share if self._share > 0 else None

@@ -48,7 +48,7 @@ class Runs:
         self.root = root
         self.cache = cache
 
-    # --- what they depend on ----------------------------------------------------------------------
+    # --- their inputs -----------------------------------------------------------------------------
 
     def _key(self, files: Iterable[str], *facts: str) -> str:
         parts = [*_DATA, *files]
@@ -124,7 +124,8 @@ class Runs:
     def of_adapter(
         self, name: str, adapter: BuiltinAdapter, dtype: str, families: Families
     ) -> Section:
-        """The result on the CPU of an adapter that is not built in. name: what it is kept as."""
+        """The result on the CPU of an adapter that is not built in. name: the one under which it is
+        kept."""
         found, _ = self.cache.get(
             f"implementation-{name}-{dtype}-cpu",
             self._key(self.files_of(adapter)),
@@ -136,7 +137,7 @@ class Runs:
     def plant(
         self, name: str, mutant: Mutant, families: Families, *, caught: bool, **how: Any
     ) -> Section:
-        """What `planting.plant` gives for a mutant, called with `how`. name: what it is kept as;
+        """The result of `planting.plant` for a mutant, called with `how`. name: of the result kept;
         caught: whether it has to be caught."""
         found, _ = self.cache.get(
             f"{name}-{mutant.name}",

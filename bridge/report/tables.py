@@ -94,7 +94,7 @@ def implementations(console: Console, section: Section) -> None:
         if lines:
             lines.insert(0, f"{r['adapter']} {r['dtype']} fails, the smallest input first:")
         for name, why in r.get("lacking", {}).items():
-            lines.append(f"{r['adapter']} {r['dtype']} lacks {name}, which is required: {why}")
+            lines.append(f"{r['adapter']} {r['dtype']}: {name} is required but unsupported: {why}")
         if len(failed) > _MOST_SHOWN:
             lines.append(f"  and {len(failed) - _MOST_SHOWN} more")
         if r.get("likely") is not None:
@@ -105,7 +105,7 @@ def implementations(console: Console, section: Section) -> None:
 
 
 def by_family(console: Console, results: list[Section]) -> None:
-    """One implementation: the results of each family's vectors, and the features that it lacks.
+    """One implementation: the results of each family's vectors, and its unsupported features.
     The counts are over all dtypes that it was run in."""
     dtypes = [r["dtype"] for r in results]
     name, rounding_model = results[0]["adapter"], results[0]["rounding_model"]

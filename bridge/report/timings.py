@@ -47,7 +47,7 @@ class Timings:
 
 
 def read(root: Path, command: str = "verify") -> Timings:
-    """What is recorded of `verify` or `test`; nothing where there is no file."""
+    """The recorded times of `verify` or `test`; none where there is no file."""
     return Timings(**_read_stored(root).get(command, {}))
 
 
@@ -109,6 +109,6 @@ def minutes(root: Path) -> dict[str, int]:
 
 
 def write(root: Path, command: str, found: Timings) -> None:
-    """Record a command; what is recorded of another stays."""
+    """Record a command; the times of another stay."""
     stored = {**_read_stored(root), command: vars(found)}
     write_changed(root / FILE, json.dumps(stored, indent=1, ensure_ascii=False) + "\n")

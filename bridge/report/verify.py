@@ -1,4 +1,4 @@
-"""The stages of `make verify`, from Lean to the kernels, and what each found."""
+"""The stages of `make verify`, from Lean to the kernels, and the findings of each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bridge.vectors.format.index import INDEX
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import Family
 
-# The stages in their order, and what they are called.
+# The stages in their order, and their titles.
 STAGES = {
     "toolchain": "Lean",
     "build": "Proofs checked: lake build",
@@ -103,7 +103,7 @@ class Verification:
         if name in ALONE:
             section["processor_seconds"] = round(processor_time() - used, 2)
         with self._lock:
-            # What fails since its process was ended shows nothing.
+            # A stage that fails since its process was ended shows nothing.
             if not self._ended:
                 self.report[name] = section
                 self._running.discard(name)
@@ -136,7 +136,7 @@ class Verification:
     def run(self, only: Collection[str] = ()) -> bool:
         """All stages, or `only` these and those that they need; True if every one of them is good.
 
-        The audit is one process of Lean, and what the vectors are compared with is another: the
+        The audit is one process of Lean, and the vectors' definitions run in another: the
         rest goes on beside them. Ctrl-C ends everything that runs, says what was done, and is
         raised again as KeyboardInterrupt.
         """
@@ -150,7 +150,7 @@ class Verification:
             if found and "build" in wanted and self.stage("build", self.library.build)["ok"]:
                 if "audit" in wanted:
                     # Where two threads import Triton, each sees modules that the other has half
-                    # made. What cannot be imported the audit says.
+                    # made. The audit reports modules that cannot be imported.
                     with contextlib.suppress(SourceError):
                         known_implementations()
                     self._running.add("audit")
@@ -183,7 +183,7 @@ class Verification:
         return all(self.report.get(name, {}).get("ok") for name in wanted)
 
     def end(self, *, interrupted: bool) -> None:
-        """End what still runs, and say how far it was."""
+        """End all that still runs, and say how far it was."""
         self._ended = True
         end_children()
         self.progress.stop()
@@ -216,7 +216,7 @@ class Verification:
     # --- kernels ----------------------------------------------------------------------------------
 
     def kernels(self) -> Section:
-        """Whether the texts that theorems are about are what Triton compiles."""
+        """Whether the texts that theorems are about are those that Triton compiles."""
         found, kept = kernels.find(self.root, self.cache)
         if not found["compared"] and found["ok"]:
             self.note(found["said"])
@@ -225,10 +225,11 @@ class Verification:
     # --- vectors ----------------------------------------------------------------------------------
 
     def vectors_made(self) -> tuple[list[str], bool]:
-        """How the vectors differ from what the Lean definitions yield, and whether that is kept."""
+        """How the vectors differ from the results of the Lean definitions, and whether that is
+        kept."""
         run, key = self.library.lean.run, self.library.key()
-        # By what takes part in each, since Lean's share takes minutes: an edit of what reads
-        # vectors is no reason to have Lean write them anew.
+        # By the sources of each, since Lean's share takes minutes: an edit of a reader of vectors
+        # is no reason to have Lean write them anew.
         sources = imported_files(self.root, "bridge.vectors.lean_files")
         written, kept = self.cache.get(
             "vectors-written",
@@ -257,7 +258,7 @@ class Verification:
             self.bars["vectors"].advance(min(self._families_done.values()), total)
 
     def vectors_recomputed(self) -> Section:
-        """The vectors of each family, and what exact arithmetic finds wrong with them."""
+        """The vectors of each family, and the errors that exact arithmetic finds in them."""
         families, problems = self.families(), []
         for number, family in enumerate(families, 1):
             for vector in family.vectors:
@@ -267,7 +268,7 @@ class Verification:
         return {"problems": problems, "families": counts}
 
     def vectors(self, made: Beside[tuple[list[str], bool]] | None) -> Section:
-        """`made`: what `vectors_made` gives; None where Lean did not build."""
+        """`made`: the result of `vectors_made`; None where Lean did not build."""
         if made is None:
             del self._families_done["made"]
         modules = ("bridge.vectors.load", "bridge.vectors.exact.attention")

@@ -94,7 +94,7 @@ def _write(root: Path, beside: Path, made: Sequence[Made], with_reference: bool)
     if site.broken:
         raise SiteError("; ".join(site.broken))
     for name in sorted(site.linked):
-        _source(root, name, pages / _shown_at(name))
+        _source(root, name, pages / _source_page(name))
     shutil.copytree(ASSETS, pages / "assets")
     titles = {page: _title(text) for page, (_, text) in texts.items()}
     nav = contents.navigation(parts, made, titles, reference.PAGES if with_reference else {})
@@ -170,7 +170,7 @@ def _link(site: _Site, page: str, written_in: str, given: str) -> str:
         there = contents.tree(target)
     else:
         site.linked.add(target)
-        there = _shown_at(target)
+        there = _source_page(target)
         # An address of several lines leads to the first.
         anchor = anchor.partition("-")[0].replace("L", "L-", 1)
     there = re.sub(r"\.md$", ".html", there)
@@ -178,7 +178,7 @@ def _link(site: _Site, page: str, written_in: str, given: str) -> str:
     return posixpath.relpath(there, here or ".") + (f"#{anchor}" if anchor else "")
 
 
-def _shown_at(name: str) -> str:
+def _source_page(name: str) -> str:
     return f"source/{name}" + (".md" if Path(name).suffix in _SOURCES else "")
 
 

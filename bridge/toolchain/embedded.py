@@ -382,7 +382,7 @@ class EmbeddedLean:
 
         checked = ""
 
-        def waited_for() -> str:
+        def describe_wait() -> str:
             if checked:
                 return f"the kernel, which has checked {checked} constants"
             last = answers[-1]["name"] if answers else None
@@ -390,7 +390,7 @@ class EmbeddedLean:
 
         with (
             self._main_of("Bridge.Audit", arguments) as process,
-            process.within(AUDIT_LIMIT, "the audit", waited_for),
+            process.within(AUDIT_LIMIT, "the audit", describe_wait),
         ):
             process.send("".join(f"{name}\t{self.stock(name)}\n" for name in files))
             process.close_input()

@@ -77,7 +77,7 @@ def module_results(output: str) -> Iterator[ModuleResult]:
     yield from found.values()
 
 
-def _stored_by_lake(root: Path, module: str) -> Path:
+def _lake_file(root: Path, module: str) -> Path:
     """The file in which Lake keeps a built module of the package in a folder."""
     return modules.file_of(root / ".lake" / "build" / "lib" / "lean", module).with_suffix(".olean")
 
@@ -129,7 +129,7 @@ class NativeLean:
         which has the key `until`. Raises ToolchainError if the script ends early."""
         found = packages.read(self.root)
         request = "".join(
-            f"{m.name}\t{_stored_by_lake(found.of(m.name).root, m.name)}\n"
+            f"{m.name}\t{_lake_file(found.of(m.name).root, m.name)}\n"
             for m in found.closure(found.own.lakefile.defaults)
         )
         request += "".join(f"{line}\n" for line in wanted)

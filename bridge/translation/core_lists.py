@@ -60,11 +60,11 @@ def _make_list(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.call("list", over(writer, t, before))
 
 
-def _gone_through(
+def _loop_parts(
     writer: Writer, t: Constant, before: Before
 ) -> tuple[Callable[[], tuple[ast.expr, Term]], ast.expr]:
     """The items of a list function's loop, then the names and the value for each element."""
-    t = _seen_through(writer, t)
+    t = _list_of_vector(writer, t)
     iterable: ast.expr
     match t:
         case Constant("List.ofFn"):
@@ -116,7 +116,7 @@ def _with_numbers(writer: Writer, t: Constant, before: Before) -> ast.expr:
         return build.comprehension(ast.Tuple([x, i]), (ast.Tuple([i, x]), numbered))
 
 
-def _seen_through(writer: Writer, t: Constant) -> Constant:
+def _list_of_vector(writer: Writer, t: Constant) -> Constant:
     """The list that a vector is made of."""
     while t.name in ("Vector.mk", "List.toArray", "Vector.toList"):
         inner = writer.resolve(t.values()[-1])
@@ -128,14 +128,14 @@ def _seen_through(writer: Writer, t: Constant) -> Constant:
 
 def _each(writer: Writer, t: Constant, before: Before) -> ast.expr:
     """map, zipWith and ofFn as a comprehension."""
-    element, iterable = _gone_through(writer, t, before)
+    element, iterable = _loop_parts(writer, t, before)
     with writer.scope():
         target, body = element()
         return build.comprehension(writer.expression(body, None), (target, iterable))
 
 
 def _flat_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    element, iterable = _gone_through(writer, t, before)
+    element, iterable = _loop_parts(writer, t, before)
     with writer.scope():
         target, body = element()
         inner = over(writer, body, None)
@@ -151,7 +151,7 @@ def _flatten(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 
 def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    element, iterable = _gone_through(writer, t, before)
+    element, iterable = _loop_parts(writer, t, before)
     with writer.scope():
         target, condition = element()
         return build.filter_of(target, iterable, writer.expression(condition, None))
@@ -159,7 +159,7 @@ def _filter(writer: Writer, t: Constant, before: Before) -> ast.expr:
 
 def _of_some_or_each(name: str) -> Expression:
     def translate(writer: Writer, t: Constant, before: Before) -> ast.expr:
-        element, iterable = _gone_through(writer, t, before)
+        element, iterable = _loop_parts(writer, t, before)
         with writer.scope():
             target, condition = element()
             each = build.comprehension(writer.expression(condition, None), (target, iterable))
@@ -169,7 +169,7 @@ def _of_some_or_each(name: str) -> Expression:
 
 
 def _filter_map(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    element, iterable = _gone_through(writer, t, before)
+    element, iterable = _loop_parts(writer, t, before)
     with writer.scope():
         target, body = element()
         piece = writer.expression(body, None)
@@ -234,7 +234,7 @@ def _empty(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.lists()
 
 
-def _set_in_vector(writer: Writer, t: Constant, before: Before) -> ast.expr:
+def _set_entry(writer: Writer, t: Constant, before: Before) -> ast.expr:
     """The vector with one entry set. Lean's first argument may be its length, which is left out."""
     return build.call("set_index", *(writer.expression(v, before) for v in t.values()[-3:]))
 
@@ -274,7 +274,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "GetElem?.getElem?": helper("get_or_none"),
     "List.eraseIdx": helper("erase_index"),
     "List.set": helper("set_index"),
-    "Vector.set": _set_in_vector,
+    "Vector.set": _set_entry,
     "List.toArray": same,
     "Vector.mk": same,
     "Vector.toList": same,
@@ -307,7 +307,7 @@ def _collect(method: str) -> Loop:
 
     def write(writer: Writer, t: Constant, target: Target) -> list[ast.stmt]:
         before: list[ast.stmt] = []
-        element, iterable = _gone_through(writer, t, before)
+        element, iterable = _loop_parts(writer, t, before)
         title = target or writer.new_name("result").id
         out: list[ast.stmt] = [*before, build.assign(build.name(title), build.lists())]
         with writer.scope():

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Node(Struct, frozen=True, array_like=True, tag=str.lower):
-    """A term: as JSON a list of what it is and of its parts."""
+    """A term: as JSON a list of its kind and its parts."""
 
 
 class Binding(Struct, frozen=True):

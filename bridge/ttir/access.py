@@ -52,10 +52,10 @@ def load(machine: Machine, operation: Operation, pointers: Any, *rest: Any) -> A
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a load with a boundary check")
     mask, other = (*rest, None, None)[:2]
-    return gathered_at(machine, operation, pointers, mask, other, operation.result.type)
+    return load_tile(machine, operation, pointers, mask, other, operation.result.type)
 
 
-def gathered_at(
+def load_tile(
     machine: Machine, operation: Operation, pointers: Pointers, mask: Any, other: Any, type: Type
 ) -> Any:
     """The tile of this type loaded from these addresses, with `other` where it is masked."""
@@ -105,10 +105,10 @@ def store(machine: Machine, operation: Operation, pointers: Any, value: Any, *re
     if operation.attributes.get("boundaryCheck"):
         raise Undecided("a store with a boundary check")
     type = operation.operands[1].type
-    scattered_at(machine, operation, pointers, rest[0] if rest else None, value, type)
+    store_tile(machine, operation, pointers, rest[0] if rest else None, value, type)
 
 
-def scattered_at(
+def store_tile(
     machine: Machine, operation: Operation, pointers: Pointers, mask: Any, value: Any, type: Type
 ) -> None:
     """Store a tile of this type to these addresses, but where it is masked."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.ttir.access import gathered_at, scattered_at
+from bridge.ttir.access import load_tile, store_tile
 from bridge.ttir.domain import Array
 from bridge.ttir.faults import Undecided
 from bridge.ttir.memory import Pointers, Region
@@ -83,7 +83,7 @@ def load(machine: Machine, operation: Operation, described: Any, *begin: Any) ->
     fill: Any = np.array(0, np.int64)
     if pointers.region.buffer.is_float:
         fill = machine.domain.constant(described.fill)
-    return gathered_at(machine, operation, pointers, inside, fill, type)
+    return load_tile(machine, operation, pointers, inside, fill, type)
 
 
 def store(machine: Machine, operation: Operation, described: Any, *rest: Any) -> None:
@@ -91,4 +91,4 @@ def store(machine: Machine, operation: Operation, described: Any, *rest: Any) ->
     *begin, value = rest
     type = operation.operands[-1].type
     pointers, inside = _places(operation, described, type, tuple(begin))
-    scattered_at(machine, operation, pointers, inside, value, type)
+    store_tile(machine, operation, pointers, inside, value, type)

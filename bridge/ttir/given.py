@@ -2,7 +2,7 @@
 
 `Attention.Kernel.Problem.Given` and, of packed sequences, `Attention.Kernel.Packed.Given` say that
 the arguments of a kernel describe tensors `Q`, `K` and `V`, and the theorems ask that no two
-elements of a result share a place. `Sized` of both says of them what `Given` does without memory;
+elements of a result share a place. `Sized` of both says of them the same as `Given` without memory;
 `Within` has bounds (`bridge.ttir.bounds`). Lean has these as hypotheses; whether the launcher sees
 to them is asked here, of the launch that it makes and the tensors that it was given. Two more are
 trusted in Lean, and looked at all the same: that there are as many programs as tiles, and that

@@ -48,7 +48,7 @@ def listed_family(content: bytes, listed: index.Entry) -> Family:
     """The family in the content of the file of this entry of an index. Raises VectorError where it
     is damaged, and where it differs from the entry."""
     sha256 = files.sha256(content)
-    family = _family(content, listed["file"], sha256 in _written_here())
+    family = _family(content, listed["file"], sha256 in _own_hashes())
     index.check_entry(listed, family, sha256)
     return family
 
@@ -81,7 +81,7 @@ def write_index(folder: Path) -> None:
 
 
 @cache
-def _written_here() -> frozenset[str]:
+def _own_hashes() -> frozenset[str]:
     """The hashes of this project's own files, whose shape need not be checked again: `write_index`
     did so before it put them into the index, and a test does so for the committed ones."""
     try:

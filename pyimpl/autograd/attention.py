@@ -20,7 +20,7 @@ from pyimpl.internal.gradients import Gradients, Wanted
 from pyimpl.internal.operators import operator
 from pyimpl.internal.scores import DIFFERENTIABLE, NAMES, SCHEMA, ScoreOptions, checked_numbers
 
-# What the operators of the backward pass return: `Gradients`, with empty tensors for None.
+# The results of the operators of the backward pass: `Gradients`, with empty tensors for None.
 GRADIENTS = f"({', '.join(['Tensor'] * len(Gradients._fields))})"
 Flat = tuple[Tensor, ...]
 
@@ -89,7 +89,7 @@ def fake_gradients(
 
 
 def no_second_derivative(ctx: Any, *grads: Any) -> NoReturn:
-    """What autograd calls where a gradient of a gradient is asked for."""
+    """Autograd calls this where a gradient of a gradient is asked for."""
     raise NotImplementedError(
         "the gradients of attention have no gradient: call backward without create_graph"
     )
@@ -107,14 +107,14 @@ def save(ctx: Any, flat: tuple[Any, ...], *tensors: Tensor | None) -> None:
 
 
 def restore(ctx: Any) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-    """What `save` kept: the tensors, and the options."""
+    """Return the values that `save` kept: the tensors, and the options."""
     tensors = ctx.saved_tensors
     given, kept = tensors[: -len(NAMES)], tensors[-len(NAMES) :]
     return given, tuple([n if x is None else x for x, n in zip(kept, ctx.numbers, strict=True)])
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """What `pyimpl::attention` keeps for its backward pass."""
+    """Keep the inputs and results of `pyimpl::attention` for its backward pass."""
     query, key, value, ctx.backend, *flat = inputs
     save(ctx, tuple(flat), query, key, value, *output)
 
@@ -135,12 +135,21 @@ def attention_gradients(
         found = definition.differentiable_gradients((grad_out, grad_lse), inputs, needed)
         return (*found[:3], None, *found[3:])
     q, k, v, *others = _attention_backward.call(
-        grad_out, grad_lse, query, key, value, out, lse, list(wanted_of(given)), ctx.backend, *flat
-    )  # fmt: skip
+        grad_out,
+        grad_lse,
+        query,
+        key,
+        value,
+        out,
+        lse,
+        list(wanted_gradients(given)),
+        ctx.backend,
+        *flat,
+    )
     return (q, k, v, None, *by_option(given, *others))
 
 
-def wanted_of(needs: tuple[bool, ...]) -> Wanted:
+def wanted_gradients(needs: tuple[bool, ...]) -> Wanted:
     """Which gradients are computed, from whether each of the options needs one."""
     if True not in needs:
         return Wanted()

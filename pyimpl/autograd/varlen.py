@@ -19,7 +19,7 @@ from pyimpl.autograd.attention import (
     no_second_derivative,
     restore,
     save,
-    wanted_of,
+    wanted_gradients,
 )
 from pyimpl.backends.dispatch import Backend, backward, choose_backend
 from pyimpl.internal.arguments import Alignment, compute_dtype
@@ -63,7 +63,7 @@ def _attention_varlen_backward(
     `grad_out` and `grad_lse` (None: 0) are of the shapes of `out` and `lse`."""
     options = checked_numbers(ScoreOptions.of_flat(*flat), query.dtype)
     if choose_backend(backend, query, value) == "triton":
-        # What the forward pass has not looked at nobody looks at.
+        # Sums that the forward pass has not read stay unread.
         sums = [cu.tolist() if options.check else None for cu in (cu_seqlens_q, cu_seqlens_k)]
         found = _by_kernels(
             query, key, value, cu_seqlens_q, cu_seqlens_k, out, lse, grad_out, grad_lse, options,
@@ -198,7 +198,7 @@ def _by_kernels(
     grad_q, grad_k, grad_v = (x[0].transpose(0, 1).contiguous() for x in found[:3])
     slopes, of_rows, grad_slopes = options.alibi_slopes, found.slopes, None
     if of_rows is not None and slopes is not None:
-        # What queries of no sequence would add is 0.
+        # Queries of no sequence would add 0.
         rows = of_rows[0].t()
         if len(slopes) == 1:
             grad_slopes = rows.sum(dim=0, keepdim=True)
@@ -211,7 +211,7 @@ def _by_kernels(
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """What `pyimpl::attention_varlen` keeps for its backward pass."""
+    """Keep the inputs and results of `pyimpl::attention_varlen` for its backward pass."""
     (query, key, value, cu_seqlens_q, cu_seqlens_k), rest = inputs[:5], inputs[5:]
     ctx.numbers_of_call, flat = rest[:4], rest[4:]
     save(ctx, flat, query, key, value, cu_seqlens_q, cu_seqlens_k, *output)
@@ -227,6 +227,13 @@ def varlen_gradients(
         grad_out = torch.zeros_like(out)
     needs = ctx.needs_input_grad[9:]
     q, k, v, *others = _attention_varlen_backward.call(
-        grad_out, grad_lse, *given, out, lse, list(wanted_of(needs)), *ctx.numbers_of_call, *flat
-    )  # fmt: skip
+        grad_out,
+        grad_lse,
+        *given,
+        out,
+        lse,
+        list(wanted_gradients(needs)),
+        *ctx.numbers_of_call,
+        *flat,
+    )
     return (q, k, v, *[None] * 6, *by_option(needs, *others))

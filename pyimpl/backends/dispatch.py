@@ -1,7 +1,7 @@
 """Which implementation runs: "triton", "gluon", "tiled" or "reference", for all public functions.
 
 This is the one place that knows which operations have a Triton kernel. "gluon" are kernels for
-plain attention on Hopper GPUs; of the backward pass the Triton kernels compute what these do not.
+plain attention on Hopper GPUs; the Triton kernels compute the rest of the backward pass.
 """
 
 from __future__ import annotations

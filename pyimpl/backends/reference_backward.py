@@ -69,8 +69,8 @@ def attention_backward(
 ) -> Gradients:
     """dQ, dK, dV and the other wanted gradients, all float64.
 
-    `query`, `key`, `value` and `options` as for `reference.attention`, `out` and `lse` what
-    it returned, `grad_out` and `grad_lse` their gradients, of the same shapes; `grad_lse` None: 0.
+    `query`, `key`, `value` and `options` as for `reference.attention`, `out` and `lse` its results,
+    `grad_out` and `grad_lse` their gradients, of the same shapes; `grad_lse` None: 0.
     delta: `row_gradient` of these, where it is known; `out` and `grad_lse` are not read then.
     A query and a key that may not attend to each other have no influence on each other's gradients;
     rows of query, key, value and grad_out of which this does not hold must be finite.

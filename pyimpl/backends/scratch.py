@@ -1,4 +1,4 @@
-"""What a tile loop keeps from tile to tile."""
+"""The buffers that a tile loop keeps from tile to tile."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ class Scratch:
 
 
 class ThreadScratch(threading.local, Scratch):
-    """What each thread keeps."""
+    """The buffers that each thread keeps."""

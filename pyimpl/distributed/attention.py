@@ -65,9 +65,9 @@ def ring_attention(
             every process. The weights dropped are those that one process drops.
         backend: of each process's own computation; "triton" has dropout for shards that are a few
             stretches, such as zigzag, and "auto" computes others with dropout by "tiled".
-        check: whether the processes first exchange a description of their arguments, so that what
-            does not fit together is an error in every process; None: for tensors on a CPU. Without
-            it such a call ends in wrong results or in the group's timeout.
+        check: whether the processes first exchange a description of their arguments, so that
+            arguments that do not fit together are an error in every process; None: for tensors on a
+            CPU. Without it such a call ends in wrong results or in the group's timeout.
         The rest, with the `Changes` of the scores, as for `pyimpl.attention`.
 
     Returns:

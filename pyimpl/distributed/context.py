@@ -114,7 +114,7 @@ class ContextParallel:
         prepare: Callable[[], T],
         same: Callable[[T], Mapping[str, Tensor | None]],
     ) -> T:
-        """What `prepare` returns, of which the tensors `same`, by name, have to be the same in
+        """The result of `prepare`, of which the tensors `same`, by name, have to be the same in
         every process, all of which call `function` with a tensor `given`. Raises as
         `agreement.agree` does."""
 

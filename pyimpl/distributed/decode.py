@@ -74,7 +74,8 @@ def decode_attention(
         The rest as for `ring_attention`.
 
     Returns:
-        What `pyimpl.attention_decode` returns over the whole cache, the same bits in every process.
+        The result of `pyimpl.attention_decode` over the whole cache, the same bits in every
+        process.
 
     Raises:
         As `ring_attention`; NotImplementedError also where a gradient is asked for.
@@ -111,7 +112,7 @@ def _prepare(
     backend: Backend,
     **changes: Any,
 ) -> Prepared:
-    """What a process checks alone."""
+    """The arguments, after the checks that a process makes alone."""
     check = check_arguments
     named = check.under_autocast({"query": query, "key": key, "value": value})
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
@@ -133,7 +134,7 @@ def _prepare(
 
 
 def _describe(given: Prepared) -> Description:
-    """What must be the same in every process: the queries too."""
+    """The values that must be the same in every process: the queries too."""
     return describe(given) | {"the digest of query": digest(given.query)}
 
 

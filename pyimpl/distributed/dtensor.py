@@ -60,8 +60,8 @@ class Share:
         return [Replicate() if dim is None else Shard(dim) for dim in dims]
 
     def local(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """What this part needs of a tensor, of which each process has the whole if it is no
-        DTensor."""
+        """The piece that this part needs of a tensor, of which each process has the whole if it is
+        no DTensor."""
         if not isinstance(tensor, DTensor):
             everywhere = [Replicate()] * self.mesh.ndim
             tensor = DTensor.from_local(tensor, self.mesh, everywhere, run_check=False)

@@ -66,7 +66,7 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto", device: Device 
     check.check_one_of("device", device, Device)
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be a string that is not empty, not {check.describe(name)}")
-    # What PyTorch publishes of this table is the names.
+    # PyTorch publishes the names of this table alone.
     entry = _registry._FLASH_ATTENTION_IMPLS.get(name)
     if entry is not None and not is_entry_of(entry, _Activated):
         raise ValueError(f"name must be none that PyTorch has already, not {name!r}")
@@ -75,7 +75,7 @@ def register(name: str = "pyimpl", *, backend: Backend = "auto", device: Device 
 
 
 class _Activated:
-    """What PyTorch keeps while an implementation is active."""
+    """The handle that PyTorch keeps while an implementation is active."""
 
     def __init__(self, backend: Backend, device: Device) -> None:
         operators = _Operators(backend)

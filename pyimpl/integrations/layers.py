@@ -22,7 +22,7 @@ from pyimpl.internal import arguments as check
 
 
 class SwappedMultiheadAttention(nn.MultiheadAttention):
-    """What `swap_attention` makes of a `torch.nn.MultiheadAttention`: the same, attending by
+    """`swap_attention`'s replacement of a `torch.nn.MultiheadAttention`: the same, attending by
     `pyimpl.attention`, but that no weights are returned."""
 
     _backend: Backend = "auto"
@@ -77,7 +77,7 @@ def swap_attention(model: nn.Module, *, backend: Backend = "auto") -> int:
     check.check_one_of("backend", backend, Backend)
     swapped = 0
     for module in model.modules():
-        # What is set here is no part of PyTorch's annotations.
+        # PyTorch does not annotate the attributes that are set here.
         changed: Any = module
         if type(module) is nn.MultiheadAttention:
             changed.__class__ = SwappedMultiheadAttention

@@ -206,7 +206,7 @@ def _attend_jagged(
         raise ValueError("attn_mask must be None where query, key and value are nested")
     packed, sums = [], []
     for name, tensor in named.items():
-        # What jagged tensors have beside others is not annotated.
+        # Attributes of jagged tensors alone are not annotated.
         by_token: Any = tensor
         if tensor.layout != torch.jagged or tensor.dim() != 4 or by_token._ragged_idx != 2:
             raise TypeError(
@@ -236,8 +236,7 @@ class sdpa_replaced(TorchFunctionMode):
     (`torch.utils.checkpoint`) belongs into the block too.
 
     `torch.compile` takes the block around a compiled function, and compiles anew for calls outside
-    of it. What calls `multi_head_attention_forward` it leaves
-    uncompiled.
+    of it. It leaves callers of `multi_head_attention_forward` uncompiled.
 
     Args:
         backend: as for `pyimpl.attention`.

@@ -28,8 +28,8 @@ from pyimpl.internal import arguments as check
 from pyimpl.internal.entries import is_entry_of
 from pyimpl.varlen import attention_varlen
 
-# What models hand over for other purposes: positions are in queries and keys already, or in the
-# mask; lengths are known from the prefix sums; the rest is for losses, routers and outputs.
+# Arguments that models hand over for other purposes: positions are in queries and keys already, or
+# in the mask; lengths are known from the prefix sums; the rest is for losses, routers and outputs.
 HARMLESS = frozenset({
     "cache_position", "deterministic", "labels", "max_length_k", "max_length_q",
     "num_items_in_batch", "output_hidden_states", "output_router_logits", "past_key_values",

@@ -1,1 +1,1 @@
-"""What the public functions and the implementations share. Not part of the public interface."""
+"""Shared by the public functions and the implementations. Not part of the public interface."""

@@ -27,13 +27,13 @@ def resolve_scale(scale: float | None, head_dim: int) -> float:
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
-    """What a given input dtype is computed in, and its log-sum-exp returned in: float64 for
-    float64, otherwise float32."""
+    """The dtype in which inputs of a dtype are computed and their log-sum-exp is returned: float64
+    for float64, otherwise float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def largest_added(dtype: torch.dtype) -> float:
-    """What a bias, slope or sink may be at most, for inputs of this dtype: a power of two that is
+    """The largest bias, slope or sink for inputs of this dtype: a power of two that is
     finite in `compute_dtype` times log₂e too, since the implementations compute in base 2."""
     return 2.0 ** (1023 if compute_dtype(dtype) == torch.float64 else 127)
 
@@ -73,7 +73,7 @@ def shape(tensor: Tensor) -> list[int]:
 
 
 def describe(given: object) -> str:
-    """What was given, for a sentence: on one line, its end left out if it is long."""
+    """The argument that was given, for a message: on one line, its end left out if it is long."""
     try:
         text = " ".join(repr(given).split())
     except ValueError:  # Python writes no whole number of more than 4300 digits.
@@ -224,14 +224,14 @@ def check_reverse_mode(named: Mapping[str, Tensor | None] | Mapping[str, Tensor]
             raise NotImplementedError(
                 f"{name} carries a tangent, and there is no forward-mode derivative"
             )
-        if not compiling and _tracked_by_func(tensor):
+        if not compiling and _is_tracked(tensor):
             raise NotImplementedError(
                 f"{name} is differentiated by torch.func, which takes no custom operator: use "
                 "backward() or torch.autograd.grad"
             )
 
 
-def _tracked_by_func(tensor: Tensor) -> bool:
+def _is_tracked(tensor: Tensor) -> bool:
     """Whether one of `torch.func`'s grad, vjp, jacrev or hessian follows the tensor, in a `vmap`
     too. PyTorch has no public function that tells."""
     functorch = torch._C._functorch

@@ -37,7 +37,7 @@ class Operator:
         self._differentiable = False
 
     def call(self, *args: Any) -> Any:
-        """What the operator returns of these arguments.
+        """The operator's result for these arguments.
 
         Where no gradient is asked for, PyTorch's way to find that out takes as long as the rest of
         its way to the function, and ends below autograd; so such a call begins there.
@@ -53,7 +53,7 @@ class Operator:
             return self._overload(*args)
 
     def register_fake(self, function: Callable[..., Any]) -> None:
-        """What it returns of tensors without numbers, shapes and strides alone."""
+        """Register the function of its results for tensors without numbers: shapes and strides."""
         torch.library.register_fake(self._name, function, lib=self._library)
 
     def register_autograd(

@@ -1,4 +1,4 @@
-"""What becomes of the scores between the product q·k and the softmax, and of the weights after it,
+"""The changes of the scores between the product q·k and the softmax, and of the weights after it,
 in one value that every implementation takes.
 
 `CHANGES` is the table of the changes. A new one is a row of it and a field of `ScoreOptions`; from
@@ -248,7 +248,7 @@ _TYPES = {
     "float": "float", "float | None": "float?", "Tensor | None": "Tensor?", "int": "SymInt",
     "int | None": "SymInt?", "bool": "bool",
 }  # fmt: skip
-# What `ScoreOptions.flat` gives, as PyTorch's operator schemas write it.
+# The values of `ScoreOptions.flat`, as PyTorch's operator schemas write it.
 _FLAT = {one.name: _TYPES[str(one.type)] for one in fields(ScoreOptions) if one.name != "dropout"}
 _FLAT |= {"dropout_p": "float", "dropout_seed": "Tensor?", "dropout_place": "SymInt[]?"}
 SCHEMA = ", ".join(f"{kind} {name}" for name, kind in _FLAT.items())
@@ -270,8 +270,8 @@ def scale_by_head(rows: Tensor, temperature: Tensor) -> Tensor:
 
 def folds_into_query(function: Function) -> Function:
     """An implementation, called with `query` first, that need not know of the changes of the scores
-    which multiply the query: the temperature. What it returns by name, `Gradients`, are its
-    gradients then, and become those by the query and the temperature that were given."""
+    which multiply the query: the temperature. The `Gradients` that it returns are its gradients
+    then, and become those by the query and the temperature that were given."""
     parameters = list(inspect.signature(function).parameters)
     place, wants = parameters.index("options"), "wanted" in parameters
 
@@ -346,7 +346,7 @@ def checked_options(
 def _check_change(
     change: Change, given: Any, query: Tensor, batch: int, heads: int, scale: float
 ) -> Any:
-    """What was given for a change, as `ScoreOptions` has it."""
+    """The value given for a change, as `ScoreOptions` has it."""
     if change.check is not None:
         change.check(given, scale, query.dtype)
     if change.kind == "number":

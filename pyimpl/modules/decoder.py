@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerCache:
-    """What a decoder layer keeps: the keys and values of the targets so far, None for none, and
+    """The state of a decoder layer: the keys and values of the targets so far, None for none, and
     those of the memory, projected once."""
 
     targets: KeysValues | None
@@ -41,7 +41,7 @@ class LayerCache:
 
 @dataclass(frozen=True)
 class DecoderCache:
-    """What a decoder keeps: that of each layer, which positions of the memory may be attended to,
+    """The state of a decoder: that of each layer, which positions of the memory may be attended to,
     `[batch, memory_len]` (None: all), and how many targets there are so far."""
 
     layers: tuple[LayerCache, ...]
@@ -148,7 +148,7 @@ class DecoderLayer(nn.Module):
         def attend_targets(x: Tensor) -> Tensor:
             nonlocal kept
             own = self.self_attn.project(x)
-            own = own if cache.targets is None else cache.targets.followed_by(own)
+            own = own if cache.targets is None else cache.targets.concatenate(own)
             kept = replace(cache, targets=own)
             out: Tensor = self.self_attn(
                 x, projected=own, key_mask=key_mask, is_causal=True,

@@ -23,7 +23,7 @@ class KeysValues:
         """kv_len."""
         return self.keys.shape[1]
 
-    def followed_by(self, later: KeysValues) -> KeysValues:
+    def concatenate(self, later: KeysValues) -> KeysValues:
         """Those of both, `later` behind these, as new tensors.
 
         Raises:

@@ -1,6 +1,6 @@
 """Multi-head attention with its projections, as a module.
 
-What was changed from the code of the source document, and why: `docs/modules.md`.
+`docs/modules.md` lists the changes from the code of the source document, and why.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ class MultiHeadAttention(nn.Module):
             projected: the result of `project`, in the place of key and value.
             attn_mask: boolean, True = may attend, or floating, added to the scores after they are
                 scaled; broadcastable to `[q_len, kv_len]` or `[batch, num_heads, q_len, kv_len]`,
-                or `[batch · num_heads, q_len, kv_len]`. What `add_bias_kv` and `add_zero_attn` add
-                is not part of kv_len.
+                or `[batch · num_heads, q_len, kv_len]`. Keys that `add_bias_kv` and `add_zero_attn`
+                add are not part of kv_len.
             key_mask: `[batch, kv_len]` (`[kv_len]` for unbatched inputs), boolean, True = may be
                 attended to, or floating, added likewise. Both masks, causality and the window apply
                 together.
@@ -254,7 +254,7 @@ class MultiHeadAttention(nn.Module):
         window: Window,
         **changes: Unpack[Changes],
     ) -> _Given:
-        """What `forward` was called with, checked and projected."""
+        """The arguments of `forward`, checked and projected."""
         if projected is None:
             if context is not None and key is None and context.key_shards is not None:
                 raise ValueError(

@@ -310,8 +310,8 @@ class Transformer(nn.Module):
         backend: Backend = "auto",
     ) -> tuple[Tensor, DecoderCache]:
         """The logits `[batch, new, tgt_vocab_size]` after each of the tokens `tgt` `[batch, new]`,
-        which follow those of the cache, and the cache with them. What was computed for earlier
-        tokens is not computed again; `tgt_key_mask` is of all tokens so far. dropout_seed,
+        which follow those of the cache, and the cache with them. Earlier tokens are not computed
+        again; `tgt_key_mask` is of all tokens so far. dropout_seed,
         context_parallel: as for `forward`, before the first targets alone."""
         context = checked_context(context_parallel)
         drops = Drops.of(dropout_seed, context, self.output.weight)
@@ -427,7 +427,7 @@ class Transformer(nn.Module):
             )
 
     def extra_repr(self) -> str:
-        """What the parts do not show."""
+        """The options that the parts do not show."""
         tied = self.tgt_embedding is self.src_embedding
         return (
             f"d_model={self.d_model}, tie_embeddings={tied}, "

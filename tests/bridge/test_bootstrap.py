@@ -70,7 +70,7 @@ class Machine:
                     self.inside[word.split("==")[0]] = word.split("==")[1]
         return subprocess.CompletedProcess(words, status, output, "")
 
-    def installed_by(self) -> str:
+    def pip_commands(self) -> str:
         return " / ".join(" ".join(c[4:]) for c in self.commands if "pip" in c)
 
     def tiers(self) -> list[str]:
@@ -92,7 +92,7 @@ def machine(
 def test_a_fresh_machine_gets_everything_and_is_told_the_size(machine: Machine) -> None:
     assert bootstrap.main([]) == 0
     for part in ("torch==2.13.0", "triton==3.7.1", "--require-hashes", "--no-deps"):
-        assert part in machine.installed_by()
+        assert part in machine.pip_commands()
     said = machine.capture().out
     assert said.index("installing torch==2.13.0 (about") < said.index("setup: done")
 
@@ -120,15 +120,15 @@ def test_a_changed_lock_file_is_installed(machine: Machine) -> None:
     machine.commands.clear()
     (machine.locks / "test.lock").write_text("something else")
     assert bootstrap.main([]) == 0
-    assert "--require-hashes" in machine.installed_by()
-    assert "torch==" not in machine.installed_by()
+    assert "--require-hashes" in machine.pip_commands()
+    assert "torch==" not in machine.pip_commands()
 
 
 def test_an_existing_torch_is_used(machine: Machine) -> None:
     machine.outside["torch"] = "2.11.0"
     assert bootstrap.main([]) == 0
-    assert "torch==" not in machine.installed_by()
-    assert "triton==3.6.0" in machine.installed_by()
+    assert "torch==" not in machine.pip_commands()
+    assert "triton==3.6.0" in machine.pip_commands()
 
 
 def test_an_existing_torch_in_a_virtual_environment_is_seen(
@@ -162,7 +162,7 @@ def test_what_is_too_old_outside_is_named_and_not_used(
     machine.outside.update({"torch": "2.11.0", "triton": "3.6.0"} | old)
     assert bootstrap.main([]) == 0
     assert "--system-site-packages" not in machine.commands[0]
-    assert "torch==2.13.0" in machine.installed_by()
+    assert "torch==2.13.0" in machine.pip_commands()
     package, version = next(iter(old.items()))
     assert f"not used, since {package} {version} is too old" in machine.capture().out
 

@@ -13,7 +13,8 @@ CHEATS = Path(__file__).parents[1] / "bridge" / "conformance" / "sandbox" / "che
 
 
 def call(name: str, *inputs: torch.Tensor) -> torch.Tensor:
-    # The judge reads with it what a function's process says; a machine with a GPU may lack it.
+    # The judge reads with it the messages of a function's process; a machine with a GPU may lack
+    # it.
     pytest.importorskip("msgspec")
     from bridge.conformance.sandbox.remote import Remote
     from bridge.conformance.sandbox.session import Session

@@ -217,7 +217,7 @@ def test_of_float64_the_parts_agree_to_the_last_digits() -> None:
 
 AT = ScoreOptions.at
 # Mistakes of a part about its place.
-FAULTS: dict[str, Callable[[ScoreOptions, Part], ScoreOptions]] = {
+MUTANTS: dict[str, Callable[[ScoreOptions, Part], ScoreOptions]] = {
     "the first query stands at 0": lambda o, p: replace(AT(o, p), shift=o.shift - p.first_key),
     "the first key stands at 0": lambda o, p: replace(AT(o, p), shift=o.shift + p.first_query),
     "the first key the wrong way": lambda o, p: replace(
@@ -241,11 +241,11 @@ FAULTS: dict[str, Callable[[ScoreOptions, Part], ScoreOptions]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", MUTANTS)
 def test_parts_in_wrong_places_are_seen(fault: str) -> None:
     whole = replace(FIXED, dtype=torch.float64, tensors=())
     with (
-        mock.patch.object(ScoreOptions, "at", FAULTS[fault]),
+        mock.patch.object(ScoreOptions, "at", MUTANTS[fault]),
         pytest.raises(AssertionError, match="out: "),
     ):
         compare(whole, "tiled")

@@ -1,4 +1,4 @@
-"""The library by the second kernel: exported, checked, and compared with what the audit says."""
+"""The library by the second kernel: exported, checked, and compared with the audit's report."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def kernel_library() -> Path:
 def check_file(
     library: Path, export: Path, names: Sequence[str] = (), limit: Limit = LIMIT
 ) -> dict[str, Any]:
-    """What the kernel says of an export (see `native`), and of the theorems `names` in it. Raises
+    """The kernel's report on an export (see `native`), and on the theorems `names` in it. Raises
     SecondKernelError if its process ends without an answer or at its limit."""
     # Isolated: nothing but the standard library is imported.
     command = [sys.executable, "-I", str(_SCRIPT), str(library), str(export)]
@@ -82,10 +82,10 @@ def check_library(
     """Export the library as it is built, have it checked, and compare; a section with `ok`,
     `problems` (a sentence each), `lean` (the kernel's version), `declarations` (how many of each
     kind it accepted), `statements` (how many are as on the page) and `core_statements` (how many
-    of Lean's own constants without a body state what is committed).
+    of Lean's own constants without a body have the committed statements).
 
-    terms: of the theorems whose statements are shown, their digests; trusted: what the audit says
-    has no body. Raises SecondKernelError, FormatError, ToolchainError, OleanError and
+    terms: of the theorems whose statements are shown, their digests; trusted: the audit's constants
+    without a body. Raises SecondKernelError, FormatError, ToolchainError, OleanError and
     OSError.
     """
     library = kernel_library()
@@ -112,7 +112,7 @@ def problems(
     terms: Mapping[str, str],
     trusted: Mapping[str, Sequence[str]],
 ) -> list[str]:
-    """What is wrong, a sentence each, with what the kernel says of the export of a library."""
+    """The errors, a sentence each, in the kernel's report on the export of a library."""
     if answer["refused"] is not None:
         return [f"the second kernel does not accept the library: {answer['refused']}"]
     found = []

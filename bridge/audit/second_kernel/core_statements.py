@@ -1,12 +1,12 @@
-"""What the constants of Lean's own modules state that the library rests on and that have no body
-there: a committed table of digests, and an export's held against it.
+"""The statements of constants of Lean's own modules on which the library rests and which have no
+body there: a committed table of digests, and an export's held against it.
 
     python -m bridge.audit.second_kernel.core_statements EXPORT [--write]
 
 EXPORT: in lean4export's format, 3.1.0, by `bridge export-proofs` or by lean4export itself. Exit
 status 0 if each constant of the table has the kind and the statement there that the table says, 1
-with a sentence for each that has not, 2 for what is no export. --write writes the table of an
-export by `bridge export-proofs`. Needs nothing but Python's standard library.
+with a sentence for each that has not, 2 for a file that is no export. --write writes the table of
+an export by `bridge export-proofs`. Needs nothing but Python's standard library.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Export:
         return f"{kind}({','.join(self.levels[one] for one in parts)})"
 
     def digest(self, said: Mapping[str, Any]) -> str:
-        """Of what a declaration states."""
+        """Of a declaration's statement."""
         parameters = [self.names[one] for one in said["levelParams"]]
         lines = "\n".join([*parameters, *self._term(said["type"])])
         return hashlib.sha256(lines.encode()).hexdigest()
@@ -182,7 +182,7 @@ def read(lines: Iterable[str], names: Collection[str]) -> dict[str, Statement]:
 
 def of_export(path: Path, names: Collection[str] = ()) -> dict[str, Statement]:
     """The statements of the constants `names`, and of those without a body that are listed beside
-    the export: these stand in it as axioms, and are what the list says. Raises FormatError and
+    the export: these stand in it as axioms, and have the kinds of the list. Raises FormatError and
     OSError."""
     beside = bodiless_beside(path)
     listed: dict[str, str] = {}
@@ -198,7 +198,7 @@ def of_export(path: Path, names: Collection[str] = ()) -> dict[str, Statement]:
 
 
 def table(root: Path) -> dict[str, Statement]:
-    """What is committed. Raises FormatError."""
+    """The committed statements. Raises FormatError."""
     path = root / TABLE
     try:
         kinds = json.loads(path.read_text("utf-8"))

@@ -1,8 +1,8 @@
-"""The proofs of the library in lean4export's format (3.1.0), and what of Lean's own modules they
-rest on that has no body there.
+"""The proofs of the library in lean4export's format (3.1.0), and the constants of Lean's own
+modules on which they rest and which have no body there.
 
-What a module of Lean holds without its body stands in the export as an axiom, as in the module.
-https://github.com/leanprover/lean4export
+A constant that a module of Lean holds without its body stands in the export as an axiom, as in the
+module. https://github.com/leanprover/lean4export
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class NameUnknownError(MendableError):
 @dataclass(frozen=True)
 class Exported:
     """declarations: how many of each kind, types that are declared together as one; bodiless: the
-    names of what has no body, by what it was; rests_on: how many of them, by what they were, each
-    constant rests on that was asked for (constructors and recursors are left out); left_out: the
-    constants of the library that are unsafe or partial, which no safe one can name."""
+    names of constants without a body, by their original kinds; rests_on: how many of them, by their
+    original kinds, each constant rests on that was asked for (constructors and recursors are left
+    out); left_out: the constants of the library that are unsafe or partial, which no safe one can
+    name."""
 
     declarations: Mapping[str, int]
     bodiless: Mapping[str, Sequence[str]]
@@ -50,7 +51,7 @@ def bodiless_beside(path: Path) -> Path:
 def export(
     own: Mapping[str, Sequence[Path]], shipped: Path, file: TextIO, names: Sequence[str] = ()
 ) -> Exported:
-    """Write what constants of the library need, themselves included, each after what it names.
+    """Write all that constants of the library need, themselves included, each after its parts.
 
     own: the modules of the library, with the parts that Lean has stored; shipped: the folder of
     Lean's own. names: as Lean keeps them; none: every constant of the library. Raises
@@ -111,7 +112,7 @@ def export(
     )
 
 
-# The name, the kind and the lines of a declaration, what it needs, and what of that is to be done.
+# The name, the kind and the lines of a declaration, its needs, and those still to be done.
 _Begun = tuple[int, str, list[str], Sequence[int], Iterator[int]]
 
 
@@ -154,7 +155,7 @@ class _Writer:
         return name, kind, lines, others, iter(others)
 
     def first(self, name: int) -> int:
-        """The constant by which what is declared with this one is known."""
+        """The constant by which all that are declared with this one are known."""
         if (known := self._first_of.get(name)) is not None:
             return known
         one = self.stored.constant(name)

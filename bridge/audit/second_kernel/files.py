@@ -1,4 +1,4 @@
-"""The proofs of the library as a file, and the list of what has no body beside it."""
+"""The proofs of the library as a file, and beside it the list of constants without a body."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def write_proofs(lean: Lean, path: Path, names: Sequence[str] = ()) -> Exported:
     """Write the export of constants (none: of the whole library) and the list beside it, whole or
     not at all. The library has to be built.
 
-    Raises ToolchainError, OleanError and NameUnknownError, and OSError for what cannot be written.
-    """
+    Raises ToolchainError, OleanError and NameUnknownError, and OSError where a file cannot be
+    written."""
     if lean.kind != "embedded":
         raise ToolchainError(
             "a native Lean stores 64-bit words, which are not read here: use lean4export, "

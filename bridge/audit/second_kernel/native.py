@@ -51,7 +51,7 @@ class Refused(Exception):
 class Objects:
     """Lean's objects of a library, made and read. An object is an address, or a number twice and 1.
 
-    What is made here lives as long as the process: nothing is counted.
+    Objects made here live as long as the process: nothing is counted.
     """
 
     def __init__(self, library: str) -> None:
@@ -135,7 +135,7 @@ class Objects:
 
 
 class Kernel:
-    """The kernel and what it has accepted. `read` takes the lines of an export."""
+    """The kernel and its accepted declarations. `read` takes the lines of an export."""
 
     def __init__(self, library: str) -> None:
         self.objects = o = Objects(library)
@@ -330,7 +330,7 @@ class Kernel:
         self._environment = o.field(found, 0)
         self.accepted[kind] += 1
 
-    # --- what it has then -------------------------------------------------------------------------
+    # --- its report -------------------------------------------------------------------------------
 
     def end(self) -> None:
         """Nothing more is added. Raises Refused where a recursor, or a part of the quotient, is
@@ -437,7 +437,7 @@ def digest(lines: Iterable[str]) -> str:
 
 
 def check(library: str, path: Path, names: Iterable[str]) -> dict[str, Any]:
-    """What is printed."""
+    """The report that is printed."""
     found: dict[str, Any] = {"lean": None, "declarations": {}, "axioms": [], "statements": {}}
     kernel: Kernel | None = None
     refused: str | None = None

@@ -1,4 +1,4 @@
-"""Reads what Lean has stored (`.olean`, format 2, 32-bit words), from its bytes and without Lean.
+"""Reads Lean's stored modules (`.olean`, format 2, 32-bit words), from its bytes and without Lean.
 
 An object is known by its address. A file says at which address its bytes lie; the parts of a module
 (`.olean`, `.olean.server`, `.olean.private`) point into each other.
@@ -20,7 +20,7 @@ _LARGEST_CONSTRUCTOR, _ARRAY, _STRING, _NUMBER = 244, 246, 249, 250
 
 
 class OleanError(MendableError):
-    """Stored bytes are not what is read here. The message is one sentence."""
+    """Stored bytes are not as they are read here. The message is one sentence."""
 
 
 class Part:

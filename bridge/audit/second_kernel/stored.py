@@ -10,12 +10,12 @@ from pathlib import Path
 from bridge.audit.second_kernel.olean import Module, OleanError
 from bridge.audit.second_kernel.terms import Line, Terms
 
-# Where Lean keeps what a constant was before its body was left out.
+# Where Lean keeps the kind of a constant before its body was left out.
 _KINDS = "privateConstKindsExt"
 
 
 class Kind(IntEnum):
-    """What a constant is, in the order in which Lean stores it."""
+    """The kind of a constant, in the order in which Lean stores it."""
 
     AXIOM = 0
     DEFINITION = 1
@@ -27,14 +27,14 @@ class Kind(IntEnum):
     RECURSOR = 7
 
 
-# What it was before, in an order of its own; in the words of the audit.
+# Its kind before, in an order of its own; in the words of the audit.
 _ORIGINAL = ("definition", "theorem", "axiom", "opaque constant")
 
 
 @dataclass(frozen=True)
 class Constant:
-    """name, parameters: numbers of names; type: the address of a term; fields: addresses of what
-    else it holds, by kind; scalars: bytes that are no objects; own: of the library."""
+    """name, parameters: numbers of names; type: the address of a term; fields: addresses of its
+    other parts, by kind; scalars: bytes that are no objects; own: of the library."""
 
     name: int
     kind: Kind
@@ -60,10 +60,10 @@ class Constant:
 
 
 class Stored:
-    """The modules `own`, by name with their parts, and what they import of Lean's own, below the
-    folder `shipped`. Raises OleanError for what is not stored as it is read here.
+    """The modules `own`, by name with their parts, and their imports of Lean's own, below the
+    folder `shipped`. Raises OleanError for modules stored in another way.
 
-    numbers: of the names of constants; originals: what a constant without a body was.
+    numbers: of the names of constants; originals: the kinds of constants without a body.
     """
 
     def __init__(self, own: Mapping[str, Sequence[Path]], shipped: Path, write: Line) -> None:
@@ -92,7 +92,7 @@ class Stored:
             waiting += self._read(module, own=here)
 
     def _read(self, module: Module, *, own: bool) -> list[str]:
-        """Enter the constants of a module; the names of what it imports."""
+        """Enter the constants of a module; the names of its imports."""
         _, (imports, names, constants, _, entries), _ = module.constructor(module.root)
         numbers = self._constants_of[module] = []
         for name, constant in zip(module.array(names), module.array(constants), strict=True):

@@ -1,5 +1,5 @@
 """Terms of the stored modules as lines of lean4export's format (3.1.0): each name, level and
-expression once, under a number of its own, before what uses it."""
+expression once, under a number of its own, before its uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from bridge.audit.second_kernel.olean import Module, OleanError
 
 _BINDERS = ('"default"', '"implicit"', '"strictImplicit"', '"instImplicit"')
-# What a literal rests on: the kernel makes a string of characters, and those of numbers.
+# The constants on which a literal rests: the kernel makes a string of characters, and those of
+# numbers.
 OF_NUMBER = ("Nat",)
 OF_STRING = ("Char.ofNat", "String.ofList")
 _NUMBER, _STRING = -1, -2
@@ -129,7 +130,7 @@ class Terms:
         return number
 
     def term(self, module: Module, root: int) -> int:
-        """The number of an expression. Terms are deep: what is still to be done is on a stack."""
+        """The number of an expression. Terms are deep: parts still to be done are on a stack."""
         memo = self._memo(module).terms
         stack = [root]
         while stack:

@@ -13,7 +13,7 @@ from bridge.conformance.tensors.batch import DTYPES, Batch, Misbehaviour, Output
 from bridge.conformance.tensors.form import form_error
 from bridge.vectors.model.gradients import PER_HEAD
 from bridge.vectors.model.operations import ComesToAttention
-from bridge.vectors.model.sampled import Numbers, SampledVector, seen_by
+from bridge.vectors.model.sampled import Numbers, SampledVector, visible_pairs
 
 
 def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
@@ -28,7 +28,7 @@ def whole_batch(vector: SampledVector, dtype: str, device: str) -> Batch:
     first, (mask, *others) = asked[0], vector.masks
     boolean = None
     if others or (mask.kind != "none" and mask.window is None):
-        seen = [seen_by(each, tuple(range(q_len)), kv_len) for each in vector.masks]
+        seen = [visible_pairs(each, tuple(range(q_len)), kv_len) for each in vector.masks]
         shape = (batch, heads) if others else (1, 1)
         boolean = torch.from_numpy(np.stack(seen)).reshape(*shape, q_len, kv_len).to(device)
     slopes = () if vector.alibi is None else vector.alibi.slopes

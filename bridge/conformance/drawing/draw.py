@@ -25,7 +25,7 @@ from bridge.vectors.model.by_intervals import enclosed_gradients, enclosed_rows
 from bridge.vectors.model.by_spec import Integers, attention_rows, grouped_rows, integer_gradients
 from bridge.vectors.model.gradients import Gradients, GradientVector, Slopes, middle_of
 from bridge.vectors.model.operations import GroupedQueryVector
-from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix, seen_by
+from bridge.vectors.model.sampled import SampledGradientVector, SampledVector, matrix, visible_pairs
 
 # The families of the vectors in turn, by their numbers.
 TURN = ("fresh-natural", "fresh-batch", "fresh", "fresh-grouped", "fresh-options",
@@ -269,7 +269,7 @@ class Draw:
     ) -> SampledVector:
         """A draw past tiles: in turns any mask and grouped heads, exactly; and an option or two, by
         bounds."""
-        kv_len = self.rounded_up(kv_len)
+        kv_len = self.round_up(kv_len)
         group, value_dim = self.upto(3), min(head_dim, 64)
         numbers: dict[str, Any] = {}
         optional = self.number // len(TURN) % 2 == 1
@@ -315,7 +315,7 @@ class Draw:
     ) -> SampledGradientVector:
         """A draw of gradients past tiles: in turns with neither a mask nor shared heads, with any,
         and with sinks of 0 besides; exact, at some queries and keys."""
-        kv_len = self.rounded_up(kv_len)
+        kv_len = self.round_up(kv_len)
         turn = self.number // len(TURN) % 3
         plain = turn == 0
         group = 1 if plain else self.upto(2)
@@ -346,14 +346,14 @@ class Draw:
             grad_log_sum_exp=matrix(self.integers(0 if plain else 4, heads, q_len)),
             expected=Gradients(*[()] * 4), rows=rows, keys=keys, sinks=sinks,
         )  # fmt: skip
-        seen = [seen_by(mask, tuple(range(q_len)), kv_len)]
+        seen = [visible_pairs(mask, tuple(range(q_len)), kv_len)]
         return replace(vector, expected=integer_gradients(vector, rows, keys, seen))
 
     def real_sizes(self, of: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int, int]:
         """Some of these, with up to a quarter fewer queries and keys."""
         batch, heads, q_len, kv_len, head_dim = self.random.choice(of)
         q_len, kv_len = (
-            self.rounded_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
+            self.round_up(x - self.random.randrange(1 + x // 4)) for x in (q_len, kv_len)
         )
         return batch, heads, q_len, kv_len, head_dim
 
@@ -375,9 +375,9 @@ class Draw:
         return self.random.randint(1, most)
 
     def length(self, most: int) -> int:
-        return self.rounded_up(self.upto(most))
+        return self.round_up(self.upto(most))
 
-    def rounded_up(self, length: int) -> int:
+    def round_up(self, length: int) -> int:
         return -(-length // self.multiple) * self.multiple
 
     def scale(self) -> int:

@@ -101,7 +101,9 @@ class Features:
             "lse-gradients": ("gradients" in has and self.lse_by is not None, "lse"),
         }
         absent = {
-            a: f"lacks gradients or {other}" for a, (there, other) in needed.items() if not there
+            a: f"gradients or {other} unsupported"
+            for a, (there, other) in needed.items()
+            if not there
         }
         return replace(
             self, supported=has - absent.keys(), unsupported={**absent, **self.unsupported}

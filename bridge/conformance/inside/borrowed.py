@@ -1,4 +1,4 @@
-"""Whose attention a function calls: seen by PyTorch's dispatcher and by what is imported."""
+"""Whose attention a function calls: seen by PyTorch's dispatcher and by the imported modules."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MOST = 20
 
 class Borrowed:
     """A call, in which it is recorded if that is asked for. It is the function's own process that
-    says so: what is not recorded proves nothing."""
+    says so: an empty record proves nothing."""
 
     def __init__(self, asked: bool) -> None:
-        # What listens in Python (TorchDispatchMode) has PyTorch import its compiler, for seconds.
+        # A listener in Python (TorchDispatchMode) has PyTorch import its compiler, for seconds.
         # Threads that the function starts are listened to only on request.
         every_thread = _ExperimentalConfig(profile_all_threads=True)
         self.listening = profile(experimental_config=every_thread) if asked else None

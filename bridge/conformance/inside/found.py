@@ -26,7 +26,7 @@ def is_well_formed(name: str) -> bool:
 
 
 def is_file(place: str) -> bool:
-    """Whether what stands before the colon is a file, not a module."""
+    """Whether the part before the colon is a file, not a module."""
     return place.endswith(".py") or "/" in place
 
 
@@ -70,14 +70,14 @@ def model(name: str, problem: str, device: str) -> tuple[torch.nn.Module, Proble
 
 @dataclass(frozen=True)
 class Problem:
-    """numbers: those that its models are made with; inputs: what gives theirs."""
+    """numbers: those that its models are made with; inputs: the function that gives theirs."""
 
     numbers: list[int]
     inputs: Callable[[], Any]
 
 
 def look_up(name: str) -> Any:
-    """What stands under that name. Raises NotFound where nothing does."""
+    """The object of that name. Raises NotFound if there is none."""
     place, _, attribute = name.rpartition(":")
     if not is_well_formed(name):
         raise NotFound("is not of the form module:function or file.py:function")

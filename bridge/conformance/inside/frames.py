@@ -2,8 +2,8 @@
 
 A frame is 4 bytes, the size of the header (big-endian); the header, which has `kind`, `fields` and
 `tensors`, a tensor as `[name, dtype, shape]`; then the numbers of the tensors, one after the other,
-in C order and the byte order of the machine. What the judge reads of them it looks at first
-(`bridge.conformance.sandbox.wire`); what the judge itself has written is read here.
+in C order and the byte order of the machine. The judge checks frames before it reads them
+(`bridge.conformance.sandbox.wire`); frames that the judge itself has written are read here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FLOATS = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
 }
-# What a function can be given.
+# The dtypes of a function's inputs.
 GIVEN = {**FLOATS, "bool": torch.bool, "int32": torch.int32, "int64": torch.int64}
 _NAMES = {dtype: name for name, dtype in GIVEN.items()}
 LONGEST_TEXT = 2000

@@ -1,4 +1,5 @@
-"""Attention of other packages, called as their documentation says: what the built-in adapters run.
+"""Attention of other packages, called as their documentation says: the functions of the built-in
+adapters.
 
 query, key and value: [batch, heads, length, dim]. Where there is a mask it is Boolean, True = may
 attend, or numbers to add. Each package is imported when its function is called.

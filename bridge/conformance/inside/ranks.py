@@ -32,18 +32,18 @@ from . import frames, served, walls
 from .served import Request
 from .shards import Shards, Split, fits, join, take
 
-# What a function may ask for by name, beside what the judge gives.
+# The arguments that a function may ask for by name, beside those that the judge gives.
 GROUP, LENGTHS = "group", ("q_len", "kv_len")
 # The names of an output that is returned alone or before others.
 _OUTPUTS = ("result", "result 0")
 # The kinds of errors by which a function refuses its arguments, before anything is sent.
 _REFUSALS = {one.__name__ for one in served.REFUSALS}
 # Seconds by the clock in which, after one process has raised, the others raise as well or are
-# taken to wait for it. What is made of an error does not depend on them.
+# taken to wait for it. The verdict on an error does not depend on them.
 _GRACE = 1.0
 # In which a process whose pipe is closed has ended.
 _ENDING = 1.0
-# The judge's limits end what hangs, long before the group does.
+# The judge's limits end a process that hangs, long before the group does.
 _TIMEOUT = timedelta(days=1)
 _PORT = "29500"
 
@@ -158,14 +158,14 @@ class Ranks:
             if len(there) < len(shards):
                 raise Wrong(f"gave a gradient in some of its {len(shards)} processes alone")
             places = self.split.of(name)
-            # Of what every process has whole each has a part of the gradient.
+            # Of a tensor that every process has whole each has a part of the gradient.
             numbers[name] = sum(there[1:], there[0]) if places is None else join(there, places)
         return "differentiated", {"changed": _together([x[1] for x in found], "changed")}, numbers
 
     def _join(
         self, parts: Sequence[Any], given: Sequence[dict[str, Tensor]], numbers: dict[str, Tensor]
     ) -> Any:
-        """What all returned, described as one."""
+        """The results of all, described as one."""
         first = parts[0]
         if any(part.keys() != first.keys() for part in parts):
             raise Wrong("returned something of another kind in one process than in another")
@@ -204,8 +204,8 @@ class Ranks:
         self, kind: str, asked: Sequence[dict[str, Any]], tensors: Sequence[dict[str, Tensor]]
     ) -> list[Request]:
         """The answers of all; that of one which raised, alone. Where not all refused their
-        arguments the next request gets new processes: what these had still to send and receive is
-        nobody's. Raises Gone."""
+        arguments the next request gets new processes: messages that these had still to send and
+        receive are lost. Raises Gone."""
         if self.spoiled:
             self._end()
             opened, told, _ = self._open()
@@ -226,8 +226,8 @@ class Ranks:
     def _ask(
         self, kind: str, fields: Sequence[dict[str, Any]], tensors: Sequence[dict[str, Tensor]]
     ) -> list[Request | None]:
-        """What each process answers; None of one that goes on while another has raised. Raises Gone
-        for one that ended."""
+        """The answer of each process; None of one that goes on while another has raised. Raises
+        Gone for one that ended."""
         for r, rank in enumerate(self.ranks):
             with suppress(BrokenPipeError):
                 # It has ended, as its other pipe says.
@@ -283,7 +283,7 @@ class Ranks:
         os._exit(0)
 
     def _be(self, rank: int, store: str) -> None:
-        """What `torchrun` and a script do first."""
+        """Do the first steps of `torchrun` and of a script."""
         count = str(self.shards.processes)
         os.environ.update(
             RANK=str(rank), LOCAL_RANK=str(rank), GROUP_RANK="0", WORLD_SIZE=count,

@@ -1,8 +1,8 @@
 """System calls that a function under test may not make.
 
-A filter of the kernel's (seccomp) refuses what reaches into other processes, makes namespaces or
-mounts, loads code into the kernel, takes memory that belongs to no process, opens sockets other
-than those within one machine, or types into a terminal. In a network namespace of its own a process
+A filter of the kernel's (seccomp) refuses calls that reach into other processes, make namespaces or
+mounts, load code into the kernel, take memory that belongs to no process, open sockets other
+than those within one machine, or type into a terminal. In a network namespace of its own a process
 may be given the loopback interface: then it may open sockets of IPv4 too, which reach nothing else,
 and ask the kernel for the list of interfaces, as gloo does. Numbers: Linux,
 include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls.

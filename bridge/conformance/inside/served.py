@@ -5,12 +5,12 @@ Requests are frames of the judge's (`frames`), each with a number that its answe
 - `open`: import the function, or make the model of a problem; `opened` with its parameters, or
   `refused` with a sentence.
 - `inputs`: those of the problem: `inputs`, dtypes and shapes alone, or `raised`.
-- `call`: `returned`, with all that came back described and its numbers, or `raised`. What the
-  function did to memory that is not its own is said too: inputs that it changed, and outputs that
+- `call`: `returned`, with all that came back described and its numbers, or `raised`. Misuse of
+  memory that is not the function's own is said too: inputs that it changed, and outputs that
   are no new memory.
-- `differentiate`: what autograd gives for the call before: `differentiated` or `raised`.
+- `differentiate`: autograd's gradients of the call before: `differentiated` or `raised`.
 
-Whatever the function does here, it can only spoil what it says of itself: its numbers are judged
+Whatever the function does here, it can only spoil its own report: its numbers are judged
 where it does not reach.
 """
 
@@ -32,18 +32,18 @@ _KEPT, _KEPT_BYTES = 64, 1 << 26
 _LOOKED_AT = 4
 # A tuple of more things is not looked into.
 _MOST_IN_TUPLE = 4
-# How functions refuse what they do not take. Others (IndexError, ZeroDivisionError, …) are mistakes
-# of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which every mistake of
-# shapes is one, over an argument that the function itself has.
+# How functions refuse arguments that they do not take. Others (IndexError, ZeroDivisionError, …)
+# are mistakes of theirs, which the vectors are to show; so is PyTorch's RuntimeError, of which
+# every mistake of shapes is one, over an argument that the function itself has.
 REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
-# What a judge makes of an error: the first of these that it is, so those that others are made of
+# The judge's reading of an error: the first of these that it is, so those that others are made of
 # come last.
 _KINDS = (*REFUSALS, RuntimeError, Exception)
 Request = tuple[str, dict[str, Any], dict[str, Tensor]]
 
 
 class Answering(Protocol):
-    """What answers requests."""
+    """An object that answers requests."""
 
     def answer(self, kind: str, fields: dict[str, Any], tensors: dict[str, Tensor]) -> Request:
         """The answer to a request."""
@@ -186,7 +186,7 @@ class Session:
         return "differentiated", {"changed": self._changed_inputs()}, numbers
 
     def _describe(self, value: Any, place: str, device: str, numbers: dict[str, Tensor]) -> Any:
-        """What was returned, as JSON has it; the numbers of tensors that can be judged."""
+        """The returned value, as JSON has it; the numbers of tensors that can be judged."""
         if isinstance(value, Tensor):
             kind = str(value.dtype).removeprefix("torch.")
             there = value.device.type == torch.device(device).type
@@ -204,7 +204,7 @@ class Session:
         return {"type": None if value is None else frames.cut(type(value).__name__)}
 
     def _changed_inputs(self) -> list[str]:
-        """The inputs that are not what they were."""
+        """The inputs that have changed."""
         return [name for name, x in self.inputs.items() if not _is_unchanged(x, self.before[name])]
 
     def _not_new(self) -> str | None:
@@ -277,7 +277,7 @@ def _alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
 
 
 def _is_unchanged(tensor: Tensor, before: Tensor) -> bool:
-    """Whether a tensor is bit by bit what this copy of it is, its dtype included."""
+    """Whether a tensor equals this copy of it bit by bit, its dtype included."""
     if tensor.dtype != before.dtype or tensor.shape != before.shape:
         return False
     return torch.equal(_bits(tensor), _bits(before))
@@ -288,7 +288,7 @@ def _bits(tensor: Tensor) -> Tensor:
 
 
 def _value(value: Any, tensors: Mapping[Any, Any]) -> Any:
-    """An argument from what `bridge.conformance.sandbox.values` made of it."""
+    """An argument, as `bridge.conformance.sandbox.values` has encoded it."""
     if isinstance(value, dict):
         if "tensor" in value:
             return tensors[value["tensor"]]

@@ -1,11 +1,11 @@
 """Walls around a function under test, by Linux namespaces.
 
 `enclosed` puts the calling process, which must have one thread, into namespaces of its own: of
-users, so that it needs no rights to do so; of mounts, whose root holds what `View` names and no
-more; of processes, of the network, of System V's IPC and of host names. Then it forks: a first
-process, which clears away those that end, and the one in which the function is called. That one
-gives up all rights for good, gets limits, and a filter of system calls (`seccomp`). Where the view
-says so, the network namespace has its loopback interface, and nothing else.
+users, so that it needs no rights to do so; of mounts, whose root holds the files that `View` names
+and no more; of processes, of the network, of System V's IPC and of host names. Then it forks: a
+first process, which clears away those that end, and the one in which the function is called. That
+one gives up all rights for good, gets limits, and a filter of system calls (`seccomp`). Where the
+view says so, the network namespace has its loopback interface, and nothing else.
 
     the judge
       zygote            has imported PyTorch; forks
@@ -51,7 +51,7 @@ _SET_NO_NEW_PRIVS = 38
 _CAPABILITIES = 64
 _CAP_VERSION_3 = 0x20080522
 
-# What systems answer that do not let a user make namespaces.
+# Errors of systems that do not let a user make namespaces.
 _WHY_NOT = {
     errno.ENOSPC: "user namespaces are switched off (user.max_user_namespaces)",
     errno.EPERM: "namespaces are not permitted (by a container's filter of system calls, or by "
@@ -59,11 +59,11 @@ _WHY_NOT = {
 }
 # Devices that every process may use.
 _DEVICES = ("null", "zero", "full", "random", "urandom")
-# What a memory file system of its own may hold, in bytes.
+# The size of a memory file system of its own, in bytes.
 _SCRATCH = 2 << 30
 # linux/if.h, linux/sockios.h
 _IFF_UP, _SIOCSIFFLAGS = 1, 0x8914
-# What a function's process keeps of the environment: what chooses threads, devices and languages.
+# Variables that a function's process keeps: those that choose threads, devices and languages.
 KEPT = ("OMP_", "MKL_", "CUDA_", "NVIDIA_", "LANG", "LC_", "TRITON_INTERPRET", "TZ")
 # A process namespace with fewer numbers than this cannot be had (kernel/pid.c).
 _LEAST_PROCESSES = 301
@@ -71,10 +71,11 @@ _LEAST_PROCESSES = 301
 
 @dataclass(frozen=True)
 class View:
-    """What a function's process sees, all of it read-only: `read`, files and folders; less `hide`,
-    of which folders become empty, and files too; `links`, by path, to where. devices: of GPUs.
-    Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an empty one;
-    of a process that has devices /proc is read-only but for what is of its own processes.
+    """The files that a function's process sees, all of them read-only: `read`, files and folders;
+    less `hide`, of which folders become empty, and files too; `links`, by path, to where. devices:
+    of GPUs. Beside that it has a private /tmp and /dev/shm, and /proc of its own processes, or an
+    empty one; of a process that has devices /proc is read-only but for the entries of its own
+    processes.
 
     memory: bytes that a process may take for data; processes: how many there may be; loopback:
     whether they may talk over an interface of their own.
@@ -90,7 +91,7 @@ class View:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> View:
-        """From what `json` makes of it."""
+        """From its value in JSON."""
         links = tuple((path, target) for path, target in data["links"])
         lists = (tuple(data["read"]), tuple(data["hide"]), links, tuple(data["devices"]))
         return cls(*lists, data["memory"], data["processes"], data["loopback"])
@@ -138,7 +139,7 @@ def apart() -> None:
 
 
 def furnish(view: View) -> None:
-    """Make what the view names the root of this process, the first of a new process namespace.
+    """Make the view's files the root of this process, the first of a new process namespace.
     Raises OSError."""
     pivot, mount_setattr = _numbers()
     # Of a file system of its own both roots are made: `/old`, which goes again, and `/new`.
@@ -165,7 +166,7 @@ def furnish(view: View) -> None:
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
         _check(_system_call(mount_setattr, *given, size), f"sealing {path}")
 
-    # Before what lies below them.
+    # Before the folders below them.
     scratch("/tmp", "1777")
     scratch("/dev/shm", "1777")
     for path in sorted(view.read):
@@ -226,7 +227,7 @@ def _raise_loopback() -> None:
 
 
 def _settings(proc: str) -> list[str]:
-    """What lies in /proc and is not of a process."""
+    """The entries of /proc that are not of a process."""
     with os.scandir(proc) as entries:
         return [x.path for x in entries if not x.name.isdecimal() and not x.is_symlink()]
 
@@ -266,8 +267,8 @@ def dies_with_parent() -> None:
 
 
 def adopts() -> None:
-    """Of what descends from this process, what loses its parent becomes its child: it can wait for
-    it, and so has its processor time."""
+    """A descendant of this process that loses its parent becomes its child: it can wait for it,
+    and so has its processor time."""
     _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -286,9 +287,10 @@ def _fork(work: Callable[[], None]) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """What a session has its processes do. ready: in the function's, before anything of it runs,
-    given why there are no walls, or None; call: after that, if there is what was asked for; ended:
-    in another process, given the status in which the function's ended, as `subprocess` has it."""
+    """The work of a session's processes. ready: in the function's, before anything of it runs,
+    given why there are no walls, or None; call: after that, if the walls asked for are there;
+    ended: in another process, given the status in which the function's ended, as `subprocess` has
+    it."""
 
     ready: Callable[[str | None], None]
     call: Callable[[], None]

@@ -4,7 +4,7 @@
 
 A message on the socket is JSON: the paths that modules are found in, the view (`walls.View`),
 whether walls are asked for, and for a function of shards these (`shards.Shards`); with it come four
-pipes: requests, answers, the end's status (4 bytes) and what the function prints. The answer is the
+pipes: requests, answers, the end's status (4 bytes) and the function's output. The answer is the
 number of the process to watch. When the socket is closed it ends its sessions, and itself once it
 has waited for them: their processor time is then its own, and its parent's.
 """
@@ -133,7 +133,7 @@ def _settle(requests: int, answers: int, printed: int, paths: list[str]) -> None
         TMPDIR="/tmp",
         TORCHINDUCTOR_CACHE_DIR="/tmp/inductor",
         TRITON_CACHE_DIR="/tmp/triton",
-        # What PyTorch's profiler says of itself (`borrowed`).
+        # PyTorch's profiler is to print nothing (`borrowed`).
         KINETO_LOG_LEVEL="99",
     )
     # Triton reads this when it is imported: without a GPU its kernels are interpreted.

@@ -47,10 +47,10 @@ class ModelAdapter(Given, WholeBatches):
         return None
 
     def run(self, batch: Batch) -> Outputs:
-        given = [self.laid_out(x) for x in batch.qkv]
+        given = [self.lay_out(x) for x in batch.qkv]
         return Outputs(self.read(batch, self.function(*given)))
 
-    def laid_out(self, x: Tensor) -> Tensor:
+    def lay_out(self, x: Tensor) -> Tensor:
         """[batch, heads, length, dim] in the problem's layout. One head stands for all where the
         problem says how many there are."""
         match self.operation.layout:

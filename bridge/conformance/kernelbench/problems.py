@@ -116,7 +116,7 @@ def _small(function: Function, operation: Operation, *, own: bool = False) -> li
     sizes = (5, 5, 6, 6) if operation.causal == "square" else (5, 7, 6, 6)
     q_len, kv_len, head_dim, value_dim = operation.sizes() if own else sizes
     return [
-        adapter.laid_out(torch.ones(2, heads, *shape, dtype=DTYPES[operation.dtype]))
+        adapter.lay_out(torch.ones(2, heads, *shape, dtype=DTYPES[operation.dtype]))
         for shape in ((q_len, head_dim), (kv_len, head_dim), (kv_len, value_dim))
     ]
 

@@ -181,7 +181,7 @@ MODULE_MUTANTS: tuple[Mutant, ...] = (
     _in_decoder(
         "cache-without-the-new-row",
         "the cache is one row behind: a query does not see its own key",
-        "own = own if cache.targets is None else cache.targets.followed_by(own)",
+        "own = own if cache.targets is None else cache.targets.concatenate(own)",
         "own = own if cache.targets is None else cache.targets", ("cached-decoding",),
     ),
     _in_cache(

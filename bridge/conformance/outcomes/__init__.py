@@ -1,1 +1,1 @@
-"""What is judged, what became of it, and the likely causes of its failures."""
+"""The subjects that are judged, their outcomes, and the likely causes of their failures."""

@@ -1,4 +1,4 @@
-"""What the vectors that fail have in common, and those that pass lack."""
+"""Features that all failing vectors have, and passing ones do not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TELLING = 0.75
 
 @dataclass(frozen=True)
 class Common:
-    """features: what all failing vectors have; failing: how many these are; passing: how many pass,
+    """features: those of all failing vectors; failing: how many these are; passing: how many pass,
     of which `alike` have all the features too."""
 
     features: tuple[str, ...]
@@ -26,7 +26,7 @@ class Common:
     alike: int
 
     def sentence(self) -> str:
-        """What they have in common."""
+        """A sentence on the features in common."""
         are = "The failing vector has" if self.failing == 1 else f"All {self.failing} failing have"
         if self.passing == 0:
             rest = "; no vector passes"
@@ -42,7 +42,7 @@ def _have(number: int) -> str:
 
 
 def remarks(result: Result, results: Sequence[Result]) -> Iterator[str]:
-    """On the failures: other dtypes, what raised, and the log-sum-exp alone."""
+    """On the failures: other dtypes, errors raised, and the log-sum-exp alone."""
     failing = [r.dtype for r in results if r.failures]
     passing = [r.dtype for r in results if r.ok]
     if passing:
@@ -92,7 +92,7 @@ _MASKS = {
 
 
 def features_of(vector: Vector) -> frozenset[str]:
-    """What can be said of a vector: its options and its shape."""
+    """The features of a vector: its options and its shape."""
     found = set()
     if vector.operation != "attention":
         found.add(_OPERATIONS.get(vector.operation, f"the operation {vector.operation}"))

@@ -1,5 +1,5 @@
-"""The likely cause of failures: what the failing vectors have in common, and which mutants give the
-same results.
+"""The likely cause of failures: features that the failing vectors have in common, and which mutants
+give the same results.
 
 Looked for after failures alone, in results that were taken before: the function is not called
 again, and whatever happens here changes no verdict.

@@ -24,7 +24,7 @@ from bridge.conformance.tolerances.rounding_model import CHOICES
 @dataclass(frozen=True)
 class Subject:
     """An implementation to run: a built-in adapter's name, or that of a function (`inside.found`).
-    rounding_model: of `CHOICES`, None: its own; without: features that it is declared to lack;
+    rounding_model: of `CHOICES`, None: its own; without: features that are declared unsupported;
     features: those of a function, where they are known; undeclared: known wrong answers and
     refusals are not declared, but fail; causal_alignment: that of a function without such an
     argument; require: features and dtypes without which a function does not pass; problem: the
@@ -51,7 +51,8 @@ class Subject:
 
 def adapter_of(subject: Subject, function: Function | None = None, seed: int = 0) -> Adapter:
     """The adapter of a subject. function: that of a function, whose features are known; of a
-    built-in adapter what it calls, None: that here; seed: of what an adapter draws."""
+    built-in adapter the one that it calls, None: that here; seed: of an adapter's random
+    numbers."""
     if callables.is_callable_name(subject.name):
         assert function is not None
         assert subject.features is not None

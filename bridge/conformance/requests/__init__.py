@@ -1,1 +1,1 @@
-"""What is asked of the judge, by the command line and from Python."""
+"""Requests to the judge, by the command line and from Python."""

@@ -14,8 +14,8 @@ from bridge.vectors.model.attention import AttentionVector, Vector
 
 
 def fields(dtype: str, rounding_model: str = "generous") -> More:
-    """What gives each vector of attention its field `tolerance`: by how much each number of a
-    correct function may be off that is given inputs of `dtype`. Other vectors get none.
+    """The function that gives each vector of attention its field `tolerance`: by how much each
+    number of a correct function may be off that is given inputs of `dtype`. Other vectors get none.
 
     Raises Misuse, a ValueError, for names that are not known.
     """

@@ -1,4 +1,4 @@
-"""One vector as a test has it: the arguments of a call, and a judgement of what it returned."""
+"""One vector as a test has it: the arguments of a call, and a judgement of its result."""
 
 from __future__ import annotations
 

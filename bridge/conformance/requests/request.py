@@ -108,7 +108,7 @@ class Request:
             if not callables.is_callable_name(name):
                 self._check_builtin(name)
         for name in sorted(set(self.without) & set(self.require)):
-            raise Misuse("require", f"{name!r} is declared to be lacking, too")
+            raise Misuse("require", f"{name!r} is declared unsupported, too")
         if not 0 < self.time_limit < 1e6:
             raise Misuse("time_limit", f"{self.time_limit:g} is not a number of seconds above 0")
         check_device(self.device)

@@ -1,6 +1,6 @@
 """The command `try`: a few families of vectors on functions that are right and on one that is not.
 
-What `make try` runs: a first result without Lean, and the way to judge a function of one's own.
+Run by `make try`: a first result without Lean, and the way to judge a function of one's own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def trial(root: Path, families: tuple[Family, ...], console: Console) -> Trial:
 
 
 def show(console: Console, found: Trial, root: Path) -> None:
-    """The results, what the mistake breaks, and where to go on."""
+    """The results, the vectors that the mistake breaks, and where to go on."""
     number = sum(len(family.vectors) for family in found.families)
     _lines(
         console,

@@ -19,7 +19,7 @@ from bridge.conformance.sandbox.session import Session
 from bridge.conformance.sandbox.wire import Frame, Text, WireError
 from bridge.conformance.tensors.batch import Misbehaviour, Unread
 
-# What a function can raise that means something to who called it; the first that it is.
+# The exceptions of a function that mean something to its caller; the first that it is.
 _KINDS: Mapping[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (
@@ -38,21 +38,21 @@ _SHARE = 8
 
 class Remote:
     """The function of a session. It takes tensors, numbers, text, None and tuples of these, and
-    returns tensors on the device of its first argument, tuples of them, and of what else the
-    function returns an object whose type has that name. Tensors that ask for gradients get them
+    returns tensors on the device of its first argument, tuples of them, and for any other result an
+    object whose type has that name. Tensors that ask for gradients get them
     from its process.
 
-    Raises what the function raises, under its name and as a kind of what that derives from;
-    Misbehaviour for what it does to memory, and `Lost`.
+    Raises the function's own errors, under their names and as kinds of their base classes;
+    Misbehaviour for misuse of memory, and `Lost`.
 
     twice: draws calls that are made twice, the first time on other numbers in the same memory: a
-    function that goes by where its inputs lie, not by what they are, then gives wrong results.
-    """
+    function that goes by the addresses of its inputs, not by their values, then gives wrong
+    results."""
 
     def __init__(self, session: Session, *, twice: random.Random | None = None) -> None:
         self.session = session
         self._chance = twice
-        # What is no signature says to `inspect` that there is none.
+        # A value that is no signature says to `inspect` that there is none.
         known = session.parameters
         self.__signature__ = object() if known is None else _signature(known)
 
@@ -76,7 +76,7 @@ class Remote:
         """Whose attention a call of it uses, as its own process says: names of operators and
         packages. Raises as a call does."""
         ask, tensors = self._encode_call(arguments, options)
-        return ask.borrowed_by(tensors)
+        return ask.find_borrowed(tensors)
 
     def keep(self, tensors: Mapping[str, Tensor]) -> None:
         """Give tensors to its process that stay there from call to call, as `Cache` of their
@@ -116,14 +116,14 @@ class Remote:
         }
         names = inspect.signature(self).parameters if self.has_signature else ()
         known = dict(zip(map(str, range(len(arguments))), names, strict=False))
-        # What lies in a larger buffer here is to lie in one there.
+        # A tensor that lies in a larger buffer here is to lie in one there.
         fields["padded"] = [name for name, x in tensors.items() if not x.is_contiguous()]
         return _Call(self.session, fields, known, chance), tensors
 
 
 @dataclass(frozen=True)
 class Cache:
-    """As an argument: what is kept under this name in the function's process."""
+    """As an argument: the tensors kept under this name in the function's process."""
 
     name: str
 
@@ -131,8 +131,8 @@ class Cache:
 @dataclass
 class _Call:
     """One call of the function of a session. by: the tensors that gradients are asked for by;
-    cache, show: as of `Remote.step`; shown: what that came to; graphs: by place, which outputs have
-    a graph."""
+    cache, show: as of `Remote.step`; shown: the tensors of `show`; graphs: by place, which outputs
+    have a graph."""
 
     session: Session
     fields: Mapping[str, Any]
@@ -149,7 +149,7 @@ class _Call:
         """The tensors that came back, on the CPU."""
         again = self.chance is not None and self.chance.randrange(_SHARE) == 0
         if again:
-            # Its result is nobody's; what it raises, the right numbers show too.
+            # Its result is dropped; an error that it raises, the right numbers show too.
             self._ask({name: _other(x) for name, x in tensors.items()})
         frame = self._ask(tensors, same_memory=again)
         self._raise_if_raised(frame)
@@ -175,7 +175,7 @@ class _Call:
                 raise WireError(f"a cache {name} of another shape or dtype")
             self.shown[name] = found
 
-    def borrowed_by(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
+    def find_borrowed(self, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
         frame = self._ask(tensors, record=True)
         self._raise_if_raised(frame)
         try:
@@ -198,7 +198,7 @@ class _Call:
             raise self.session.spoil(str(error)) from error
 
     def fill_result(self, found: Mapping[str, Tensor] | Sequence[Tensor], device: Any) -> Any:
-        """What the function returned, with these tensors in it."""
+        """The function's result, with these tensors in it."""
         if not isinstance(found, Mapping):
             found = dict(zip(self.graphs, found, strict=True))
 
@@ -283,7 +283,7 @@ class _Place:
 
 
 def _encode(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
-    """A value as `inside.served` reads it. Raises TypeError for what it does not."""
+    """A value as `inside.served` reads it. Raises TypeError for a type that it does not read."""
     if isinstance(value, Tensor):
         if value.dtype not in GIVEN.values():
             raise TypeError(f"a function here is given no tensor of {value.dtype}")
@@ -311,7 +311,7 @@ def _names(encoded: list[Any]) -> list[str]:
 
 
 def _read(data: Any, places: list[tuple[str, bool]]) -> Any:
-    """What was returned, from what the process says of it. Raises WireError."""
+    """The result of a call, as the process describes it. Raises WireError."""
     if not isinstance(data, dict) or not data:
         raise WireError("a result that is not described")
     if "tuple" in data:

@@ -1,7 +1,7 @@
 """A conversation with a function under test: requests go to its process, checked answers come back.
 
 A process that passes a limit is killed; where one has ended, or has sent an invalid answer, the
-next request starts another. What such a call comes to is `Lost`.
+next request starts another. Such a call ends in `Lost`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from bridge.limits import Limit, LimitPassed, Watch
 _IMPORT_SECONDS = 180.0
 # A process that has closed its side and does not end.
 _END = Limit(30.0, 30.0)
-# By the clock, in which what is around a function that was killed has ended, or is killed too.
+# By the clock, in which the processes around a function that was killed have ended, or are killed.
 _REAPED_SECONDS = 1.0
 # Seconds between two looks at how much memory and how many processes there are.
 _COUNTED_EVERY = 0.1
-# What is shown of all that a function prints, in characters.
+# The most of a function's output that is shown, in characters.
 _MOST_PRINTED = 1 << 16
 
 How = Literal["did not return", "ended the process", "sent an invalid answer", "used too much"]
@@ -136,7 +136,7 @@ class Session:
         self.problem = None if problem is None else str(problem.resolve())
         self.without_walls: str | None = None
         self.parameters: list[tuple[str, str, bool]] | None = None
-        # Calls without an answer, by kind, since the last `renew`, and what the last one said.
+        # Calls without an answer, by kind, since the last `renew`, and the last one's message.
         self.lost: Counter[How] = Counter()
         self.last_loss: str | None = None
         self._running: _Running | None = None
@@ -321,7 +321,7 @@ class Session:
             raise Lost(f"used {why}", "used too much")
 
     def _show(self, piece: bytes) -> None:
-        """What the function prints, as text alone, to standard error."""
+        """Show the function's output, as text alone, on standard error."""
         room = _MOST_PRINTED - self._shown
         if not piece or room <= 0:
             return
@@ -367,7 +367,7 @@ _PARAMETERS = Annotated[list[tuple[Text, _KIND, bool]], Meta(max_length=1000)] |
 
 
 def _parameters(frame: Frame) -> list[tuple[str, str, bool]] | None:
-    """Those of a signature. Raises WireError for what is none."""
+    """Those of a signature. Raises WireError if it is none."""
     found: list[tuple[str, str, bool]] | None = frame.field("parameters", _PARAMETERS)
     for name, kind, default in found or ():
         if not name.isidentifier() or keyword.iskeyword(name):

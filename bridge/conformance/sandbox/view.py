@@ -1,4 +1,4 @@
-"""What the process of a function under test sees of this machine."""
+"""The files of this machine that the process of a function under test sees."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bridge.conformance.inside import found
 from bridge.conformance.inside.walls import View
 from bridge.vectors.load import default_directory
 
-# Of the system: programs and libraries, what the dynamic linker and clocks read, and how many
-# processors there are.
+# Of the system: programs and libraries, the files that the dynamic linker and clocks read, and how
+# many processors there are.
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
@@ -27,7 +27,7 @@ _SYSTEM = (
 )  # fmt: skip
 _OF_GPUS = ("/sys/bus", "/sys/class", "/sys/devices", "/sys/module")
 _GPUS = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
-# What of a checkout tells of the vectors, or could be changed into it.
+# Parts of a checkout that tell of the vectors, or could be changed into such.
 _OF_CHECKOUT = ("Attention", "bridge", "build", "dist", "docs", "tests", ".git")
 # Installed, this package, and the vectors as they are published for themselves.
 _PACKAGES = ("bridge", "attention_vectors")
@@ -36,7 +36,7 @@ _MEMORY = 16 << 30
 
 @dataclass(frozen=True)
 class Sight:
-    """What a function's process sees, in which folders its modules are found, and the function's
+    """The view of a function's process, in which folders its modules are found, and the function's
     name there."""
 
     view: View
@@ -136,7 +136,7 @@ def _together(seen: Iterable[Path], devices: list[str]) -> View:
         if path != real and not any(path.is_relative_to(link) for link in links):
             link = next(p for p in (*reversed(path.parents), path) if p.is_symlink())
             links[str(link)] = str(link.resolve())
-    # What lies in another that is seen is there already.
+    # A path in another that is seen is there already.
     outer = [path for path in read if not any(other in path.parents for other in read)]
     hidden = {path.resolve() for path in _private() if path.exists()}
     hide = [path for path in hidden if any(path.is_relative_to(other) for other in outer)]
@@ -151,14 +151,15 @@ def _together(seen: Iterable[Path], devices: list[str]) -> View:
 
 
 def _answer_files() -> list[Path]:
-    """What no user can show to a function either, by a link that the function's maker has sent for
+    """Files that no user can show to a function either, by a link from the function's maker for
     example: the vectors and this package."""
     own = Path(bridge.__file__).parent
     return [own, default_directory(), own.parent / ".git", own.parent / "Attention"]
 
 
 def _private() -> list[Path]:
-    """What no function is to see: this package and the vectors, wherever they are installed."""
+    """Files that no function is to see: this package and the vectors, wherever they are
+    installed."""
     own = Path(bridge.__file__).parent
     folders = [Path(path) for path in sys.path if _is_installed(path)]
     installed = [folder / name for folder in folders for name in _PACKAGES]

@@ -1,4 +1,4 @@
-"""What a process says that may do anything: frames (`inside.frames`), looked at before they are
+"""Messages of a process that may do anything: frames (`inside.frames`), looked at before they are
 read.
 
 Reading one runs nothing, and holds no more than `MOST_HEADER` and `MOST_NUMBERS` bytes; types,
@@ -30,7 +30,7 @@ __all__ = ["cut", "write"]
 MOST_HEADER = 1 << 22
 MOST_NUMBERS = 1 << 28
 _MOST_TENSORS, _MOST_DIMS = 1024, 8
-# What a terminal or a page could take for more than text, or shows in another order.
+# Characters that a terminal or a page could take for more than text, or shows in another order.
 CONTROL = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe"
 )
@@ -42,7 +42,7 @@ class WireError(ValueError):
 
 
 class Text(str):
-    """What a process says in words, what controls a terminal replaced."""
+    """A process's words, with control characters of a terminal replaced."""
 
 
 _Size = Annotated[int, Meta(ge=0, le=MOST_NUMBERS)]
@@ -58,7 +58,7 @@ class _Header(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Frame:
-    """kind: what the process says; fields: values that JSON has; tensors: on the CPU, by name."""
+    """kind: of the message; fields: values that JSON has; tensors: on the CPU, by name."""
 
     kind: str
     fields: Mapping[str, Any]
@@ -89,8 +89,8 @@ class Parser:
         return bool(self._bytes)
 
     def next(self) -> Frame | None:
-        """The next frame, or None if it is not whole. Raises WireError for what is none, after
-        which nothing more can be read."""
+        """The next frame, or None if it is not whole. Raises WireError if it is none, after which
+        nothing more can be read."""
         if self._begun is None:
             self._begun = self._header()
         if self._begun is None:
@@ -150,7 +150,7 @@ def _bytes_of(dtype: torch.dtype, shape: Sequence[int]) -> int:
 
 
 def printable(text: str) -> str:
-    """A text, what controls a terminal replaced."""
+    """A text with control characters of a terminal replaced."""
     return re.sub(f"[{CONTROL}]", "\ufffd", text)
 
 

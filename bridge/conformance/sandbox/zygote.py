@@ -22,7 +22,7 @@ from bridge.conformance.inside.shards import Shards
 from bridge.conformance.inside.walls import KEPT, View
 from bridge.interrupt import unseen_by_children
 
-# The package of `inside`, without that of which it is a part. What is imported is no garbage, and
+# The package of `inside`, without that of which it is a part. Imported modules are no garbage, and
 # counts as old for the functions (`bridge.garbage`).
 _START = """
 import gc, importlib.util, sys
@@ -54,7 +54,7 @@ class Zygote:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         folder = str(Path(inside.__file__).parent)
         number = theirs.fileno()
-        # Ctrl-C does not wait for what it imports; `fork` does, and lets Ctrl-C through.
+        # Ctrl-C does not wait for its imports; `fork` does, and lets Ctrl-C through.
         with working_folder.unknown_to_children(), unseen_by_children():
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, str(number), folder],
@@ -88,7 +88,7 @@ class Zygote:
 
     def end(self) -> None:
         """End it, and so its sessions, whose processor time is then that of children of this
-        process; what it still imports is not waited for."""
+        process; imports still under way are not waited for."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

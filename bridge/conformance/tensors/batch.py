@@ -17,7 +17,7 @@ from torch import Tensor
 from bridge.conformance.inside.frames import FLOATS
 from bridge.vectors.model.attention import Alibi, AttentionVector, Exact, Matrix, Window
 from bridge.vectors.model.kept import keep
-from bridge.vectors.model.sampled import FloatMatrix, seen_by
+from bridge.vectors.model.sampled import FloatMatrix, visible_pairs
 
 DTYPES = FLOATS
 # Of vectors that one batch can have.
@@ -277,7 +277,7 @@ def _masks(vectors: tuple[AttentionVector, ...], device: torch.device) -> Tensor
 
 def _visible(vector: AttentionVector) -> NDArray[np.bool_]:
     """The pairs that the mask alone allows: [q_len, kv_len], also without rows."""
-    seen = seen_by(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
+    seen = visible_pairs(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
     return seen.reshape(vector.q_len, vector.kv_len)
 
 

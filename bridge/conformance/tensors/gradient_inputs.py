@@ -16,7 +16,7 @@ from bridge.conformance.tensors.own_options import keywords
 from bridge.vectors.model.attention import Matrix
 from bridge.vectors.model.gradients import PER_HEAD, GradientVector
 from bridge.vectors.model.kept import keep
-from bridge.vectors.model.sampled import seen_by
+from bridge.vectors.model.sampled import visible_pairs
 from pyimpl.internal.arguments import compute_dtype
 from pyimpl.internal.dropout import Dropout
 from pyimpl.internal.scores import DIFFERENTIABLE, ScoreOptions
@@ -35,7 +35,7 @@ def floats(matrices: Sequence[Matrix]) -> Floats:
 def visible(vector: GradientVector) -> npt.NDArray[np.bool_]:
     """The pairs that the masks allow: [1, 1, q_len, kv_len], or [batch, heads, q_len, kv_len] where
     there is one for each head."""
-    each = [seen_by(mask, tuple(range(vector.q_len)), vector.kv_len) for mask in vector.masks]
+    each = [visible_pairs(mask, tuple(range(vector.q_len)), vector.kv_len) for mask in vector.masks]
     outer = (1, 1) if len(each) == 1 else (vector.batch, -1)
     return np.stack(each).reshape(*outer, vector.q_len, vector.kv_len)
 

@@ -174,7 +174,7 @@ def gradient_bounds(
         lost = (factor * summed * (1 + by_kept) + tiny) * (1 + score_unit)
         return lost + underflow(rounding.scores)
 
-    def lost_of_mean(
+    def loss_of_mean(
         weights: Tensor,
         errors: Tensor,
         seen: Tensor,
@@ -185,11 +185,11 @@ def gradient_bounds(
         lost = weights * (1 + compose(errors, weight_unit)) * product
         return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (1 + reach))
 
-    lost = lost_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
+    lost = loss_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
     seen_sinks = torch.zeros_like(reach)
     if row.sink is not None and scored.sinks is not None:
         seen_sinks = seen_sinks + ~torch.isinf(scored.sinks).view(1, -1, 1, 1)
-        lost = lost + lost_of_mean(row.sink, row.sink_error, seen_sinks, 0.0, of_product(1.0))
+        lost = lost + loss_of_mean(row.sink, row.sink_error, seen_sinks, 0.0, of_product(1.0))
     of_delta = of_delta + (1 + sums) * (lost + (output_tiny * reach + products_tiny))
     # G = dP − D + dL, dS = P ∘ G.
     inner = grad_p - delta + d_l

@@ -13,7 +13,7 @@ Name = Annotated[str, Meta(max_length=80)]
 
 
 class Entry(Shape):
-    """What a file is said to hold."""
+    """The contents of a file, by the index."""
 
     file: Annotated[str, text("a slug and .json", "[a-z][a-z0-9]*(-[a-z0-9]+)*[.]json", 90)]
     sha256: Annotated[str, text("the SHA-256 of a file in hex", "[0-9a-f]{64}", 64)]

@@ -34,7 +34,7 @@ from bridge.vectors.model.philox import keep
 Numbers = NDArray[Any]
 
 
-def seen_by(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]:
+def visible_pairs(mask: Mask, rows: tuple[int, ...], kv_len: int) -> NDArray[np.bool_]:
     """Which keys these queries may attend to: [rows, kv_len]."""
     window = mask.window
     if window is None:
@@ -92,7 +92,7 @@ class Packed:
         seen = np.zeros((self.cu_seqlens_q[-1], self.cu_seqlens_k[-1]), dtype=bool)
         starts = zip(self.cu_seqlens_q, self.cu_seqlens_k, strict=True)
         for (q, k), (q_len, kv_len), mask in zip(starts, self.lengths(), self.masks, strict=False):
-            seen[q : q + q_len, k : k + kv_len] = seen_by(mask, tuple(range(q_len)), kv_len)
+            seen[q : q + q_len, k : k + kv_len] = visible_pairs(mask, tuple(range(q_len)), kv_len)
         return Mask("boolean", tuple(map(tuple, seen.tolist())))
 
     @property
@@ -184,7 +184,7 @@ class SampledVector(Scaled, ComesToAttention):
 
     def visible_keys(self, number: int) -> NDArray[np.bool_]:
         """Which keys the judged queries of the head with this number may attend to."""
-        return seen_by(self.mask_of(number), self.rows, self.k.shape[2])
+        return visible_pairs(self.mask_of(number), self.rows, self.k.shape[2])
 
     def _results(
         self, h: int, q: Numbers, k: Numbers, v: Numbers, seen: NDArray[np.bool_]
@@ -269,7 +269,7 @@ class SampledVector(Scaled, ComesToAttention):
         for n, each in enumerate(self._attentions):
             h, mask = n % self.heads, self.mask_of(n)
             if len(self.masks) > 1:
-                seen = seen_by(mask, tuple(range(q_len)), kv_len)
+                seen = visible_pairs(mask, tuple(range(q_len)), kv_len)
                 mask = Mask("boolean", tuple(map(tuple, seen.tolist())))
             alibi = None
             if self.alibi is not None:

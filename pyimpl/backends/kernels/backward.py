@@ -219,7 +219,7 @@ def backward(
         delta = delta.masked_fill(none, 0.0)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
     # Vectors that have to be loaded element by element take more registers than there are.
-    query, key, value, filled = (_filled_up(x) for x in (query, key, value, grad_out))
+    query, key, value, filled = (_pad_width(x) for x in (query, key, value, grad_out))
     given = Given(query, key, value, filled, row_lse, delta, options, sequences)
     grad_q, grad_k, grad_v = (empty_output(x, x.shape[-1], wide=wide) for x in (query, key, value))
     if sequences is not None:
@@ -351,7 +351,7 @@ def _is_wanted(asked: bool | None, is_chosen: Callable[..., bool], given: Given)
     return asked
 
 
-def _filled_up(x: Tensor) -> Tensor:
+def _pad_width(x: Tensor) -> Tensor:
     """The vectors with zeros behind them, up to a multiple of 16: as they are, if they are one."""
     missing = -x.shape[-1] % 16
     return torch.nn.functional.pad(x, (0, missing)) if missing else x

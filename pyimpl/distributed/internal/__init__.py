@@ -1,1 +1,1 @@
-"""What the attention of a sequence in shards is made of. Not part of the public interface."""
+"""The pieces of attention over a sequence in shards. Not part of the public interface."""

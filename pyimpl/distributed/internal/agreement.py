@@ -13,7 +13,7 @@ from torch import Tensor
 from pyimpl.distributed.internal.passing import Grid, Processes
 from pyimpl.internal.arguments import check_bool
 
-# What must be the same in every process, by the name that a sentence gives it.
+# The values that must be the same in every process, by the names that messages give them.
 Description = dict[str, Any]
 T = TypeVar("T")
 
@@ -25,8 +25,8 @@ def agree(
     prepare: Callable[[], T],
     describe: Callable[[T], Description],
 ) -> T:
-    """What `prepare` returns, which `describe` has to describe alike in every process, all of which
-    call `function`; without `check` no other process is asked.
+    """The result of `prepare`, which `describe` has to describe alike in every process, all of
+    which call `function`; without `check` no other process is asked.
 
     Raises the error of `prepare` here, and in the other processes ValueError, which says so.
     """

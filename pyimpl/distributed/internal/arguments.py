@@ -60,8 +60,8 @@ def prepare(
     backend: Backend,
     **changes: Any,
 ) -> Prepared:
-    """What a process checks alone; whole_pairs: masks and biases are of all queries, and not of
-    those of this process. Raises as `pyimpl.attention` does."""
+    """The arguments, after the checks that a process makes alone; whole_pairs: masks and biases are
+    of all queries, and not of those of this process. Raises as `pyimpl.attention` does."""
     named = check.under_autocast({"query": query, "key": key, "value": value})
     check.check_floating(named, ("batch", "heads", "length", "head_dim"))
     query, key, value = check.check_attended(named, enable_gqa)
@@ -100,7 +100,7 @@ def prepare(
 
 
 def describe(given: Prepared) -> Description:
-    """What must be the same in every process, by the name that a sentence gives it."""
+    """The values that must be the same in every process, by the names that messages give them."""
     query, key, value, options, sequence, backend = given
     tensors = (query, key, value, *options.tensors().values())
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

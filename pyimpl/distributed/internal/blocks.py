@@ -1,5 +1,5 @@
-"""Which queries of one shard are computed with which keys of another, and by which options: what
-depends on the places in the whole sequence, said for a part of it.
+"""Which queries of one shard are computed with which keys of another, and by which options: those
+that depend on places in the whole sequence, for a part of it.
 
 A stretch of queries and one of keys differ from a sequence of their own by one number, where the
 first query stands seen from the first key: `shift`. So every backend computes causality, windows

@@ -1,5 +1,5 @@
-"""What processes of a group pass on to each other, posted beside the computation: sent from one
-buffer, received into another, and waited for before either is used again.
+"""Tensors that processes of a group pass on to each other, posted beside the computation: sent from
+one buffer, received into another, and waited for before either is used again.
 
 An error or silence of another process is told in a sentence, within the group's timeout.
 """
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # As `torch.compiler.disable`, which imports Dynamo at once and takes seconds: this does it at the
 # first call.
 _disable: Callable[..., Any] = _disable_dynamo
-# What goes around at a time has a tag of its own.
+# Messages that go around at the same time have tags of their own.
 KEYS, GRADIENTS, HOME, PIECES = 1, 2, 3, 4
 
 
@@ -41,7 +41,7 @@ class Processes:
         self.count = 1 if group is None else dist.get_world_size(group)
 
     def gather(self, mine: Any) -> list[Any]:
-        """What every process gives here, by its number."""
+        """The values that all processes give here, by their numbers."""
         if self.group is None:
             return [mine]
         found: list[Any] = [None] * self.count
@@ -80,7 +80,7 @@ class Grid:
         self.count = column.count * row.count
 
     def gather(self, mine: Any) -> list[Any]:
-        """What every process gives here, by its number."""
+        """The values that all processes give here, by their numbers."""
         return [one for row in self.column.gather(self.row.gather(mine)) for one in row]
 
 
@@ -98,7 +98,7 @@ def name_processes(rank: int, others: Sequence[int]) -> Iterator[None]:
 
 
 class Posted:
-    """What was posted together; its tensors are neither read nor written before `wait`."""
+    """Messages posted together; their tensors are neither read nor written before `wait`."""
 
     def __init__(self, processes: Processes, others: list[int], tensors: list[Tensor]) -> None:
         self.processes, self.others, self.tensors = processes, others, tensors
@@ -137,7 +137,7 @@ class Carousel:
         )
 
     def arrive(self) -> Tensor:
-        """What is held, once it is there."""
+        """The tensor held, once it is there."""
         if self._posted is not None:
             self._posted.wait()
             self._posted = None

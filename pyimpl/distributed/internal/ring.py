@@ -26,7 +26,7 @@ from pyimpl.autograd.attention import (
     no_second_derivative,
     restore,
     save,
-    wanted_of,
+    wanted_gradients,
 )
 from pyimpl.backends.dispatch import Backend, backward, forward
 from pyimpl.distributed.internal.blocks import Block, Sequence, blocks, needed_rounds
@@ -195,7 +195,7 @@ def ring_backward(
             grad_v[:, :, keys] += found.value
             total.add(block, found)
         if t:
-            # What the processes before this one have added to the same keys.
+            # The processes before this one have added to the same keys.
             sums += carousel.arrive()
         if t < last:
             carousel.pass_on(sums)
@@ -270,7 +270,16 @@ class RingAttention(torch.autograd.Function):
             grad_out = torch.zeros_like(out)
         given = ctx.needs_input_grad[4:]
         found = ring_backward(
-            query, key, value, out, lse, grad_out, grad_lse, options, wanted_of(given), ctx.ring
+            query,
+            key,
+            value,
+            out,
+            lse,
+            grad_out,
+            grad_lse,
+            options,
+            wanted_gradients(given),
+            ctx.ring,
         ).round_to_inputs(query, key, value, options)
         pairs = kept.mask if kept.bias is None else kept.bias
         if found.bias is not None and pairs is not None:

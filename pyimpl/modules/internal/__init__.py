@@ -1,1 +1,1 @@
-"""What the modules share. Not part of the public interface."""
+"""Shared by the modules. Not part of the public interface."""

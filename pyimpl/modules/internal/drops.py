@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drops:
-    """What dropout is drawn from at one site of a model: `seed`, int64 of no dimension, or
+    """The source of dropout at one site of a model: `seed`, int64 of no dimension, or
     PyTorch's generators for None. context: the sequence is in shards, those of its queries."""
 
     seed: Tensor | None = None

@@ -36,7 +36,7 @@ def together(
     prepare: Callable[[], T],
     masks: Callable[[T], Mapping[str, Tensor | None]],
 ) -> T:
-    """What `prepare` returns; in shards the errors of one process are errors of all, and `masks`,
+    """The result of `prepare`; in shards the errors of one process are errors of all, and `masks`,
     by name, have to be the same in all (`ContextParallel.together`)."""
     if context is None:
         return prepare()

@@ -35,7 +35,7 @@ def decoder_layer(kind: type[OurDecoder], layer: nn.TransformerDecoderLayer) -> 
 
 
 def _options(given: object, wanted: type[nn.Module]) -> dict[str, Any]:
-    """What a layer of ours is made with, on the meta device, where no random numbers are drawn."""
+    """The arguments for a layer of ours, on the meta device, where no random numbers are drawn."""
     if not isinstance(given, wanted):
         raise TypeError(f"layer must be a torch.nn.{wanted.__name__}, not {type(given).__name__}")
     layer: Any = given

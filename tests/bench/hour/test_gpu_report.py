@@ -202,7 +202,7 @@ def test_what_is_wrong_stands_before_all_else() -> None:
     ]  # fmt: skip
     lines = text(*bad).splitlines()
     at = lines.index("WRONG")
-    assert at == 4  # after when, where and with what
+    assert at == 4  # after the time, the machine and the versions
     assert lines[at + 1].startswith(f"  {USUAL[FULL].name}; on the small case: an error of 1")
     assert lines[at + 2].endswith("on it: other bits in 2 of 50 runs")
     assert lines[at + 3].startswith(f"  flex, {case()}: an error of 1, ")

@@ -27,8 +27,8 @@ from bench.hour.plan import (
     STAGES,
     Plan,
     Settings,
+    compilation_of,
     compile_name,
-    compiled_by,
     table,
 )
 from bench.hour.what_if import WHAT_IFS
@@ -140,7 +140,7 @@ def test_what_is_known_is_not_compiled_again() -> None:
     first = plan()
     compiled = [job.name for job in first.compilations()]
     assert len(set(compiled)) == len(compiled)
-    wanted = {compiled_by(job) for stage in STAGES for job in first.jobs(stage.name, {})}
+    wanted = {compilation_of(job) for stage in STAGES for job in first.jobs(stage.name, {})}
     assert set(compiled) <= wanted
     jobs = [job for stage in ("correct", "tune", "why") for job in first.jobs(stage, {})]
     assert plan(*(end_of(job.name) for job in jobs)).compilations() == []

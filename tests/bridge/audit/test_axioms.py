@@ -1,4 +1,4 @@
-"""`bridge axioms`: what it says of declarations, and its exit status, over an audit that is given.
+"""`bridge axioms`: its report on declarations, and its exit status, over an audit that is given.
 
 That the audit finds axioms is tested in tests/bridge/toolchain/test_lean_audit.py, the command on a
 package that depends on the library in tests/test_your_own_variant.py.

@@ -30,7 +30,7 @@ instance doubling : Doubling Nat where
   exp := double
   exp_eq _ := rfl
 """
-# Statements with their proofs, by what is wrong with them; with each the conclusion as it is told.
+# Statements with their proofs, by their errors; with each the conclusion as it is told.
 SAME_TERM = {
     # Meant of `doubling`; but `e` is an instance too, and nearer.
     "local_instance (e : Doubling Nat) (x : Nat) : e.exp x = exp x := rfl": "exp x = exp x",
@@ -232,7 +232,7 @@ def test_a_statement_that_says_something_passes(
         ("positive_result", set()),
         # A hypothesis within the conclusion is one, too.
         ("within", {"double"}),
-        # The field of a structure, and what is concluded alone, are not supposed.
+        # The field of a structure, and a mere conclusion, are not supposed.
         ("of_a_field", set()),
     ],
 )

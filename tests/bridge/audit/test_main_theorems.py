@@ -94,11 +94,11 @@ class OneAnswer:
         return [*self.answers]
 
 
-def said_of_statements(
+def check_statements(
     folder: Path, lean: Any, patch: pytest.MonkeyPatch
 ) -> tuple[dict[str, statements.Statement], list[str]]:
-    """The statements that are read, and what is said of one listed theorem and of one claim, which
-    name the same theorem, and of a claim that names a definition."""
+    """The statements that are read, and the report on one listed theorem and on one claim, which
+    name the same theorem, and on a claim that names a definition."""
     for part in statements.SOURCES:
         (folder / "bridge" / part).parent.mkdir(parents=True, exist_ok=True)
         (folder / "bridge" / part).write_text("module\n")
@@ -132,8 +132,8 @@ def test_a_statement_that_says_nothing_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], why: str
 ) -> None:
     lean = OneAnswer(tmp_path, answer(found, "A.t : True", ""))
-    for _ in range(2):  # What fails is looked at again.
-        assert said_of_statements(tmp_path, lean, monkeypatch)[1] == [
+    for _ in range(2):  # Failures are looked at again.
+        assert check_statements(tmp_path, lean, monkeypatch)[1] == [
             f"a: A.t says nothing: {why}",
             f"9, Sum: A.t says nothing: {why}",
         ]
@@ -145,7 +145,7 @@ def test_statements_that_say_something_are_looked_at_once(
 ) -> None:
     lean = OneAnswer(tmp_path, answer(None, "A.t : 1 = 2", "s 0"))
     for _ in range(2):
-        said = said_of_statements(tmp_path, lean, monkeypatch)
+        said = check_statements(tmp_path, lean, monkeypatch)
         digest = hashlib.sha256(b"s 0").hexdigest()
         assert said == ({"A.t": statements.Statement("A.t : 1 = 2", None, digest, ("A.f",))}, [])
     assert lean.asked == [["A.t A A.B B"]]

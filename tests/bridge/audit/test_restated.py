@@ -1,4 +1,4 @@
-"""What is no statement of a main result over the Spec alone is refused, and why."""
+"""Tests that statements of main results over more than the Spec are refused, and why."""
 
 from __future__ import annotations
 

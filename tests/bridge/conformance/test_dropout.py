@@ -30,12 +30,12 @@ def right(scores: Tensor, factors: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return (softmax(scores) * factors) @ v, torch.logsumexp(scores, -1)
 
 
-def dropped_from_denominator(scores: Tensor, factors: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def drop_from_denominator(scores: Tensor, factors: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     kept = scores.masked_fill(factors == 0, -math.inf)
     return (softmax(kept) * factors) @ v, torch.logsumexp(scores, -1)
 
 
-def dropped_from_lse(scores: Tensor, factors: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def drop_from_lse(scores: Tensor, factors: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     kept = scores.masked_fill(factors == 0, -math.inf)
     return (softmax(scores) * factors) @ v, torch.logsumexp(kept, -1)
 
@@ -92,7 +92,7 @@ def test_right_dropout_passes(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    [dropped_from_denominator, dropped_from_lse, not_divided, nothing_dropped, columns_moved],
+    [drop_from_denominator, drop_from_lse, not_divided, nothing_dropped, columns_moved],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_mutant_fails_in_most_vectors(mutant: Head, dtype: str) -> None:

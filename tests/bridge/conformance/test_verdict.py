@@ -33,7 +33,7 @@ def passed() -> Verdict:
 
 
 @pytest.fixture(scope="module")
-def lacks() -> Verdict:
+def unsupported() -> Verdict:
     return check(judged_here.right, **QUICK, require=["scale", "sinks"])
 
 
@@ -57,16 +57,16 @@ def test_a_wrong_function_fails_and_says_how() -> None:
     assert result["lacking"] == {}
 
 
-def test_what_is_required_and_lacking_fails(lacks: Verdict) -> None:
-    assert not lacks
-    (outcome,) = lacks.outcomes
+def test_what_is_required_and_unsupported_fails(unsupported: Verdict) -> None:
+    assert not unsupported
+    (outcome,) = unsupported.outcomes
     assert outcome.result.ok
     assert outcome.lacking == {"sinks": "has no argument sinks"}
-    assert "lacks sinks, which is required: has no argument sinks" in str(lacks)
-    assert "lacks sinks" in lacks.html()
-    (result,) = json.loads(lacks.json())
+    assert "sinks is required but unsupported: has no argument sinks" in str(unsupported)
+    assert "sinks unsupported" in unsupported.html()
+    (result,) = json.loads(unsupported.json())
     assert not result["ok"]
-    suites = ElementTree.fromstring(lacks.junit())
+    suites = ElementTree.fromstring(unsupported.junit())
     assert suites.get("failures") == "1"
     assert suites.get("tests") == str(len(outcome.result.vectors) + 1)
     (case,) = [case for case in suites.iter("testcase") if case.get("classname") == "required"]
@@ -77,7 +77,7 @@ def test_the_command_fails_for_it_too() -> None:
     words = [f"{HERE}:right", "--dtype", "float32", "--family", "small-random"]
     found = CliRunner().invoke(conform, [*words, "--require", "softcap"])
     assert found.exit_code == 1
-    assert "lacks softcap, which is required" in found.output
+    assert "softcap is required but unsupported" in found.output
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_one_that_no_other_process_can_import_is_refused(function: Any) -> None:
         ({"also": Path("x")}, "also: 'x' is given; a list of them is accepted"),
         ({"dtypes": ["int8"]}, "dtypes: 'int8' is not a dtype"),
         ({"require": ["masks"]}, "require: 'masks' is not a feature or a dtype; scale, is-causal"),
-        ({"require": ["lse"], "without": ["lse"]}, "require: 'lse' is declared to be lacking, too"),
+        ({"require": ["lse"], "without": ["lse"]}, "require: 'lse' is declared unsupported, too"),
         ({"alignment": "left"}, "alignment: 'left' is not an alignment; top-left, bottom-right"),
         ({"families": ["smal-random"]}, "families: 'smal-random' is not a family; the nearest is"),
         ({"time_limit": 0.0}, "time_limit: 0 is not a number of seconds above 0"),
@@ -240,16 +240,16 @@ def test_a_folder_without_files_is_misuse(tmp_path: Path) -> None:
         check(f"{tmp_path}/:f")
 
 
-def test_the_json_is_of_its_schema(passed: Verdict, lacks: Verdict, tmp_path: Path) -> None:
-    """Passing, lacking, failing with a cause, and with numbers that JSON lacks; nothing beside the
-    schema's fields."""
+def test_the_json_is_of_its_schema(passed: Verdict, unsupported: Verdict, tmp_path: Path) -> None:
+    """Passing, unsupported, failing with a cause, and with numbers that JSON does not have;
+    nothing beside the schema's fields."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     validator = jsonschema.Draft202012Validator(SCHEMA)
     file = tmp_path / "endless.py"
     file.write_text("def f(q, k, v): return q.new_full((*q.shape[:-1], v.shape[-1]), float('nan'))")
     wrong = check(judged_here.unscaled, dtypes=["float32"], families=["default-scale"])
     nan = check(f"{file}:f", dtypes=["float32"], families=["default-scale"])
-    for verdict in (passed, lacks, wrong, nan):
+    for verdict in (passed, unsupported, wrong, nan):
         assert [e.message for e in validator.iter_errors(json.loads(verdict.json()))] == []
     assert '"nan"' in nan.json()
     (result,) = json.loads(wrong.json())

@@ -206,7 +206,7 @@ def stored_formats(rounding: RoundingModel, scale: float) -> ScoreFormats:
 def score_formats(
     rounding: RoundingModel, scale: float, head_dim: int, cap: float | None = None
 ) -> ScoreFormats:
-    """The same with what underflows in the accumulator."""
+    """The same with underflow in the accumulator."""
     formats = stored_formats(rounding, scale)
     smallest = Decimal(rounding.accumulator.smallest_normal)
     with localcontext(digits()):

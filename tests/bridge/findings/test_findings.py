@@ -1,4 +1,4 @@
-"""What is found of a function: its failures recomputed, grouped, and kept."""
+"""Tests that a function's failures are recomputed, grouped, and kept."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def empty_rows(batch: Batch) -> Tensor:
 
 
 def mean_of_values(batch: Batch, outputs: Outputs) -> Outputs:
-    """What adding a large negative number to masked scores comes to."""
+    """The result of adding a large negative number to masked scores."""
     if batch.boolean is None or batch.sink is not None:
         return outputs
     mean = batch.value.mean(-2, keepdim=True).expand_as(outputs.out)

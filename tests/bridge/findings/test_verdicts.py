@@ -1,4 +1,4 @@
-"""`docs/verdicts.json`: verdicts are kept by what was asked, and said as they were found."""
+"""`docs/verdicts.json`: verdicts are kept by their questions, and said as they were found."""
 
 from __future__ import annotations
 

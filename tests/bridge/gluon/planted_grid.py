@@ -1,4 +1,4 @@
-"""Faults to plant in the Gluon kernel for dK and dV where a program has several tiles of keys:
+"""Bugs to plant in the Gluon kernel for dK and dV where a program has several tiles of keys:
 texts and their replacements."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from gluon_cases import grid_case
-from planted_fault import EARLY, IN_USE, Planted
+from planted_bug import EARLY, IN_USE, Planted
 
 from bridge.gluon.faults import Kind
 from bridge.gluon.kernels import BACKWARD

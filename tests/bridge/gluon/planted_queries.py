@@ -1,11 +1,11 @@
-"""Faults to plant in the Gluon kernel for dQ: texts and their replacements."""
+"""Bugs to plant in the Gluon kernel for dQ: texts and their replacements."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gluon_cases import queries_case
-from planted_fault import EARLY, IN_USE, Planted
+from planted_bug import EARLY, IN_USE, Planted
 
 from bridge.gluon.faults import Kind
 from bridge.gluon.kernels import QUERIES

@@ -43,8 +43,8 @@ def test_it_is_the_gradient_in_many_schedules(
     ],
 )
 def test_what_is_planted_is_seen(name: str) -> None:
-    fault = PLANTED_BACKWARD[name]
-    fault.check(2, backward_module=fault.module, head_dim=fault.head_dim)
+    bug = PLANTED_BACKWARD[name]
+    bug.check(2, backward_module=bug.module, head_dim=bug.head_dim)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

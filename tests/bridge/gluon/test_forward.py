@@ -1,4 +1,4 @@
-"""The Gluon forward kernel in the simulator: right in every schedule, and faults planted in it are
+"""The Gluon forward kernel in the simulator: right in every schedule, and bugs planted in it are
 seen."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gluon_cases import FULL, case, causal, check_family, ragged, taken_families
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import PLANTED
-from planted_fault import Planted
+from planted_bug import Planted
 
 from bridge.conformance.judging.judge import judge
 from bridge.conformance.tensors.batch import Batch, Outputs
@@ -35,7 +35,7 @@ QUICK = (
     "causal", "causal-bottom-right", "window", "grouped-query", "ragged-tiles", "maximum-moves",
     "unequal-lengths", "wide-heads", "long-keys",
 )  # fmt: skip
-# Few buffers, in which faults show soon.
+# Few buffers, in which bugs show soon.
 FEW = {"stages": 2, "in_turns": 0, "items": 1, "out": 0}
 CHOSEN = {
     "as the launch has it": {},
@@ -79,27 +79,27 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
     assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []
 
 
-@pytest.mark.parametrize("fault", PLANTED.values(), ids=PLANTED)
-def test_what_is_planted_is_seen(fault: Planted) -> None:
-    chosen = FEW | dict(fault.chosen)
-    fault.check(4, processors=1, module=fault.module, chosen=chosen)
+@pytest.mark.parametrize("bug", PLANTED.values(), ids=PLANTED)
+def test_what_is_planted_is_seen(bug: Planted) -> None:
+    chosen = FEW | dict(bug.chosen)
+    bug.check(4, processors=1, module=bug.module, chosen=chosen)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("name", ["values-released-too-early", "queries-not-awaited"])
 def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:
-    """Copies land late and products read late, so that these faults have their consequences too
+    """Copies land late and products read late, so that these bugs have their consequences too
     where no order is asked for; the same seed has the same."""
 
     vector = ragged() if name == "queries-not-awaited" else windowed()
 
-    def find_faults(seed: int) -> list[str]:
+    def find_bugs(seed: int) -> list[str]:
         how: dict[str, Any] = {"module": PLANTED[name].module, "chosen": FEW, "in_order": False}
         return list(differences(vector, seed=seed, **how))
 
-    wrong = [find_faults(seed) for seed in range(6)]
+    wrong = [find_bugs(seed) for seed in range(6)]
     assert any(wrong)
-    assert find_faults(5) == wrong[5]
+    assert find_bugs(5) == wrong[5]
 
 
 def test_a_text_that_is_not_there_cannot_be_changed() -> None:

@@ -62,10 +62,10 @@ def test_it_is_the_gradient_in_many_schedules(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in QUICK)) for n in PLANTED]
 )
 def test_what_is_planted_is_seen(name: str) -> None:
-    fault = PLANTED[name]
+    bug = PLANTED[name]
     # With three buffers a tile's queries do not end where they began.
-    how = few(fault.items, stages=3)
-    fault.check(2, **how, backward_module=fault.module, head_dim=fault.head_dim)
+    how = few(bug.items, stages=3)
+    bug.check(2, **how, backward_module=bug.module, head_dim=bug.head_dim)
 
 
 @pytest.mark.parametrize("programs", [1, 2, 3, 5, 12])

@@ -40,7 +40,7 @@ def test_it_is_the_gradient_in_many_schedules(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in QUICK)) for n in PLANTED]
 )
 def test_what_is_planted_is_seen(name: str) -> None:
-    fault = PLANTED[name]
-    chosen = FEW["chosen_queries"] | dict(fault.chosen)
-    how: dict[str, Any] = {**FEW, "queries_module": fault.module, "chosen_queries": chosen}
-    fault.check(1, **how, head_dim=fault.head_dim)
+    bug = PLANTED[name]
+    chosen = FEW["chosen_queries"] | dict(bug.chosen)
+    how: dict[str, Any] = {**FEW, "queries_module": bug.module, "chosen_queries": chosen}
+    bug.check(1, **how, head_dim=bug.head_dim)

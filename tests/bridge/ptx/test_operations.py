@@ -71,7 +71,7 @@ def test_bytes_are_permuted_and_signs_repeated() -> None:
 @given(FLOATS, FLOATS, FLOATS)
 def test_fused_sums_are_rounded_once(a: float, b: float, c: float) -> None:
     exact = Fraction(a) * Fraction(b) + Fraction(c)
-    (found,) = kinds.multiplied_and_added(*(np.array([x], np.float32) for x in (a, b, c)))
+    (found,) = kinds.multiply_add(*(np.array([x], np.float32) for x in (a, b, c)))
     if not np.isfinite(found):
         assert abs(exact) > np.finfo(np.float32).max
         return
@@ -85,7 +85,7 @@ def test_fused_sums_are_rounded_once(a: float, b: float, c: float) -> None:
 def test_a_tie_that_is_none_in_float64() -> None:
     """2⁻⁶⁰ above the middle of two neighbours: two roundings, each to the nearest, go down."""
     a, b, c = (1 + 2.0**-12), (1 + 2.0**-12), 2.0**-60
-    (found,) = kinds.multiplied_and_added(*(np.array([x], np.float32) for x in (a, b, c)))
+    (found,) = kinds.multiply_add(*(np.array([x], np.float32) for x in (a, b, c)))
     assert found == np.float32(1 + 2.0**-11 + 2.0**-23)
     assert np.float32(a * b + c) == np.float32(1 + 2.0**-11)
 

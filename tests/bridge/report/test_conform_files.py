@@ -1,4 +1,4 @@
-"""What `conform` writes: JUnit XML, a page, JSON."""
+"""Tests of the files of `conform`: JUnit XML, a page, JSON."""
 
 from __future__ import annotations
 

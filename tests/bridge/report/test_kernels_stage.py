@@ -1,4 +1,4 @@
-"""The stage that compares the kernels' Lean texts with what Triton compiles."""
+"""The stage that compares the kernels' Lean texts with those that Triton compiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def edit(folder: Path, file: str, old: str, new: str) -> None:
 
 
 def stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, dict[str, Any], str]:
-    """Whether the stage holds in this checkout, its section, and what is printed."""
+    """Whether the stage holds in this checkout, its section, and its output."""
     monkeypatch.setenv("PYTHONPATH", str(folder))
     # As a process has it that interprets kernels; the one that compares must not.
     monkeypatch.setenv("TRITON_INTERPRET", "1")

@@ -1,4 +1,4 @@
-"""The plots of the page: what stands where."""
+"""The plots of the page: the places of their parts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_error_is_a_cross_where_it_is_above_the_line(pairs: list[tuple[float,
         assert dot.ok == (error <= tolerance)
         assert ERRORS_LEFT < dot.x < RIGHT
         assert TOP <= dot.y <= BOTTOM
-        # Pixels grow downwards; what is nearer than a tenth of one stands on the line.
+        # Pixels grow downwards; a dot nearer than a tenth of one stands on the line.
         assert dot.y >= height if dot.ok else dot.y <= height
 
 

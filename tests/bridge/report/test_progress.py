@@ -20,7 +20,7 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
         assert mutants.text() == ""
         clock[0] += 40
         assert audit.text() == "about 60 s left"
-        # A few of many in 40 s: most of it was the start, and what was recorded tells more.
+        # A few of many in 40 s: most of it was the start, and the recorded times tell more.
         audit.advance(2, 400)
         assert audit.text() == "2 of 400, about 60 s left"
         mutants.advance(10, 40)

@@ -1,4 +1,4 @@
-"""What conformance runs and mutants depend on, and that they are kept by it."""
+"""Tests that conformance runs and mutants are kept by their inputs."""
 
 from __future__ import annotations
 

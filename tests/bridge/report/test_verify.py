@@ -83,7 +83,7 @@ def test_an_edit_of_what_reads_vectors_has_lean_write_none(
     processes = len(written)
     assert processes > 0
     assert verification.vectors_made() == (missing, True)
-    # The index is made anew, since what checks the files is another.
+    # The index is made anew, since the files' check is another.
     for edited, times in (("format/fields", 1), ("lean_files", 2)):
         with open(tmp_path / "bridge" / "vectors" / f"{edited}.py", "a") as source:
             source.write("# edited\n")

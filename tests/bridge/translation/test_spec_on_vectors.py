@@ -49,7 +49,7 @@ def enclosures(field: str, part: Enclosed) -> list[tuple[str, int, int]]:
     return [(field + place, lower, upper) for place, lower, upper in part.places()]
 
 
-def expected_of(vector: Any) -> list[Any]:
+def expected_results(vector: Any) -> list[Any]:
     if isinstance(vector, TransformerVector):
         parts = (vector.expected_logits, vector.expected_probabilities)
         named = zip(("expected_logits", "expected_probabilities"), parts, strict=True)
@@ -99,7 +99,7 @@ def judged_parts(vector: SampledGradientVector, found: Sequence[Any]) -> list[An
 
 
 def check(vector: model.Vector, found: Sequence[Any]) -> None:
-    expected = expected_of(vector)
+    expected = expected_results(vector)
     if isinstance(vector, SampledGradientVector):
         found = judged_parts(vector, found)
     if isinstance(vector, (GradientVector, LayerVector, TangentVector, TransformerVector)):

@@ -30,7 +30,7 @@ from bridge.vectors.model.by_spec import (
     spec_mask,
 )
 from bridge.vectors.model.gradients import Gradients, GradientVector
-from bridge.vectors.model.sampled import seen_by
+from bridge.vectors.model.sampled import visible_pairs
 
 # Queries times keys times columns that the translation goes through in a few milliseconds.
 _SMALL = 400
@@ -81,7 +81,7 @@ def whole(matrix: Matrix, unit: int = 1) -> Integers:
 def by_integers(vector: AttentionVector) -> tuple[Row, ...]:
     """The rows by integers, with values of the vector made whole."""
     assert vector.scale is not None
-    seen = seen_by(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
+    seen = visible_pairs(vector.mask, tuple(range(vector.q_len)), vector.kv_len)
     q, k, v = whole(vector.q), whole(vector.k), whole(vector.v, _UNIT)
     rows = integer_rows(q, k, v, int(vector.scale), seen)
     return tuple(
@@ -191,7 +191,7 @@ def test_the_translation_refuses_what_the_exact_model_lacks() -> None:
 
 def gradients_by_integers(vector: GradientVector) -> Gradients:
     rows, keys = range(vector.q_len), range(vector.kv_len)
-    seen = [seen_by(mask, tuple(rows), vector.kv_len) for mask in vector.masks]
+    seen = [visible_pairs(mask, tuple(rows), vector.kv_len) for mask in vector.masks]
     return integer_gradients(vector, rows, keys, seen)
 
 

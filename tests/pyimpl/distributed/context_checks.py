@@ -93,7 +93,7 @@ CASES = [
          made={"dropout": 0.0, "positions": TABLE}),
 ]  # fmt: skip
 # Edits in a copy of `pyimpl.modules`, each with a case that shows it.
-FAULTS: dict[str, tuple[tuple[str, str, str], Case]] = {
+MUTANTS: dict[str, tuple[tuple[str, str, str], Case]] = {
     "positions from 0 on in every shard": (
         ("transformer.py", "encodings_at(places.double()",
          "encodings_at(torch.arange(len(places)).double()"),

@@ -239,7 +239,7 @@ def refusal(rank: int, group: dist.ProcessGroup, name: str) -> str:
 
     calls: dict[str, Callable[[], Any]] = {
         "no context": lambda: attend(x, context_parallel=shards),
-        "no shards": lambda: ContextParallel([3, 3]),  # type: ignore[arg-type]  # what it refuses
+        "no shards": lambda: ContextParallel([3, 3]),  # type: ignore[arg-type]  # refused
         "no method": lambda: ContextParallel(shards, method="rings"),  # type: ignore[arg-type]  # likewise
         "shards of others": lambda: attend(x, context_parallel=ContextParallel(short, None, group)),
         "an added key": lambda: pyimpl.modules.MultiHeadAttention(WIDTH, HEADS, add_bias_kv=True)(

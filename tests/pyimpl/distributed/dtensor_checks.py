@@ -80,7 +80,7 @@ DROPPED: dict[str, Any] = {"dropout_p": 0.4, "dropout_seed": 3}
 ROWS = Case((4,), ("rows",), lengths=(8, 8), numbers=CAUSAL)
 HEADS = Case((4,), ("heads",), heads=(4, 4))
 PLACE = "place = Part(whole, *(held.start for held in (batches, own, rows)))"
-FAULTS: dict[str, tuple[tuple[str, str], Case]] = {
+MUTANTS: dict[str, tuple[tuple[str, str], Case]] = {
     "each process begins at place 0": (
         (PLACE, "place = Part(whole, batches.start, own.start)"), ROWS,
     ),

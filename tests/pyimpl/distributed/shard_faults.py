@@ -18,7 +18,7 @@ IN_ROWS = Case(
 )  # fmt: skip
 # Mistakes that others made or could make: edits in a copy of the package, each with a case that
 # shows it.
-FAULTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
+MUTANTS: dict[str, tuple[tuple[str, str, str], int, Case]] = {
     # huggingface/diffusers issue 14265
     "stale keys in the backward pass": (
         ("internal/ring.py", "query[:, :, rows], k[:, :, keys], v[:, :, keys], out",

@@ -33,7 +33,7 @@ from shard_cases import (
     check_case,
     join,
 )
-from shard_faults import FAULTS, NARROW
+from shard_faults import MUTANTS, NARROW
 from shard_jobs import (
     REFUSED,
     by_mesh,
@@ -194,7 +194,7 @@ def test_the_mean_error_in_bfloat16_is_that_of_one_rounding(processes: int) -> N
 
 
 def test_the_mean_error_of_rounded_partials_is_more() -> None:
-    found, most = mean_errors(4, FAULTS["partial outputs rounded to 16 bits"][0])
+    found, most = mean_errors(4, MUTANTS["partial outputs rounded to 16 bits"][0])
     assert found > most
 
 
@@ -218,9 +218,9 @@ def test_dropout_in_the_kernels(case: Case) -> None:
     check_case(shared_pool(), 2, replace(case, dtype=torch.float32, numbers=numbers))
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", MUTANTS)
 def test_faults_are_caught(name: str) -> None:
-    fault, processes, case = FAULTS[name]
+    fault, processes, case = MUTANTS[name]
     check = check_rounding if case is NARROW else check_float64
     check(case, processes)
     with pytest.raises(AssertionError):
@@ -394,9 +394,9 @@ def test_dtensors_are_computed_as_by_one_process(case: OfMesh) -> None:
     dtensor_checks.check(case)
 
 
-@pytest.mark.parametrize("name", dtensor_checks.FAULTS)
+@pytest.mark.parametrize("name", dtensor_checks.MUTANTS)
 def test_faults_of_dtensors_are_caught(name: str) -> None:
-    fault, case = dtensor_checks.FAULTS[name]
+    fault, case = dtensor_checks.MUTANTS[name]
     dtensor_checks.check(case)
     with pytest.raises(AssertionError):
         dtensor_checks.check(case, fault)
@@ -448,9 +448,9 @@ def test_modules_in_shards_are_those_of_one_process(case: OfModule, processes: i
     context_checks.check(replace(case, rows=case.rows if processes == 4 else 0), processes)
 
 
-@pytest.mark.parametrize("name", context_checks.FAULTS)
+@pytest.mark.parametrize("name", context_checks.MUTANTS)
 def test_faults_of_modules_in_shards_are_caught(name: str) -> None:
-    fault, case = context_checks.FAULTS[name]
+    fault, case = context_checks.MUTANTS[name]
     with pytest.raises(AssertionError, match="not close"):
         context_checks.check(case, 2, fault)
 

@@ -140,7 +140,7 @@ def test_windows_of_runs_are_those_of_the_spec(
 
 
 # Edits in a copy of `blocks.py`.
-FAULTS = {
+MUTANTS = {
     "off by one": ("shift - left > highest", "shift - left >= highest"),
     "not divided by the step": ("step = max(a.step, b.step)", "step = 1"),
     "documents ignored": (
@@ -151,10 +151,10 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", MUTANTS)
 def test_a_fault_of_the_rule_is_seen(fault: str) -> None:
     """By the same comparison."""
-    with plant(pyimpl.distributed, ("internal/blocks.py", *FAULTS[fault])) as package:
+    with plant(pyimpl.distributed, ("internal/blocks.py", *MUTANTS[fault])) as package:
         copy = importlib.import_module(f"{package.__name__}.internal.blocks")
 
         def agrees(kind: str, left: int | None, documents: bool) -> bool:

@@ -81,22 +81,22 @@ def places_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def first_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = KeysValues.followed_by
+    right = KeysValues.concatenate
 
     def wrong(self: KeysValues, later: KeysValues) -> KeysValues:
         return right(KeysValues(self.keys[:, 1:], self.values[:, 1:]), later)
 
-    monkeypatch.setattr(KeysValues, "followed_by", wrong)
+    monkeypatch.setattr(KeysValues, "concatenate", wrong)
 
 
 def values_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = KeysValues.followed_by
+    right = KeysValues.concatenate
 
     def wrong(self: KeysValues, later: KeysValues) -> KeysValues:
         both = right(self, later)
         return KeysValues(both.keys, both.values.roll(1, 1))
 
-    monkeypatch.setattr(KeysValues, "followed_by", wrong)
+    monkeypatch.setattr(KeysValues, "concatenate", wrong)
 
 
 def memory_unmasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def memory_unmasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KeysValues, "followed_by", lambda self, later: later)
+    monkeypatch.setattr(KeysValues, "concatenate", lambda self, later: later)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def _empty(*size: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def _like(case: Case, tensor: Tensor) -> Tensor:
-    """What a kernel writes that belongs to this tensor: in its dtype, "wide" in float32."""
+    """A kernel's result that belongs to this tensor: in its dtype, "wide" in float32."""
     wide = "wide" in case.features.split("+")
     return torch.empty_like(tensor, dtype=torch.float32) if wide else tensor
 
@@ -143,7 +143,7 @@ def _varlen(case: Case, arch: int) -> Launch:
 
 
 def _inputs_of(case: Case) -> Given:
-    """What the kernels of the backward pass read; "packed": four sequences."""
+    """The inputs of the kernels of the backward pass; "packed": four sequences."""
     batch, heads, kv_heads, q_len, kv_len = 2, 8, 2, 1000, 1024
     dtype = _DTYPES[case.dtype]
     query = _empty(batch, heads, q_len, case.head_dim, dtype=dtype)
@@ -165,7 +165,7 @@ def _backward_rows(case: Case, arch: int) -> Launch:
 
 
 def _sums(case: Case, given: Given) -> Tensor | None:
-    """What dQ is added to by atomic additions, "sums"; None: it has a kernel of its own."""
+    """The tensor to which atomic additions add dQ, "sums"; None: it has a kernel of its own."""
     wanted = "sums" in case.features.split("+")
     return torch.empty_like(given.query, dtype=torch.float32) if wanted else None
 

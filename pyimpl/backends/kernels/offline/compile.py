@@ -6,10 +6,10 @@
 The exit status is 1 if a case spills too much or does not fit into shared memory.
 
 Triton compiles to PTX and calls the `ptxas` that comes with it; no driver and no device are needed.
-Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, what
-the loop over tiles issues with `nvdisasm` (`sass`).
+Registers and spilled bytes are read from the finished binary with the `cuobjdump` beside it, the
+instructions of the loop over tiles with `nvdisasm` (`sass`).
 
-What a case needs is kept in Triton's cache folder, by a hash of the sources of the kernels and the
+A case's needs are kept in Triton's cache folder, by a hash of the sources of the kernels and the
 versions of Triton and PyTorch; cases that are not there are compiled on all processors.
 """
 
@@ -57,8 +57,8 @@ SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 TENSOR_MEMORY = 512
 # Seconds between two lines that say how far the compilation is.
 PACE = 15.0
-# What may be spilled, in bytes per thread, by a kernel without a loop over tiles of scores: 8
-# registers.
+# The most that may be spilled, in bytes per thread, by a kernel without a loop over tiles of
+# scores: 8 registers.
 SPILL_LIMIT = 32
 # In such a loop: the share of its instructions that move spilled registers.
 SPILL_SHARE = 0.05
@@ -87,9 +87,9 @@ LOOP_MAY_GO = ("bias",)
 
 @dataclass(frozen=True)
 class Record:
-    """What one compiled case uses: `registers` per thread, `spilled` bytes of local memory per
-    thread, `shared` bytes of shared memory per block, `tensor_memory` columns of Blackwell's tensor
-    memory. Block sizes that a kernel lacks are 0.
+    """The resources of one compiled case: `registers` per thread, `spilled` bytes of local memory
+    per thread, `shared` bytes of shared memory per block, `tensor_memory` columns of Blackwell's
+    tensor memory. Block sizes that a kernel lacks are 0.
 
     Of the loop over tiles that most tiles take, the one without masks if there is one:
     instructions, how many of them move spilled registers, and as `sass.Loop` the bytes of these,
@@ -189,7 +189,7 @@ def _manager(arch: int, case: Case) -> Any:
 
 
 def _read_kept(arch: int, case: Case) -> Record | None:
-    """What an earlier run found of the case, if its sources were the same."""
+    """The record of the case from an earlier run, if its sources were the same."""
     path = _manager(arch, case).get_file(_RECORD)
     if path is None:
         return None
@@ -200,7 +200,7 @@ def _read_kept(arch: int, case: Case) -> Record | None:
 
 
 def _compile_and_keep(arch: int, case: Case) -> Record:
-    """What the case needs, now kept. Raises RuntimeError with the compiler's message."""
+    """The record of the case, now kept. Raises RuntimeError with the compiler's message."""
     try:
         record = _compile(arch, case)
     except Exception as error:
@@ -382,7 +382,7 @@ def table(records: Iterable[Record]) -> str:
 
 
 def progress_lines(pace: float) -> Callable[[int, int], None]:
-    """What prints how far the compilation is on stderr, a line in `pace` seconds at the most."""
+    """A function that prints the progress on stderr, at most one line in `pace` seconds."""
     start = last = time.monotonic()
 
     def show(done: int, total: int) -> None:

@@ -1,5 +1,5 @@
-"""What the loops of a finished GPU binary issue, read from NVIDIA's disassembler, which comes with
-Triton."""
+"""The instructions in the loops of a finished GPU binary, read from NVIDIA's disassembler, which
+comes with Triton."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Loop:
 
 
 def tool_output(tool: str, option: str, cubin: bytes) -> str:
-    """What one of NVIDIA's tools prints of a binary, which it takes as a file."""
+    """The output of one of NVIDIA's tools on a binary, which it takes as a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
@@ -63,7 +63,7 @@ def tool_output(tool: str, option: str, cubin: bytes) -> str:
 
 
 def disassemble(cubin: bytes) -> str:
-    """What NVIDIA's disassembler prints of a binary."""
+    """The output of NVIDIA's disassembler on a binary."""
     return tool_output(triton.knobs.nvidia.nvdisasm.path, "--print-code", cubin)
 
 

@@ -1,1 +1,1 @@
-"""What the kernels share: functions that run inside of them, and how they are launched."""
+"""Shared by the kernels: functions that run inside of them, and how they are launched."""

@@ -37,9 +37,9 @@ Chosen = dict[str, int] | None
 
 
 class Given(NamedTuple):
-    """What the kernels of keys, queries and bias read: query `[batch, heads, q_len, head_dim]`, key
-    and value `[batch, kv_heads, kv_len, …]`, grad_out `[batch, heads, q_len, value_dim]`, of one
-    dtype; lse and delta `[batch, heads, q_len]`, float32, as `gradient.row_numbers` says."""
+    """The inputs of the kernels of keys, queries and bias: query `[batch, heads, q_len, head_dim]`,
+    key and value `[batch, kv_heads, kv_len, …]`, grad_out `[batch, heads, q_len, value_dim]`, of
+    one dtype; lse and delta `[batch, heads, q_len]`, float32, as `gradient.row_numbers` says."""
 
     query: Tensor
     key: Tensor

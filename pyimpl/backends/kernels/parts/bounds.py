@@ -2,8 +2,8 @@
 `Attention.Spec.TileBounds`, which are proved there.
 
 `left` and `right` are None where the window has no bound on that side; `shift` is where query 0
-stands on the axis of the keys. Everything is a 32-bit integer; what the Spec clips to 0 by `toNat`
-is clipped to 0 here, so no number below 0 is ever divided.
+stands on the axis of the keys. Everything is a 32-bit integer; a number that the Spec clips to 0 by
+`toNat` is clipped to 0 here, so no number below 0 is ever divided.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators

@@ -1,4 +1,4 @@
-"""What the kernels of the backward pass share: the weights of a tile of pairs, computed anew from
+"""Shared by the kernels of the backward pass: the weights of a tile of pairs, computed anew from
 the log-sum-exp, and the gradient of its scores.
 
 A tile may have queries as rows and keys as columns or the other way round: the numbers of queries

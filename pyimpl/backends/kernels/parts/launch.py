@@ -101,7 +101,7 @@ _POINTERS = {
 def _type_of(given: Any) -> str:
     if isinstance(given, Tensor):
         return _POINTERS[given.dtype]
-    # What Gluon's tensor memory accelerator reads by.
+    # A descriptor of Gluon for the tensor memory accelerator.
     if isinstance(getattr(given, "base", None), Tensor):
         element = _POINTERS[given.base.dtype].removeprefix("*")
         return f"tensordesc<{element}{list(given.block_shape)},{given.layout!r}>"

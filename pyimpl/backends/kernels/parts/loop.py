@@ -75,7 +75,7 @@ class Keys(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What becomes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩);
+    """The changes of ⟨q, k⟩, in base 2: cap None: times `scale`; else cap · tanh(scale · ⟨q, k⟩);
     scale ≥ 0 in the forward kernels (`with_nonnegative_scale`). left, right: of the window, as in
     `bounds`. drop: `dropout.Drop`; None: no dropout. first_query, first_key: the numbers of
     the first query and key, which dropout counts from; both None: 0. (Triton 3.6 takes no None

@@ -27,7 +27,7 @@ from triton.runtime.errors import OutOfResources, PTXASError
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
-# What is tried beside the default: its blocks and warps times these factors and so many pipeline
+# The candidates beside the default: its blocks and warps times these factors and so many pipeline
 # stages more, where they give a tile that can be.
 CHANGES: tuple[dict[str, float], ...] = (
     {"block_m": 2.0},
@@ -68,7 +68,7 @@ def cache_file() -> Path:
 
 
 def kind(launch: Launch, device_name: str) -> str:
-    """What a result is kept by."""
+    """The key by which a result is kept."""
     given = {n: x for n, x in launch.arguments.items() if x is not None}
     parts = [launch.kernel.__name__, device_name, triton.__version__]
     parts += sorted({str(x.dtype) for x in given.values() if isinstance(x, Tensor)})
@@ -141,7 +141,7 @@ def _seconds(run: Callable[[], None], device: torch.device) -> float:
 
 
 def _read() -> dict[str, Any]:
-    """What is kept; a file that cannot be read counts as empty."""
+    """The results kept; a file that cannot be read counts as empty."""
     path = cache_file()
     try:
         at = path.stat()

@@ -1,4 +1,4 @@
-"""What is wrong with what a second kernel says, a sentence each; and that it is not there."""
+"""Tests that errors in a second kernel's report are said, a sentence each, as is its absence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of what Lean's own constants state: digests of an export, and what differs."""
+"""The table of statements of Lean's own constants: digests of an export, and differences."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def text(lines: list[dict[str, Any]]) -> list[str]:
 
 
 def change(number: int, **parts: Any) -> list[dict[str, Any]]:
-    """The lines with another one; parts of what it says, by its kind."""
+    """The lines with another one; parts of its statement, by its kind."""
     lines = list(LINES)
     (kind,) = parts
     old = lines[number][kind]
@@ -178,7 +178,7 @@ def run(*arguments: str | Path, root: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_writes_a_table_and_holds_a_native_export_against_it(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    # What is stored without bodies, with the list beside.
+    # Constants stored without bodies, with the list beside.
     own = tmp_path / "own.ndjson"
     lines = list(LINES)
     lines[14] = {"axiom": {"name": 2, "levelParams": [3], "type": 5, "isUnsafe": False}}

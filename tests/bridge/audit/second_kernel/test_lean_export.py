@@ -1,5 +1,5 @@
-"""What is exported of stored bytes: each thing once and before what uses it, and what has no body;
-that the second kernel accepts it, and refuses it where it is wrong."""
+"""Tests that stored bytes are exported, each thing once and before its uses, with constants without
+a body; that the second kernel accepts it, and refuses it where it is wrong."""
 
 from __future__ import annotations
 

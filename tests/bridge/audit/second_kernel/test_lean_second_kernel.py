@@ -1,4 +1,4 @@
-"""The second kernel accepts what is proved, and a wrong export is seen: each kind of mistake by the
+"""The second kernel accepts the proofs, and a wrong export is seen: each kind of mistake by the
 check that is meant for it."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Line = dict[str, Any]
 
 
 class Proofs:
-    """The export of a small library, and what the second kernel says when lines are changed."""
+    """The export of a small library, and the second kernel's answers when lines are changed."""
 
     def __init__(self, lean: EmbeddedLean, folder: Path) -> None:
         self.lean, self.path = lean, folder / "proofs.ndjson"

@@ -209,7 +209,7 @@ def test_an_alignment_that_nothing_shows_is_not_found() -> None:
     assert able.alignment == "not-found"
     assert "matches neither" in alignment_of_is_causal(able.alignment, "top-left")
     assert alignment_of_is_causal("top-left", "top-left") == "is_causal: top-left."
-    # A wrong answer is no lack.
+    # A wrong answer does not count as unsupported.
     result = conform(functions.causal_ignored, committed.families("causal"))
     assert len(result.failures) > 5
     assert not reasons(result, "unsupported")

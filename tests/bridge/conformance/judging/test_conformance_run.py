@@ -43,7 +43,7 @@ def test_one_changed_digit_of_an_expected_value_fails(dtype: str) -> None:
         digit = row.numerators[0] % 10
         changed = row.numerators[0] + (1 if digit < 9 else -1)
         if 0.05 * (abs(row.numerators[0]) + row.output_denominator) > 1:
-            continue  # below what sixteen bits can tell
+            continue  # too small for sixteen bits
         wrong = replace(row, numerators=(changed, *row.numerators[1:]))
         bad = replace(vector, expected=(*vector.expected[:-1], wrong))
         result = run(PyimplTiled(), with_result(family, bad), dtype)
@@ -211,14 +211,14 @@ def test_only_a_failed_vector_has_a_size_and_it_counts_numbers() -> None:
 def test_one_vector_that_raises_does_not_take_its_batch_with_it() -> None:
     family = small()
     culprit = family.vectors[0]
-    twin = replace(culprit, id="small-random-9999")
+    other = replace(culprit, id="small-random-9999")
 
     def spoil(batch: Batch, outputs: Outputs) -> Outputs:
         if any(v.id == culprit.id for v in batch.vectors):
             raise RuntimeError
         return outputs
 
-    result = run(Spoiled(spoil), [replace(family, vectors=(culprit, twin))], "float32")
+    result = run(Spoiled(spoil), [replace(family, vectors=(culprit, other))], "float32")
     assert [v.status for v in result.vectors] == ["failed", "passed"]
 
 

@@ -22,7 +22,7 @@ from bridge.conformance.tensors import batch
 from bridge.vectors.load import load
 from bridge.vectors.model.attention import AttentionVector, Mask, MaskKind
 from bridge.vectors.model.kept import keep
-from bridge.vectors.model.sampled import seen_by
+from bridge.vectors.model.sampled import visible_pairs
 
 SDPA = "torch.nn.functional:scaled_dot_product_attention"
 
@@ -141,7 +141,7 @@ def test_what_rows_see_is_what_each_pair_says(kind: MaskKind, q_len: int, kv_len
     )
     for rows in (tuple(range(q_len)), tuple(range(0, q_len, 2))):
         pairs = [[mask.visible(i, j) for j in range(kv_len)] for i in rows]
-        seen = seen_by(mask, rows, kv_len)
+        seen = visible_pairs(mask, rows, kv_len)
         assert seen.dtype == bool
         assert np.array_equal(seen, np.array(pairs, dtype=bool).reshape(len(rows), kv_len))
         assert seen.flags.writeable

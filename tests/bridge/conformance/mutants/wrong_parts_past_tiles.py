@@ -1,7 +1,7 @@
 """Attention with dropout, with temperatures, and of packed sequences of several heads, by the
-formula in float32, with one fault past a tile of 64.
+formula in float32, with one bug past a tile of 64.
 
-`FAULTS` says which, and the family that shows it. Those of gradients compute the scores and the
+`MUTANTS` says which, and the family that shows it. Those of gradients compute the scores and the
 weights again for the backward pass, and are right forwards.
 """
 
@@ -26,14 +26,14 @@ from bridge.vectors.model.dropout import DropoutVector
 from bridge.vectors.model.gradients import GradientVector
 from bridge.vectors.model.operations import ComesToAttention, VarlenVector
 from bridge.vectors.model.philox import keep
-from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector, seen_by
+from bridge.vectors.model.sampled import Packed, SampledGradientVector, SampledVector, visible_pairs
 from pyimpl.backends import reference
 
 _DROPOUT, _TEMPERATURE, _PACKED = (
     f"past-tiles-{name}" for name in ("dropout", "temperature", "packed")
 )
-# By the name of each fault, its description and the family that shows it.
-FAULTS = {
+# By the name of each mutant, its description and the family that shows it.
+MUTANTS = {
     "keys_off_diagonal": ("draws by the key's place in its tile, off the first ones", _DROPOUT),
     "rows_off_diagonal": ("draws by the query's place in its tile, off the first ones", _DROPOUT),
     "first_head_draws": ("draws for the first head of all from key 64 on", _DROPOUT),
@@ -84,7 +84,7 @@ def _straight(forwards: Tensor, backwards: Tensor) -> Tensor:
     return forwards.detach() + (backwards - backwards.detach())
 
 
-def _factors(given: _Given, fault: str) -> Tensor:
+def _factors(given: _Given, mutant: str) -> Tensor:
     """The factors of the weights: [batch, heads, q_len, kv_len]."""
     assert given.drop is not None
     p, seed = given.drop
@@ -93,25 +93,25 @@ def _factors(given: _Given, fault: str) -> Tensor:
     kept = np.stack([keep(p, seed, h, range(q_len), kv_len) for h in numbers])
     heads_of, rows, keys = np.ogrid[: batch * heads, :q_len, :kv_len]
     past, off = keys >= _TILE, (keys >= _TILE) & (rows >= _TILE)
-    if fault == "keys_off_diagonal":
+    if mutant == "keys_off_diagonal":
         keys = np.where(off, keys % _TILE, keys)
-    if fault == "rows_off_diagonal":
+    if mutant == "rows_off_diagonal":
         rows = np.where(off, rows % _TILE, rows)
-    if fault == "backward_keys":
+    if mutant == "backward_keys":
         keys = keys % _TILE
-    if fault == "backward_rows":
+    if mutant == "backward_rows":
         rows = rows % _TILE
-    if fault == "first_head_draws":
+    if mutant == "first_head_draws":
         heads_of = np.where(past, 0, heads_of)
-    if fault == "entry_draws":
+    if mutant == "entry_draws":
         heads_of = np.where(past, heads_of % heads, heads_of)
-    if fault == "backward_entry":
+    if mutant == "backward_entry":
         heads_of = heads_of % heads
     found = torch.from_numpy(kept[heads_of, rows, keys]).to(given.query.dtype) / (1 - float(p))
     return found.reshape(batch, heads, q_len, kv_len)
 
 
-def _heat(given: _Given, scores: Tensor, product: Any, fault: str) -> Tensor:
+def _heat(given: _Given, scores: Tensor, product: Any, mutant: str) -> Tensor:
     """The scores times the temperature of the head. product: of queries and keys, to scores."""
     t = given.temperature
     if t is None:
@@ -119,23 +119,23 @@ def _heat(given: _Given, scores: Tensor, product: Any, fault: str) -> Tensor:
     t = t.to(scores.dtype)[:, None, None].expand(scores.shape)
     rows, keys = torch.arange(t.shape[-2])[:, None], torch.arange(t.shape[-1])
     past, below = keys >= _TILE, rows >= _TILE
-    if fault == "first_temperature":
+    if mutant == "first_temperature":
         t = torch.where(past, t[:, :1], t)
-    if fault == "first_temperature_rows":
+    if mutant == "first_temperature_rows":
         t = torch.where(below, t[:, :1], t)
-    if fault == "first_tile_heated":
+    if mutant == "first_tile_heated":
         t = torch.where(past, 1.0, t)
-    if fault == "dt_of_first_rows":
+    if mutant == "dt_of_first_rows":
         t = torch.where(below, t.detach(), t)
-    if fault == "dt_of_first_keys":
+    if mutant == "dt_of_first_keys":
         t = torch.where(past, t.detach(), t)
     heated = t * scores
-    if fault == "dk_unheated":
+    if mutant == "dk_unheated":
         other = t * product(given.query, given.key.detach()) + product(
             given.query.detach(), given.key
         )
         return torch.where(past, _straight(heated, other), heated)
-    if fault == "dq_unheated":
+    if mutant == "dq_unheated":
         other = t * product(given.query.detach(), given.key) + product(
             given.query, given.key.detach()
         )
@@ -143,7 +143,7 @@ def _heat(given: _Given, scores: Tensor, product: Any, fault: str) -> Tensor:
     return heated
 
 
-def _attend(given: _Given, fault: str) -> tuple[Tensor, Tensor]:
+def _attend(given: _Given, mutant: str) -> tuple[Tensor, Tensor]:
     (_, heads, q_len, _), kv_len = given.query.shape, given.key.shape[-2]
     group = heads // given.key.shape[1]
     rows, keys = torch.arange(q_len)[:, None], torch.arange(kv_len)
@@ -151,18 +151,18 @@ def _attend(given: _Given, fault: str) -> tuple[Tensor, Tensor]:
 
     def product(query: Tensor, key: Tensor) -> Tensor:
         found = query @ key.repeat_interleave(group, 1).mT * given.scale
-        if fault == "grouped_modulo" and given.packed:
+        if mutant == "grouped_modulo" and given.packed:
             other = query @ key[:, torch.arange(heads) % key.shape[1]].mT * given.scale
             found = torch.where(keys >= _TILE, other, found)
-        if fault in ("dk_first_rows", "dk_first_head") and given.packed:
+        if mutant in ("dk_first_rows", "dk_first_head") and given.packed:
             left_out = rows >= _TILE
-            if fault == "dk_first_head":
+            if mutant == "dk_first_head":
                 left_out = left_out & (own % group > 0)
             other = query @ key.detach().repeat_interleave(group, 1).mT * given.scale
             found = torch.where(left_out, _straight(found, other), found)
         return found
 
-    scores = _heat(given, product(given.query, given.key), product, fault)
+    scores = _heat(given, product(given.query, given.key), product, mutant)
     if given.softcap is not None:
         scores = given.softcap * torch.tanh(scores / given.softcap)
     for added in given.added:
@@ -179,9 +179,9 @@ def _attend(given: _Given, fault: str) -> tuple[Tensor, Tensor]:
     if given.drop is None:
         out = weights @ value
     else:
-        z = _factors(given, fault)
+        z = _factors(given, mutant)
         out = (weights * z) @ value
-        if fault == "dv_undropped":
+        if mutant == "dv_undropped":
             other = (weights * z) @ value.detach() + weights.detach() @ torch.where(
                 keys[:, None] >= _TILE, value, value.detach()
             )
@@ -205,13 +205,13 @@ def _read(tensor: Tensor, start: int, stop: int, way: str) -> Tensor:
     return tokens[row][None]
 
 
-def _attend_packed(given: _Given, packed: Packed, fault: str) -> tuple[Tensor, Tensor]:
-    key_way = {"dq_start_forgotten": "start_forgotten"}.get(fault, fault)
-    value_way = {"dv_strides_of_one_head": "strides_of_one_head"}.get(fault, key_way)
+def _attend_packed(given: _Given, packed: Packed, mutant: str) -> tuple[Tensor, Tensor]:
+    key_way = {"dq_start_forgotten": "start_forgotten"}.get(mutant, mutant)
+    value_way = {"dv_strides_of_one_head": "strides_of_one_head"}.get(mutant, key_way)
     sums = zip(pairwise(packed.cu_seqlens_q), pairwise(packed.cu_seqlens_k), strict=True)
     parts = []
     for ((q0, q1), (k0, k1)), mask in zip(sums, packed.masks, strict=True):
-        seen = torch.from_numpy(seen_by(mask, tuple(range(q1 - q0)), k1 - k0))
+        seen = torch.from_numpy(visible_pairs(mask, tuple(range(q1 - q0)), k1 - k0))
         one = replace(
             given,
             query=given.query[:, :, q0:q1],
@@ -220,19 +220,19 @@ def _attend_packed(given: _Given, packed: Packed, fault: str) -> tuple[Tensor, T
             seen=seen.reshape(q1 - q0, k1 - k0),
             packed=True,
         )
-        parts.append(_attend(one, fault))
+        parts.append(_attend(one, mutant))
     return torch.cat([out for out, _ in parts], 2), torch.cat([lse for _, lse in parts], 2)
 
 
 class Parts(PyimplTiled):
     """`pyimpl`'s tile loop, but for dropout, packed sequences, vectors that are drawn, and
-    gradients, which have the fault; "": none."""
+    gradients, which have the bug; "": none."""
 
-    def __init__(self, fault: str) -> None:
+    def __init__(self, mutant: str) -> None:
         super().__init__()
-        family = FAULTS[fault][1] if fault else ""
-        self.backward_fault = fault if family.startswith("gradient-") else ""
-        self.fault = "" if self.backward_fault else fault
+        family = MUTANTS[mutant][1] if mutant else ""
+        self.backward_mutant = mutant if family.startswith("gradient-") else ""
+        self.mutant = "" if self.backward_mutant else mutant
 
     def run_vector(self, vector: ComesToAttention, dtype: str, device: str) -> list[Outputs]:
         match vector:
@@ -262,8 +262,8 @@ class Parts(PyimplTiled):
             None if p is None else (p, vector.dropout_seed),
         )  # fmt: skip
         if vector.packed is not None:
-            return Outputs(*_attend_packed(given, vector.packed, self.fault))
-        return Outputs(*_attend(given, self.fault))
+            return Outputs(*_attend_packed(given, vector.packed, self.mutant))
+        return Outputs(*_attend(given, self.mutant))
 
     def _run_dropout(self, vector: DropoutVector) -> list[Outputs]:
         query, key, value = (
@@ -271,13 +271,13 @@ class Parts(PyimplTiled):
             for x in (vector.q, vector.k, vector.v)
         )
         rows = tuple(range(vector.q_len))
-        seen = torch.from_numpy(seen_by(vector.mask, rows, vector.kv_len))
+        seen = torch.from_numpy(visible_pairs(vector.mask, rows, vector.kv_len))
         scale = vector.natural_scale
         drop = vector.dropout_p, vector.dropout_seed
         if vector.dropout_p == 1:
             return super().run_vector(vector, "float32", "cpu")
         given = _Given(query, key, value, scale, seen, drop=drop)
-        out, lse = _attend(given, self.fault)
+        out, lse = _attend(given, self.mutant)
         return [
             Outputs(out[b : b + 1, h : h + 1], lse[b : b + 1, h : h + 1])
             for b, h in np.ndindex(*out.shape[:2])
@@ -290,7 +290,7 @@ class Parts(PyimplTiled):
         packed = Packed(vector.cu_seqlens_q, vector.cu_seqlens_k, vector.masks, vector.alignment)
         scale = vector.natural_scale
         given = _Given(query, key, value, scale, torch.ones(1, 1, dtype=torch.bool))
-        out, lse = _attend_packed(given, packed, self.fault)
+        out, lse = _attend_packed(given, packed, self.mutant)
         return [Outputs(out[:, :, a:b], lse[:, :, a:b]) for a, b in pairwise(vector.cu_seqlens_q)]
 
     def gradients(self, vector: GradientVector, dtype: str, device: str) -> list[Found]:
@@ -316,16 +316,16 @@ class Parts(PyimplTiled):
             options.temperature, drop,
         )  # fmt: skip
 
-        def attend(fault: str) -> tuple[Tensor, Tensor]:
+        def attend(mutant: str) -> tuple[Tensor, Tensor]:
             if packed is not None:
-                return _attend_packed(given, packed, fault)
-            return _attend(given, fault)
+                return _attend_packed(given, packed, mutant)
+            return _attend(given, mutant)
 
         right = attend("")
         outputs = right
-        if self.backward_fault:
+        if self.backward_mutant:
             # Minus infinity less itself is no number.
-            wrong = attend(self.backward_fault)
+            wrong = attend(self.backward_mutant)
             out, lse = (
                 torch.where(x.isfinite() & y.isfinite(), _straight(y, x), y)
                 for x, y in zip(wrong, right, strict=True)

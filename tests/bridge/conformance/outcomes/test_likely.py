@@ -1,4 +1,4 @@
-"""The likely cause of failures: wrong functions are named by what is wrong with them."""
+"""The likely cause of failures: wrong functions are named by their errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def outcome(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Outc
     return Outcome(Subject(f"f:{name}", features=able), Description((dtype,), able), result)
 
 
-def looked_for(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
+def look_for(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
     (one,) = with_likely([outcome(name, chosen, dtype)], chosen)
     assert one.likely is not None
     return one.likely
@@ -64,7 +64,7 @@ _FOUND: dict[tuple[str, str], Likely] = {}
 def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> Likely:
     """Once for all tests that ask for it, which patch nothing."""
     if (name, dtype) not in _FOUND:
-        _FOUND[name, dtype] = looked_for(name, chosen, dtype)
+        _FOUND[name, dtype] = look_for(name, chosen, dtype)
     return _FOUND[name, dtype]
 
 
@@ -79,7 +79,7 @@ def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> 
         pytest.param("mask_inverted", "mask-inverted", 0.9, marks=pytest.mark.thorough),
         ("with_log2", "lse-base-2", 1.0),
         pytest.param("not_rescaled", "o-not-rescaled", 0.9, marks=pytest.mark.thorough),
-        # What nearly overflows is off by its roundings.
+        # A number that nearly overflows is off by its roundings.
         ("without_maximum", "maximum-not-subtracted", 0.5),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_hypothesis_that_raises_changes_nothing(
     monkeypatch.setattr(
         every, "HYPOTHESES", (Hypothesis("broken", "broken", raise_error), *HYPOTHESES[:1])
     )
-    assert [c.name for c in looked_for("scaled_twice", chosen).causes] == ["doubled-scale"]
+    assert [c.name for c in look_for("scaled_twice", chosen).causes] == ["doubled-scale"]
 
 
 def test_an_error_is_said_and_the_result_stays(
@@ -190,7 +190,7 @@ def test_an_error_is_said_and_the_result_stays(
 
 def test_the_work_is_limited(chosen: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likely, "WORK", 0)
-    found_none = looked_for("scaled_twice", chosen)
+    found_none = look_for("scaled_twice", chosen)
     assert found_none.tried == 0
     assert f"{len(HYPOTHESES)} of {len(HYPOTHESES)} hypotheses" in (found_none.problem or "")
 

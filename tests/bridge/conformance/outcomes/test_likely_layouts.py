@@ -40,7 +40,7 @@ def outcome(name: str, chosen: list[Family]) -> Outcome:
     return Outcome(Subject("pyimpl-tiled"), Description(("float32",)), result)
 
 
-def looked_for(name: str, chosen: list[Family]) -> Likely:
+def look_for(name: str, chosen: list[Family]) -> Likely:
     (one,) = with_likely([outcome(name, chosen)], chosen)
     assert one.likely is not None
     return one.likely
@@ -88,7 +88,7 @@ def test_a_wrong_function_is_named(
 @pytest.mark.thorough
 def test_a_fault_of_any_attention_is_named_here_too(chosen: list[Family]) -> None:
     some = [f for f in chosen if f.vectors[0].operation in {"varlen", "paged", "cascade"}]
-    (cause,) = looked_for("doubled-scale", some).causes
+    (cause,) = look_for("doubled-scale", some).causes
     assert cause.name == "doubled-scale"
     assert cause.explained == cause.compared > 40
 
@@ -101,7 +101,7 @@ def test_a_right_function_has_no_cause(chosen: list[Family]) -> None:
 
 
 def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
-    found = looked_for("strange", chosen)
+    found = look_for("strange", chosen)
     assert not found.causes
     assert found.problem is None
     # Those of other operations than fail are not tried.

@@ -15,7 +15,7 @@ def right(
     scale: float | None = None, *, power: int = 1, diagonal: int = 0, bottom_right: bool = False,
     times: float = 1.0,
 ) -> Tensor:  # fmt: skip
-    """Right, but for what the arguments after scale are used for. power: of the scale; diagonal: of
+    """Right, but for the uses of the arguments after scale. power: of the scale; diagonal: of
     the causal mask, bottom_right: from the last query and key on; times: the output."""
     scores = (query @ key.mT) * _factor(query, scale) ** power
     if is_causal:

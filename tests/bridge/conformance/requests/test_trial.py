@@ -1,4 +1,4 @@
-"""The command `try`: its verdict follows what the functions do."""
+"""The command `try`: its verdict follows the functions' results."""
 
 from __future__ import annotations
 

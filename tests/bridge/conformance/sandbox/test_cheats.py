@@ -75,7 +75,7 @@ def test_what_is_impossible_helps_nobody(name: str) -> None:
     assert [v.reason for v in found] == [None, None]
 
 
-# What nothing keeps from these where there are no walls; the others need rights that tests may not
+# These succeed where there are no walls; the others need rights that tests may not
 # have, or a terminal.
 WITHOUT_WALLS = (
     "opens_the_vectors", "reads_the_git_objects", "kills_its_parent", "sees_other_processes",

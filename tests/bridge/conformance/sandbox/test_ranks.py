@@ -39,7 +39,7 @@ ALL = ("float32", "bfloat16")
 
 
 def able(*, multiple: int = 1, without: tuple[str, ...] = ()) -> Features:
-    """What the functions of `ring.py` take: small calls take longer than the vectors."""
+    """The features of the functions of `ring.py`: small calls take longer than the vectors."""
 
     def function(
         query: Any, key: Any, value: Any, is_causal: bool = False, scale: float | None = None,
@@ -111,7 +111,7 @@ def test_a_ring_passes(layout: str, processes: int) -> None:
     assert (counts["causal"].passed, counts["gradient"].passed) == (18, 5)
 
 
-FAULTS = {
+MUTANTS = {
     "stale_keys": ("gradient", "d[qkv]"),
     "not_home": ("gradient", "d[kv]"),
     "odd_lengths": ("causal", "output"),
@@ -120,9 +120,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", MUTANTS)
 def test_a_mistake_that_others_made_is_seen(fault: str) -> None:
-    chosen, part = FAULTS[fault]
+    chosen, part = MUTANTS[fault]
     layout = "zigzag" if fault == "wrong_shift" else "contiguous"
     alone = able(without=("documents",))
     found = failures(judge_function(fault, chosen, layout, features=alone))

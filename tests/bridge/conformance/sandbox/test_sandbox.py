@@ -1,4 +1,4 @@
-"""A function's process: what it sees, who may have one, and that honest functions run in it."""
+"""A function's process: its view, who may have one, and that honest functions run in it."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def test_its_processor_time_is_that_of_a_child(
     after = os.times()
     used = after.children_user + after.children_system
     used -= before.children_user + before.children_system
-    # What it has used itself, for PyTorch above all, was counted before, too.
+    # Its own use, for PyTorch above all, was counted before, too.
     assert used > own.user + own.system + 0.4
 
 

@@ -1,4 +1,4 @@
-"""What the process of a function does around a call."""
+"""Tests of a function's process around a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judged process sends is data: read as such, whatever it is."""
+"""Tests that messages of a judged process are read as data, whatever they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be impossible: each function tries something, and gives the right answer only if that
+"""Attempts that must fail: each function tries something, and gives the right answer only if that
 works; otherwise zeros."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def opens_the_vectors() -> bool:
 @attempt
 def searches_the_disk() -> bool:
     for _, folders, files in os.walk("/"):
-        # What every machine has is large.
+        # Folders of every machine are large.
         large = ("proc", "sys", "usr", "lib", "torch", "triton", "nvidia", "node_modules")
         folders[:] = [name for name in folders if name not in large]
         if "small-random.json" in files:

@@ -65,7 +65,7 @@ def replaces_the_last_key(
 def forgets_its_steps(
     query: Tensor, key: Tensor, value: Tensor, cache: Cache | None, scale: float | None = None
 ) -> tuple[Tensor, Cache]:
-    """What came with the first call alone is kept."""
+    """Keeps the tensors of the first call alone."""
     out, kept = step(query, key, value, cache, scale)
     return out, kept if cache is None else cache
 

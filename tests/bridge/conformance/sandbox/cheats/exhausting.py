@@ -1,4 +1,4 @@
-"""Using up what there is, or not coming back."""
+"""Using up all there is, or not coming back."""
 
 from __future__ import annotations
 

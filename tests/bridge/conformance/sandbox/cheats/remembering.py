@@ -1,4 +1,4 @@
-"""Remembering: calls before, where inputs lay, what they held."""
+"""Remembering: calls before, the addresses of inputs, their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _buffers: dict[Any, Tensor] = {}
 
 
 def by_address(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
-    """What it gave for inputs that lay there."""
+    """The result that it gave for inputs that lay there."""
     place = (query.data_ptr(), key.data_ptr(), value.data_ptr(), query.shape, key.shape, scale)
     if place not in _by_address:
         _by_address[place] = attention(query, key, value, scale)
@@ -24,7 +24,7 @@ def by_address(query: Tensor, key: Tensor, value: Tensor, scale: float | None = 
 
 
 def by_content(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
-    """What it gave for inputs that were the same: no cheat, since it is right."""
+    """The result that it gave for the same inputs: no cheat, since it is right."""
     known = (*(repr(x.tolist()) for x in (query, key, value)), scale)
     if known not in _by_content:
         _by_content[known] = attention(query, key, value, scale)

@@ -1,4 +1,4 @@
-"""Replacing what calls the function, or what it calls: all of it is its own process."""
+"""Replacing the caller of the function, or its callees: all of it is its own process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def says_that_nothing_is_wrong(
 def answers_in_its_own_words(
     query: Tensor, key: Tensor, value: Tensor, scale: float | None = None
 ) -> Tensor:
-    """Adds to each answer what the judge might take for a verdict."""
+    """Adds to each answer a text that the judge might take for a verdict."""
     frames = _inside("frames")
     packed = frames.pack
 
@@ -66,7 +66,7 @@ def another_process_answers(
 
 
 class Liar(torch.Tensor):
-    """A tensor that says what one wants to hear, wherever it is compared."""
+    """A tensor that answers every comparison favourably."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -48,7 +48,7 @@ def prints_codes(query: Tensor, key: Tensor, value: Tensor, scale: float | None 
 
 
 def takes_a_name(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
-    """By which the report names what has not returned."""
+    """By which the report names a function that has not returned."""
     ctypes.CDLL(None).prctl(15, b"\x1b[2J\n</td><b>", 0, 0, 0)
     time.sleep(1000)
     return zeros(query, key, value)

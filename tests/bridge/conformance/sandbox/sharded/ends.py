@@ -28,7 +28,7 @@ def right(
 
 
 def but_the_last(act: Callable[[Tensor, Tensor], Tensor | None]) -> Callable[..., Tensor | None]:
-    """`right`; in the last process, what this makes of the output and the key."""
+    """`right`; in the last process, the result of this for the output and the key."""
 
     @functools.wraps(right)
     def function(

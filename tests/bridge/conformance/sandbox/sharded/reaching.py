@@ -1,4 +1,4 @@
-"""What must be impossible where processes may talk to each other, after one thing that is not:
+"""Attempts that must fail where processes may talk to each other, after one that may succeed:
 each attempt is true only if it works."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 @attempt
 def talks_over_the_loopback() -> bool:
-    """What is allowed."""
+    """An allowed connection."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname(), timeout=5),

@@ -66,17 +66,17 @@ class Ring(torch.autograd.Function):
             by_scores = about.scale * weights * (grad @ v.mT - mean)
             by_query += by_scores @ k
             if source != about.rank:
-                by_key = about.passed_on(by_key, source, k.shape)
-                by_value = about.passed_on(by_value, source, v.shape)
+                by_key = about.pass_on(by_key, source, k.shape)
+                by_value = about.pass_on(by_value, source, v.shape)
             by_key = by_key + by_scores.mT @ q
             by_value = by_value + weights.mT @ grad
         if about.fault != "gradients of keys that do not come home" or key.shape != by_key.shape:
-            by_key = about.passed_on(by_key, about.rank, key.shape)
-            by_value = about.passed_on(by_value, about.rank, value.shape)
+            by_key = about.pass_on(by_key, about.rank, key.shape)
+            by_value = about.pass_on(by_value, about.rank, value.shape)
         return by_query.to(query.dtype), by_key.to(key.dtype), by_value.to(value.dtype), None
 
     class About:
-        """What one call of one process knows."""
+        """The knowledge of one call of one process."""
 
         def __init__(
             self, group: Any, lengths: tuple[int, int], layout: str, causal: bool, scale: float,
@@ -97,8 +97,8 @@ class Ring(torch.autograd.Function):
                 source = (self.rank - t) % self.count
                 if t:
                     shape = [*key.shape[:2], len(self.keys[source])]
-                    k = self.passed_on(k, source, (*shape, key.shape[-1]))
-                    v = self.passed_on(v, source, (*shape, value.shape[-1]))
+                    k = self.pass_on(k, source, (*shape, key.shape[-1]))
+                    v = self.pass_on(v, source, (*shape, value.shape[-1]))
                 yield source, k, v
 
         def scores(self, query: Tensor, key: Tensor, source: int) -> Tensor:
@@ -131,7 +131,7 @@ class Ring(torch.autograd.Function):
         def weights(scores: Tensor, lse: Tensor) -> Tensor:
             return torch.exp(scores - lse.nan_to_num(neginf=0.0)[..., None])
 
-        def passed_on(self, held: Tensor, source: int, shape: tuple[int, ...]) -> Tensor:
+        def pass_on(self, held: Tensor, source: int, shape: tuple[int, ...]) -> Tensor:
             """To the next process, and from the one before, where there are numbers."""
             came = held.new_empty(shape)
             to, of = (self.rank + 1) % self.count, (self.rank - 1) % self.count

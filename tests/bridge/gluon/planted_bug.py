@@ -1,4 +1,4 @@
-"""A fault that is planted in a Gluon kernel, and how it has to be seen in the simulator."""
+"""A bug that is planted in a Gluon kernel, and how it has to be seen in the simulator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Planted:
 
     @cached_property
     def module(self) -> ModuleType:
-        """The kernel's module with the fault in it."""
+        """The kernel's module with the bug in it."""
         return Loader(self.changes).module(self.kernel)
 
     def check(self, seeds: int, **how: Any) -> None:

@@ -21,7 +21,7 @@ structure ScoredValue (S : Type u) (R : Type v) (d : Nat) where
   /-- The value vector that belongs to the key. -/
   value : Vec R d
 
-/-- What becomes of the score of query `i` and key `j`: a new score, or `none` to mask the pair. -/
+/-- The change of the score of query `i` and key `j`: to a new score, or `none` to mask the pair. -/
 abbrev ScoreMod (S : Type u) (q_len kv_len : Nat) := Fin q_len → Fin kv_len → S → Option S
 
 /-- Which keys a query may attend to: `true` means it may. -/

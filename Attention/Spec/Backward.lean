@@ -37,7 +37,8 @@ structure Gradients (R : Type v) (q_len kv_len d d_v : Nat) where
 section
 variable [Add R] [Sub R] [Mul R] [OfNat R 0]
 
-/-- What a row subtracts from dP: D = rowsum (dO ∘ O), less the gradient by its log-sum-exp. -/
+/-- The number that a row subtracts from dP: D = rowsum (dO ∘ O), less the gradient by its
+log-sum-exp. -/
 @[expose] def rowDelta (O dO : Matrix R q_len d_v) (dLse : Vec R q_len) : Vec R q_len :=
   Vec.ofFn fun i => Vec.dot dO[i] O[i] - dLse[i]
 

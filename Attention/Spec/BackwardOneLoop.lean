@@ -14,7 +14,7 @@ namespace Attention.Spec
 
 universe u v
 
-/-- What the loop has written after some tiles of keys. -/
+/-- The gradients that the loop has written after some tiles of keys. -/
 structure Written (R : Type v) (d d_v : Nat) where
   /-- The sums of all queries so far, not yet scaled, tile by tile. -/
   dQ : List (List (Vec R d))

@@ -41,7 +41,7 @@ end
 
 /-! ## Sinks -/
 
-/-- What belongs to a sink, before what belongs to the keys. -/
+/-- The part of a sink, before the parts of the keys. -/
 @[expose] def sinkFirst {α : Type v} (ofSink : α) (ofKey : Fin kv_len → α) (j : Fin (kv_len + 1)) :
     α :=
   if h : j.val = 0 then ofSink else ofKey ⟨j.val - 1, by omega⟩

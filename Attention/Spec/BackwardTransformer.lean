@@ -10,10 +10,10 @@ public section
 /-! # The backward pass of a transformer
 
 From the gradient of a loss by the logits back to all parameters, layer by layer, the last first:
-each layer computes its intermediate rows again. What is used twice gets the sum of two gradients:
-rows that a residual connection takes past a part, rows that self-attention has for queries, keys
-and values, the encoder's output in each layer of the decoder, a token's embedding wherever the
-token is.
+each layer computes its intermediate rows again. Rows that are used twice get the sum of two
+gradients: rows that a residual connection takes past a part, rows that self-attention has for
+queries, keys and values, the encoder's output in each layer of the decoder, a token's embedding
+wherever the token is.
 Source: Rumelhart, Hinton and Williams 1986, "Learning representations by back-propagating errors";
 Vaswani et al. 2017, "Attention Is All You Need", section 3, for the layers; PyTorch's autograd and
 `embedding_dense_backward`. -/

@@ -45,7 +45,7 @@ inductive Edit (S : Type u) (R : Type v) (d : Nat) where
   /-- The key at a position is replaced; nothing happens beyond the end. -/
   | replace (i : Nat) (key : ScoredValue S R d)
 
-/-- What a change does to the keys of the row. -/
+/-- The keys of the row after a change. -/
 @[expose] def Edit.keys (row : List (ScoredValue S R d)) : Edit S R d → List (ScoredValue S R d)
   | .append key => row ++ [key]
   | .delete i => row.eraseIdx i

@@ -17,7 +17,7 @@ universe u v
 
 variable {S : Type u} {R : Type v} {d : Nat}
 
-/-- What a split writes: its output and its log-sum-exp. -/
+/-- The result of a split: its output and its log-sum-exp. -/
 structure Partial (S : Type u) (R : Type v) (d : Nat) where
   /-- The attention over the keys of the split. -/
   o : Vec R d

@@ -18,16 +18,16 @@ open Online
 
 universe u v
 
-/-- What each weight is multiplied by: Z. -/
+/-- The factor of each weight: Z. -/
 abbrev WeightFactor (R : Type v) (q_len kv_len : Nat) := Fin q_len → Fin kv_len → R
 
 variable {S : Type u} {R : Type v} {q_len kv_len d d_v : Nat}
 
-/-- What dropout with probability `p` multiplies a weight by. -/
+/-- The factor of a weight under dropout with probability `p`. -/
 @[expose] def dropoutFactor [Sub R] [Div R] [OfNat R 0] [OfNat R 1] (p : R) (keep : Bool) : R :=
   if keep then 1 / (1 - p) else 0
 
-/-- What dropout with probability `p` multiplies each weight by, `keep` being those that it
+/-- The factor of each weight under dropout with probability `p`, `keep` being those that it
 keeps. -/
 @[expose] def WeightFactor.dropout [Sub R] [Div R] [OfNat R 0] [OfNat R 1] (p : R)
     (keep : Mask q_len kv_len) : WeightFactor R q_len kv_len :=

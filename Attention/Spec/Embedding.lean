@@ -7,8 +7,8 @@ public section
 /-! # Embeddings and positional encodings
 
 A token is a number below the size of the vocabulary, by type, and its embedding a row of a table.
-What is added for the place of a token is a function of that place, so that a longer sequence has
-the same encodings at its beginning.
+The encoding that is added to a token is a function of its place alone, so that a longer sequence
+has the same encodings at its beginning.
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.4 and 3.5. -/
 
 namespace Attention.Spec

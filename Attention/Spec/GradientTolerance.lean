@@ -16,8 +16,8 @@ namespace Attention.Spec
 
 universe u
 
-/-- What a backward pass rounds, and how coarsely: bounds of relative errors, 0 where nothing is
-rounded, and of the absolute errors of numbers below the normal ones. -/
+/-- The roundings of a backward pass, and how coarse they are: bounds of relative errors, 0 where
+nothing is rounded, and of the absolute errors of numbers below the normal ones. -/
 structure GradientPrecision (R : Type u) where
   /-- Of an operation on scores, weights and their gradients. -/
   unit : R
@@ -119,13 +119,13 @@ square may be off by `tiny` below the normal numbers. -/
 /-- An error of something that the weight multiplies: none of a masked key, whose weight is 0. -/
 @[expose] def tinyOf (weight tiny : R) : R := if weight ≤ 0 then 0 else tiny
 
-/-- What underflows of dP: its products, that with dropout's factor, and where it is stored. There
-are at most as many products as they are rounded times. -/
+/-- The underflow of dP: of its products, of that with dropout's factor, and where it is stored.
+There are at most as many products as they are rounded times. -/
 @[expose] def productTiny (p : GradientPrecision R) (c : GradientCounts) (factor : R) : R :=
   let sum := (1 + gamma c.products p.accumulation) * (numeral c.products * p.tiny)
   (factor * sum * (1 + p.factors) + p.tiny) * (1 + p.scores) + p.scoresTiny
 
-/-- What underflows of a weight of which D is made: each of its exponentials may lose as much as it
+/-- The underflow of a weight of which D is made: each of its exponentials may lose as much as it
 is, or double, and then it is stored. -/
 @[expose] def meanWeightTiny (p : GradientPrecision R) (c : GradientCounts) (k : GradientKey R) :
     R :=
@@ -139,15 +139,15 @@ is, or double, and then it is stored. -/
 @[expose] def meanSize (keys : List (GradientKey R)) : R :=
   sumOver (fun k => k.weight * k.size) keys
 
-/-- What D is off by in its sums, as a factor F, whatever way it is come by: as the sum Σ P dP, or
-as ⟨dO, O⟩ from an output that was stored. -/
+/-- The relative error of D by its sums, as a factor F, whichever way D is computed: as the sum
+Σ P dP, or as ⟨dO, O⟩ from an output that was stored. -/
 @[expose] def meanFactor (p : GradientPrecision R) (c : GradientCounts) : R :=
   (1 + gamma c.delta p.accumulation) * (1 + p.factors) * (1 + p.scores) * (1 + p.output)
     / power (1 - p.exponential) c.rescalings
 
-/-- What underflows of D in either way, before its sums are rounded: of each key what is lost of its
-weight, of its dP, and of its products with dP or with its value and in rescalings; then the output
-where it is stored, and its products with dO. `reach` is Σ |dO|. -/
+/-- The underflow of D in either way, before its sums are rounded: of each key that of its weight,
+of its dP, and of its products with dP or with its value and in rescalings; then that of the output
+where it is stored, and of its products with dO. `reach` is Σ |dO|. -/
 @[expose] def meanTiny (p : GradientPrecision R) (c : GradientCounts) (reach : R)
     (keys : List (GradientKey R)) : R :=
   sumOver (fun k => meanWeightTiny p c k * (k.size + productTiny p c k.factor)
@@ -177,12 +177,12 @@ where it is stored, and its products with dO. `reach` is Σ |dO|. -/
     * k.size + productTiny p c k.factor + meanError p c reach keys
   terms + gamma 3 p.unit * (innerSize dL keys k + terms)
 
-/-- What underflows of a weight that multiplies G or meets dO, where it is computed again and
+/-- The underflow of a weight that multiplies G or meets dO, where it is computed again and
 stored. -/
 @[expose] def weightTiny (p : GradientPrecision R) (k : GradientKey R) : R :=
   tinyOf k.weight (p.tiny * (1 + p.weights) + p.weightsTiny)
 
-/-- What underflows in up to two products that the weight takes part in, with G and the slope. -/
+/-- The underflow of up to two products that the weight takes part in, with G and the slope. -/
 @[expose] def timesTiny (p : GradientPrecision R) (k : GradientKey R) : R :=
   (1 + gamma 2 p.unit) * (numeral 2 * tinyOf k.weight p.tiny)
 
@@ -195,8 +195,8 @@ stored. -/
   k.weight * (ofWeight * largest + ofInner)
     + ((1 + gamma 2 p.unit) * weightTiny p k * largest + timesTiny p k)
 
-/-- What dS times the slope adds to dQ and dK, `other` being a component of the key or the query:
-its error where it is stored for that product. -/
+/-- The error that dS times the slope adds to dQ and dK, `other` being a component of the key or the
+query: its error where it is stored for that product. -/
 @[expose] def scoreGradientTerm (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) (other : R) : GradientTerm R :=
   let dS := k.weight * innerGradient dL keys k
@@ -207,7 +207,7 @@ its error where it is stored for that product. -/
     error + p.stored * (absolute dS * absolute k.slope + error) + tinyOf k.weight p.storedTiny,
     other⟩
 
-/-- What a weight adds to dV. -/
+/-- The error that a weight adds to dV. -/
 @[expose] def weightTerm (p : GradientPrecision R) (k : GradientKey R) (other : R) :
     GradientTerm R :=
   let size := k.factor * k.weight

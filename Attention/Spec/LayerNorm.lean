@@ -17,9 +17,9 @@ universe u
 
 /-- The parameters of a layer normalisation of vectors of length `d`. -/
 structure LayerNorm (R : Type u) (d : Nat) where
-  /-- What each normalised component is multiplied by. -/
+  /-- The factor of each normalised component. -/
   gain : Vec R d
-  /-- What is added to it then. -/
+  /-- The number that is added to it then. -/
   bias : Vec R d
 
 variable {R : Type u} {m d : Nat}

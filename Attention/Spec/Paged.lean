@@ -24,7 +24,7 @@ variable {α : Type w} {page_size num_pages : Nat}
 /-- The pages of a cache: each has `page_size` slots. -/
 abbrev Pool (α : Type w) (page_size num_pages : Nat) := Vector (Vector α page_size) num_pages
 
-/-- What lies where token `t` of the sequence with this table lies. -/
+/-- The entry of token `t` of the sequence with this table. -/
 @[expose] def Pool.read (pool : Pool α page_size num_pages) (table : List (Fin num_pages))
     (t : Nat) : Option α :=
   (table[t / page_size]?).bind fun p => pool[p].toList[t % page_size]?

@@ -27,7 +27,7 @@ structure Device (S : Type u) (R : Type v) (q_len kv_len d_v : Nat) where
   /-- The state of each of its queries. -/
   states : List (State S R d_v)
 
-/-- What each holds goes to the one before it, and what the first holds to the last. -/
+/-- Each passes its keys to the device before it, the first to the last. -/
 @[expose] def rotate {α : Type u} : List α → List α
   | [] => []
   | x :: xs => xs ++ [x]

@@ -14,8 +14,8 @@ at any time after the post, in any order with the events of the devices. Message
 written whole, and those of one channel keep their order. A device knows whose keys it should hold
 by counting rounds; nothing but the payload is passed on.
 
-What is in a buffer and how a device computes with it is left open. The forward pass has keys and
-values in two buffers, on one channel; `RingNetBackward` has their gradients, too.
+The content of a buffer, and how a device computes with it, is left open. The forward pass has keys
+and values in two buffers, on one channel; `RingNetBackward` has their gradients, too.
 Source: Liu, Zaharia and Abbeel 2023, "Ring Attention with Blockwise Transformers for Near-Infinite
 Context", section 3; MPI 4.1, sections 3.4 and 3.7, for posted sends and receives. -/
 
@@ -76,7 +76,7 @@ structure RingRules (n c : Nat) (α : Type u) (β : Type v) where
   sender : Fin c → Fin n → Fin n
   /-- `take i source` takes a buffer into the result of device i. -/
   take : Fin n → Fin n → β → α → β
-  /-- What is written from a result into a buffer. -/
+  /-- The content that a result writes into a buffer. -/
   give : β → α
   /-- The number of messages that a channel has room for, beside one for each posted receive. -/
   capacity : Nat

@@ -19,14 +19,14 @@ namespace Attention.Spec
 
 universe u v
 
-/-- What is in a buffer of the backward pass. -/
+/-- The content of a buffer of the backward pass. -/
 inductive Parcel (S : Type u) (R : Type v) (d d_v : Nat) where
   /-- Keys with their values. -/
   | keys (held : List (KeyValue S R d d_v))
   /-- The gradients by keys and values, summed over some queries. -/
   | sums (held : KeySums R d d_v)
 
-/-- What a device has found in the backward pass. -/
+/-- The result of a device in the backward pass, so far. -/
 structure BackwardState (R : Type v) (d d_v : Nat) where
   /-- The gradients by its queries. -/
   dQ : List (Vec R d)

@@ -18,7 +18,7 @@ namespace Attention.Spec
 
 universe u
 
-/-- What becomes of the score of a query and a key before the softmax, in this order. -/
+/-- The changes of the score of a query and a key before the softmax, in this order. -/
 structure ScoreChange (R : Type u) where
   /-- The score is squeezed into (−cap, cap) by softcap. -/
   cap : Option R
@@ -70,7 +70,7 @@ stored, each by (1 + u)² (1 + u_s) at most and by η_s. -/
 
 /-! ## Whole matrices -/
 
-/-- What becomes of the scores of whole matrices before the softmax, in this order. -/
+/-- The changes of the scores of whole matrices before the softmax, in this order. -/
 structure ScoreChanges (R : Type u) (q_len kv_len : Nat) where
   /-- Each score is squeezed into (−cap, cap) by softcap. -/
   cap : Option R
@@ -81,7 +81,7 @@ structure ScoreChanges (R : Type u) (q_len kv_len : Nat) where
 
 variable {q_len kv_len d d_v : Nat}
 
-/-- What becomes of the score of query `i` and key `j`. -/
+/-- The changes of the score of query `i` and key `j`. -/
 @[expose] def ScoreChanges.pair (changes : ScoreChanges R q_len kv_len) (i : Fin q_len)
     (j : Fin kv_len) : ScoreChange R :=
   { cap := changes.cap

@@ -46,7 +46,7 @@ rounded and stored, is at most this less 1: ((1 + u) (1 + u_op))^r. -/
 
 /-- How far scaled operands below the normal numbers of their format move their inner product, where
 each is off by τ = r η_op at most and meets the other and `reach`:
-(1 + γ(additions + 6)) ((1 + u) (1 + u_op))^r τ Σ (reach (|qᵢ| + |kᵢ|) + τ). What is off so is
+(1 + γ(additions + 6)) ((1 + u) (1 + u_op))^r τ Σ (reach (|qᵢ| + |kᵢ|) + τ). These errors are
 rounded with the products and sums, with the scale and with the score. -/
 @[expose] def operandUnderflow {d : Nat} (p : Precision R) (f : ScoreFormats R) (additions : Nat)
     (q k : Vec R d) : R :=
@@ -56,7 +56,7 @@ rounded with the products and sums, with the scale and with the score. -/
       (List.finRange d))
 
 /-- The formats of scores where products in the accumulator may be below its normal numbers too,
-each off by `ν` at most. What is off so is rounded with the others: of the `d` products, which meet
+each off by `ν` at most. These errors are rounded with the others: of the `d` products, which meet
 the scale or what is left of it, and of up to three products and quotients of a score, or with its
 cap, 0 if it has none. It counts where scores are stored:
 (1 + u_s) (1 + γ(additions + 6)) ν (d max (1, |scale|) + 3 (1 + cap)). -/

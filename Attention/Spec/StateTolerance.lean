@@ -29,7 +29,7 @@ structure BoundedColumn (R : Type u) where
 variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [Max R] [LE R] [DecidableLE R]
   [OfNat R 0] [OfNat R 1]
 
-/-- What products of two errors are allowed for by: 1.02. -/
+/-- The factor that allows for products of two errors: 1.02. -/
 @[expose] def secondOrder : R := numeral 51 / numeral 50
 
 /-- How far a weight exp (s − m) is off, as a share of itself, where each score is rounded twice and

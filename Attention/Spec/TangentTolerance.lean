@@ -72,14 +72,14 @@ variable [Sub R] [OfNat R 1]
     - meanRate keys * sumOver (fun k => k.weight * k.value) keys
     + sumOver (fun k => k.weight * k.valueRate) keys
 
-/-- What the weight of a key goes through at most on its way into a sum, beside what is stored: five
-operations on scores and weights, as a difference of rates and a product with a weight, and
+/-- The roundings, as one factor, of the weight of a key on its way into a sum, beside its stores:
+five operations on scores and weights, as a difference of rates and a product with a weight, and
 `roundings` and `rescalings` of sums. -/
 @[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
   power (1 + p.unit) 5 * power (1 + p.accumulation) roundings * power (1 + p.exponential) rescalings
 
-/-- What numbers below the normal ones add to a sum of weights times rates times `other`, of which
-each may be off by as much in up to `losses` products more. -/
+/-- The error that numbers below the normal ones add to a sum of weights times rates times `other`,
+of which each may be off by as much in up to `losses` products more. -/
 @[expose] def weighedLoss (losses : Nat) (size error other : BoundedRate R → R)
     (keys : List (BoundedRate R)) : R :=
   sumOver (fun k => power (1 + k.stored) 2 * (k.tiny * (numeral 2 * (size k + error k) * other k
@@ -139,17 +139,17 @@ structure BoundedScoreRate (R : Type u) where
 
 variable [Div R] {d : Nat}
 
-/-- What each term of the rate of a score goes through at most before it is changed: a product and
-`additions` additions; the products of the operands with the scale, as `operandFactor` has them, and
-one rounding more to their format; the scale, which is rounded three times, the product with it and
-the sum of two inner products; and to the format of scores each of these, their sum and the result.
--/
+/-- The roundings, as one factor, of a term of the rate of a score before it is changed: a product
+and `additions` additions; the products of the operands with the scale, as `operandFactor` has them,
+and one rounding more to their format; the scale, which is rounded three times, the product with it
+and the sum of two inner products; and to the format of scores each of these, their sum and the
+result. -/
 @[expose] def scoreRateFactor (p : Precision R) (f : ScoreFormats R) (additions : Nat) : R :=
   power (1 + p.accumulation) (additions + 1) * (operandFactor p f * (1 + f.operands))
     * power (1 + p.unit) 5 * power (1 + f.scores) 3
 
-/-- What numbers below the normal ones add to an inner product of operands that are each off by τ,
-which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν). -/
+/-- The error that numbers below the normal ones add to an inner product of operands that are each
+off by τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν). -/
 @[expose] def rateUnderflow (τ ν : R) (q k : Vec R d) : R :=
   sumOver (fun i : Fin d => τ * (absolute q[i] + absolute k[i] + τ) + ν) (List.finRange d)
 
@@ -167,7 +167,7 @@ these. -/
     size := size
     error := (scoreRateFactor p f additions - 1) * size + scoreRateFactor p f additions * lost }
 
-/-- What two operations and as many roundings to the format of scores make of a rate. -/
+/-- The error of a rate after two operations and as many roundings to the format of scores. -/
 @[expose] def changeFactor (p : Precision R) (f : ScoreFormats R) : R :=
   power (1 + p.unit) 2 * power (1 + f.scores) 2
 

@@ -23,7 +23,8 @@ inductive Denominator where
   /-- The weights as they are stored where they meet their values. -/
   | rounded
 
-/-- What a function rounds, and how coarsely: bounds of errors, all relative but `storedTiny`. -/
+/-- The roundings of a function, and how coarse they are: bounds of errors, all relative but
+`storedTiny`. -/
 structure Precision (R : Type u) where
   /-- Of an operation on scores, weights and denominators: the unit roundoff of the accumulator. -/
   unit : R
@@ -58,7 +59,7 @@ structure BoundedWeight (R : Type u) where
   /-- One component of the value. -/
   value : R
 
-/-- What a tolerance is the sum of. -/
+/-- The terms of a tolerance. -/
 structure ToleranceTerms (R : Type u) where
   /-- Errors of the weights, which numerator and denominator share. -/
   shared : R
@@ -144,7 +145,7 @@ of a weight that has all of it and those of weights below the normal numbers. -/
   smaller (sumOver (fun k => storingError p tiny (mostShare low k)) keys)
     (p.stored + sumOver (fun k => smaller (mostShare low k) tiny) keys)
 
-/-- What an error `x` becomes where a sum is divided by that is too small by up to the share `e` of
+/-- The error that `x` becomes where the sum that divides is too small by up to the share `e` of
 itself, and at most `most`. -/
 @[expose] def overRemainder (x e most : R) : R :=
   if 1 ≤ e then most else smaller (x / (1 - e)) most

@@ -14,7 +14,8 @@ namespace Attention.Spec
 
 universe u
 
-/-- What a layer keeps for each row that it has seen: the keys and the values of all heads. -/
+/-- The entry that a layer keeps for each row that it has seen: the keys and the values of all
+heads. -/
 abbrev LayerCache (R : Type u) (width : Nat) := List (Vec R width × Vec R width)
 
 variable {R : Type u} {s d_model num_heads d d_ff : Nat}

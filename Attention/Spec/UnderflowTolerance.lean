@@ -6,9 +6,9 @@ public section
 
 /-! # The tolerance where products, quotients and exponentials underflow
 
-What numbers below the normal ones of the format in which a function computes add to the tolerance
-of an output. Each of them is off by `ν` at most, and never by more than it is. As shares of the sum
-of the weights these errors are next to nothing.
+The part of an output's tolerance that is due to numbers below the normal ones of the format in
+which a function computes. Each of them is off by `ν` at most, and never by more than it is. As
+shares of the sum of the weights these errors are next to nothing.
 Source: docs/tolerances.md, sections 3 and 4. -/
 
 namespace Attention.Spec
@@ -24,15 +24,15 @@ the sum of the weights. -/
     (keys : List (BoundedWeight R)) : R :=
   tinyShare { p with storedTiny := ν } rescalings keys
 
-/-- What the exponentials of a weight and of its rescalings take from it or add where they
-underflow, as a share of the sum of the weights, which is at least `low`: twice, since a weight that
-is stored anew may double such an error. Each may be off by as much as it is; one of them alone is
-by no more than `tiny`. -/
+/-- The error of a weight where its exponential and those of its rescalings underflow, as a share of
+the sum of the weights, which is at least `low`: twice, since a weight that is stored anew may
+double such an error. Each may be off by as much as it is; one of them alone is by no more than
+`tiny`. -/
 @[expose] def lostShare (rescalings : Nat) (low tiny : R) (k : BoundedWeight R) : R :=
   numeral 2 * smaller (power (numeral 3) rescalings * (k.weight * k.factor / low))
     (numeral (rescalings + 1) * tiny)
 
-/-- What underflows of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
+/-- The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
 share of the sum of the weights: the exponentials of each weight, and of each unmasked key one
 product for itself and one for each rescaling. -/
 @[expose] def underflowCost [Exp R R] (p : Precision R) (ν : R) (rescalings : Nat)
@@ -44,8 +44,8 @@ product for itself and one for each rescaling. -/
       | none => 0
       | some _ => numeral (rescalings + 1) * tiny) row
 
-/-- What is left of the sum of the weights in a denominator, as a share: it is off by its roundings,
-by weights that are stored, and by what underflows. -/
+/-- The least share of the sum of the weights that is left in a denominator: it is off by its
+roundings, by weights that are stored, and by what underflows. -/
 @[expose] def underflowLeft [Exp R R] (p : Precision R) (ν : R) (roundings rescalings : Nat)
     (row : List (BoundedKey R)) : R :=
   1 - denominatorError p roundings rescalings (boundedWeights p rescalings row)

@@ -8,8 +8,8 @@ public section
 /-! # Inputs of which attention with changed scores and dropout overflows nowhere
 
 Each change of a score has a bound of its result from a bound of its argument: softcap the cap, a
-sum both sizes, so that bounds go through any changes in a row. A temperature of a head is a part of
-the scale. A factor of dropout grows the value that it meets.
+sum both sizes, so that bounds go through any changes in a row. A factor of a head's scores is a
+part of the scale. A factor of dropout grows the value that it meets.
 `Proof/Rounding/OverflowChanged.lean` proves that of what fits no number overflows.
 Source: docs/rounding.md, "Overflow". -/
 

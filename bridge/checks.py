@@ -33,14 +33,22 @@ from bridge.report import timings
 from bridge.report.timings import Times
 from bridge.terminal import tell
 
-# A test worker often waits for processes that it started: two more than there are cores. It holds
-# torch, and at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: the
-# copy from which the chain tests start is then made once. Files begin in the order of
-# tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
-PYTEST = (
-    *("python", "-m", "pytest", "-n", str(min((os.cpu_count() or 1) + 2, 4))),
-    *("--dist", "loadfile", "--no-loadscope-reorder"),
-)
+
+def _pytest(workers: int) -> tuple[str, ...]:
+    return (
+        *("python", "-m", "pytest", "-n", str(min(workers, 4))),
+        *("--dist", "loadfile", "--no-loadscope-reorder"),
+    )
+
+
+# A test worker often waits for processes that it started: two more than there are cores. It holds torch, and
+# at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: the copy from
+# which the chain tests start is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
+# their number of tests, has the longest at the end.
+PYTEST = _pytest((os.cpu_count() or 1) + 2)
+# Each worker uses 9 s of processor time to collect the tests of a central change, of which
+# `make quick` runs some: here no more than there are cores.
+QUICK = _pytest(os.cpu_count() or 1)
 LEAN = ("Attention/*", "Attention.lean", "lakefile.lean", "lean-toolchain", "bridge/toolchain/*")
 # Seconds that a check has to end in after Ctrl-C; then it is killed.
 _ENDING = 3.0
@@ -188,7 +196,7 @@ def quick_checks(selection: Selection, record: Path) -> tuple[Check, ...]:
     """The checks of `make quick`: none that starts Lean. record: see `bridge.quick.command`."""
     tests = Check(
         "changed-tests", "the tests of your changes",
-        (*PYTEST, *quick.command(selection, record)), (),
+        (*QUICK, *quick.command(selection, record)), (),
     )  # fmt: skip
     return (*LINT, TYPES, *([tests] if selection.chosen else []))
 

@@ -144,7 +144,7 @@ def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(checks, "checkout", lambda: root)
     monkeypatch.setattr(checks, "LINT", ())
     monkeypatch.setattr(checks, "TYPES", checks.Check("no types", "", ("python", "-c", ""), ()))
-    monkeypatch.setattr(checks, "PYTEST", ("python", "-m", "pytest", "-q", "-rs"))
+    monkeypatch.setattr(checks, "QUICK", ("python", "-m", "pytest", "-q", "-rs"))
     run = checks.Run(root, checks.Console(quiet=True))
     quick.keep(run.cache, run.facts, Base(run.digests))
     return root
@@ -245,6 +245,8 @@ def test_no_quick_check_starts_lean() -> None:
     record = Path("left")
     some = checks.quick_checks(Selection(chosen=("tests/test_low.py",)), record)
     assert [check.name for check in some][-2:] == ["types", "changed-tests"]
+    *_, workers = some[-1].command[: some[-1].command.index("--dist")]
+    assert int(workers) <= (os.cpu_count() or 1)
     assert "tests/test_low.py" in some[-1].command
     without = checks.quick_checks(Selection(), record)
     assert without == some[:-1]

@@ -435,18 +435,18 @@ def test_they_are_drawn_when_the_process_has_imported_the_function(
     assert happened.count("drawn") == 1
 
 
-def request(**options: Any) -> Fresh | None:
+def fresh_of(**options: Any) -> Fresh | None:
     return Request(("pyimpl-tiled",), **options).conditions.fresh
 
 
 def test_every_run_has_some_unless_vectors_are_chosen() -> None:
-    drawn = request()
+    drawn = fresh_of()
     assert len(drawn.list_names()) == COUNT
-    assert request() != drawn
-    assert request(families=("causal",)) is None
-    assert request(count=0) is None
-    assert request(fresh=7, families=("causal",)) == Fresh(7)
-    assert request(fresh=7, vectors=("fresh-002",)) == Fresh(7, ids=("fresh-002",))
+    assert fresh_of() != drawn
+    assert fresh_of(families=("causal",)) is None
+    assert fresh_of(count=0) is None
+    assert fresh_of(fresh=7, families=("causal",)) == Fresh(7)
+    assert fresh_of(fresh=7, vectors=("fresh-002",)) == Fresh(7, ids=("fresh-002",))
     assert choose_committed((), ("fresh-002",)) == []
     assert [f.name for f in choose_committed(("fresh", "one-key"), ()) if f.vectors] == ["one-key"]
 
@@ -470,7 +470,7 @@ def test_every_run_has_some_unless_vectors_are_chosen() -> None:
 )
 def test_what_cannot_be_drawn_is_said(given: dict[str, Any], said: str) -> None:
     with pytest.raises(Misuse) as caught:
-        request(**given)
+        fresh_of(**given)
     assert str(caught.value).startswith(said)
 
 

@@ -290,6 +290,7 @@ public import Attention.Proof.Rounding.GradientMatrices
 public import Attention.Proof.Rounding.GradientMeans
 public import Attention.Proof.Rounding.GradientProducts
 public import Attention.Proof.Rounding.GradientRows
+public import Attention.Proof.Rounding.GradientStores
 public import Attention.Proof.Rounding.GradientSums
 public import Attention.Proof.Rounding.InnerGradients
 public import Attention.Proof.Rounding.LogSumExp
@@ -326,6 +327,7 @@ public import Attention.Proof.Rounding.TangentWeights
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Temperature
+public import Attention.Proof.Rounding.TotalStores
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.Proof.Rounding.UnderflowDropout
@@ -370,6 +372,7 @@ public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
 public import Attention.Spec.Flash1
 public import Attention.Spec.Format
+public import Attention.Spec.GradientStoreTolerance
 public import Attention.Spec.GradientTolerance
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask

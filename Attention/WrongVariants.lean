@@ -25,6 +25,7 @@ public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Gradient
+public import Attention.WrongVariants.GradientStores
 public import Attention.WrongVariants.Heads
 public import Attention.WrongVariants.HeadsCase
 public import Attention.WrongVariants.LogSumExp

@@ -53,6 +53,7 @@ WITHOUT_VECTORS = {
     "test_recomputed_weights_by_spec.py",
     "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
     "added; as above",
+    "Attention.Spec.GradientStoreTolerance": "the same of what is stored at the end; as above",
     "Attention.Spec.TemperatureTolerance": "the same of the gradient by a temperature; compared "
     "with the code that judges in tests/bridge/conformance/test_temperature_by_spec.py",
     "Attention.Spec.SoftcapTolerance": "how far a score and the slope of softcap may be from the "

@@ -276,6 +276,7 @@ public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.BelowNormal
 public import Attention.Proof.Rounding.Bits
+public import Attention.Proof.Rounding.CappedRates
 public import Attention.Proof.Rounding.ChangedMatrices
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
@@ -327,6 +328,7 @@ public import Attention.Proof.Rounding.TangentWeights
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Temperature
+public import Attention.Proof.Rounding.ThroughCap
 public import Attention.Proof.Rounding.TotalStores
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
@@ -363,6 +365,7 @@ public import Attention.Spec.BackwardOptions
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.BackwardTransformer
 public import Attention.Spec.Cache
+public import Attention.Spec.CappedRateTolerance
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
 public import Attention.Spec.Dropout

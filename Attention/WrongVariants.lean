@@ -10,6 +10,7 @@ public import Attention.WrongVariants.BackwardOptions
 public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
 public import Attention.WrongVariants.Cache
+public import Attention.WrongVariants.CappedRates
 public import Attention.WrongVariants.Cascade
 public import Attention.WrongVariants.Case
 public import Attention.WrongVariants.Combine

@@ -277,6 +277,7 @@ public import Attention.Proof.Rounding.Attention
 public import Attention.Proof.Rounding.Basic
 public import Attention.Proof.Rounding.BelowNormal
 public import Attention.Proof.Rounding.Bits
+public import Attention.Proof.Rounding.CappedRates
 public import Attention.Proof.Rounding.ChangedMatrices
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
@@ -292,6 +293,7 @@ public import Attention.Proof.Rounding.GradientMatrices
 public import Attention.Proof.Rounding.GradientMeans
 public import Attention.Proof.Rounding.GradientProducts
 public import Attention.Proof.Rounding.GradientRows
+public import Attention.Proof.Rounding.GradientStores
 public import Attention.Proof.Rounding.GradientSums
 public import Attention.Proof.Rounding.InnerGradients
 public import Attention.Proof.Rounding.LogSumExp
@@ -331,6 +333,8 @@ public import Attention.Proof.Rounding.TangentWeights
 public import Attention.Proof.Rounding.Tangents
 public import Attention.Proof.Rounding.Tanh
 public import Attention.Proof.Rounding.Temperature
+public import Attention.Proof.Rounding.ThroughCap
+public import Attention.Proof.Rounding.TotalStores
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.Proof.Rounding.UnderflowDropout
@@ -367,6 +371,7 @@ public import Attention.Spec.BackwardOptions
 public import Attention.Spec.BackwardTiles
 public import Attention.Spec.BackwardTransformer
 public import Attention.Spec.Cache
+public import Attention.Spec.CappedRateTolerance
 public import Attention.Spec.Cascade
 public import Attention.Spec.Combine
 public import Attention.Spec.Dropout
@@ -376,6 +381,7 @@ public import Attention.Spec.FeedForward
 public import Attention.Spec.Flash
 public import Attention.Spec.Flash1
 public import Attention.Spec.Format
+public import Attention.Spec.GradientStoreTolerance
 public import Attention.Spec.GradientTolerance
 public import Attention.Spec.Heads
 public import Attention.Spec.KeepMask

@@ -10,6 +10,7 @@ public import Attention.WrongVariants.BackwardOptions
 public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
 public import Attention.WrongVariants.Cache
+public import Attention.WrongVariants.CappedRates
 public import Attention.WrongVariants.Cascade
 public import Attention.WrongVariants.Case
 public import Attention.WrongVariants.Combine
@@ -25,6 +26,7 @@ public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Gradient
+public import Attention.WrongVariants.GradientStores
 public import Attention.WrongVariants.Heads
 public import Attention.WrongVariants.HeadsCase
 public import Attention.WrongVariants.LogSumExp

@@ -62,4 +62,11 @@ the second. -/
     StoredSum p.accumulation p.output p.outputTiny l tiles s (parts.map added) whole ∧
     BelowTimes p.unit p.tiny g (σ'' * whole) z
 
+/-- `w` is what a function may compute for a gradient by a key or a value from those of the heads
+that share it, `z`: of several, the sum of what is stored of each. -/
+@[expose] def ComputedShared (p : GradientPrecision R) (tiny : R) (roundings : Nat) (z : Fin n → R)
+    (w : R) : Prop :=
+  if n = 1 then ∀ h, w = z h
+  else ComputedTotal p.accumulation p.output 0 tiny roundings z (fun _ => 1) w
+
 end Attention.Model

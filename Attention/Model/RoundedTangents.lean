@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.RoundedScores
-public import Attention.Spec.TangentTolerance
+public import Attention.Spec.CappedRateTolerance
 
 public section
 
@@ -158,6 +158,15 @@ inductive ComputedDots (p : Precision R) (f : ScoreFormats R) (ν : R) (addition
       StoredNear f.operands f.operandsTiny b b' → StoredNear f.scores f.scoresTiny b' b'' →
       Rounded p.unit (a'' + b'') z → ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
 
+/-- `z` is what a function may compute for the rate of cap · tanh (s / cap) from the rate `x` of s
+and the slope `g`: by their product, or by a quotient by the cap, the product of that with the slope
+and that of the whole with the cap, each stored. -/
+@[expose] def CappedRate (p : Precision R) (f : ScoreFormats R) (cap g x z : R) : Prop :=
+  (∃ y, RoundedTimes p.unit 2 (g * x) y ∧ StoredNearTimes f.scores f.scoresTiny 2 y z) ∨
+  ∃ a a' b b' c : R, Rounded p.unit (x / cap) a ∧ StoredNear f.scores f.scoresTiny a a' ∧
+    Rounded p.unit (g * a') b ∧ StoredNear f.scores f.scoresTiny b b' ∧
+    Rounded p.unit (cap * b') c ∧ StoredNear f.scores f.scoresTiny c z
+
 /-- `ScoreRateRun b y`: a function may compute `y` for the rate of `b`. It has the scale as the
 product of σ₁, σ₂ and σ, rounded up to three times. -/
 inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
@@ -173,6 +182,10 @@ inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
       AtMost γ (g' - g) → RoundedTimes p.unit 2 (g' * x) y →
       StoredNearTimes f.scores f.scoresTiny 2 y z →
       ScoreRateRun p f ν (b.through p f g γ) z
+  /-- Through softcap, whose slope `g` is computed as `g'`. -/
+  | throughCap {b : BoundedScoreRate R} {cap g γ g' x z : R} : ScoreRateRun p f ν b x → 0 < cap →
+      0 ≤ g → g ≤ 1 → AtMost γ (g' - g) → CappedRate p f cap g' x z →
+      ScoreRateRun p f ν (b.throughCap p f cap g γ) z
   /-- With the rate of a number that is added: that rate rounded, which may be a product below the
   normal numbers; the sum; and what is stored of it. -/
   | plus {b : BoundedScoreRate R} {a a' x y z : R} : ScoreRateRun p f ν b x →

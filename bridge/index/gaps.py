@@ -53,6 +53,7 @@ WITHOUT_VECTORS = {
     "test_recomputed_weights_by_spec.py",
     "Attention.Spec.StoredGradientTolerance": "the same where tiles are stored before they are "
     "added; as above",
+    "Attention.Spec.GradientStoreTolerance": "the same of what is stored at the end; as above",
     "Attention.Spec.TemperatureTolerance": "the same of the gradient by a temperature; compared "
     "with the code that judges in tests/bridge/conformance/test_temperature_by_spec.py",
     "Attention.Spec.SoftcapTolerance": "how far a score and the slope of softcap may be from the "
@@ -61,6 +62,7 @@ WITHOUT_VECTORS = {
     "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
     "from the exact ones; compared with the code that judges in "
     "tests/bridge/conformance/test_tangents_by_spec.py",
+    "Attention.Spec.CappedRateTolerance": "the same of the rate of a score after softcap; as above",
     "Attention.Spec.OverflowBounds": "which inputs overflow nowhere; compared with computations in "
     "float16, overflow and all, in tests/bridge/translation/test_overflow.py",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "

@@ -98,6 +98,8 @@ TOPICS = (
             *("Rounding.Tangent", "Rounding.ScoreRates", "Rounding.Majorants", "Rounding.Near."),
             *("SoftcapTolerance", "Rounding.Softcap", "StoredGradient", "Rounding.StoredGradients"),
             *("TemperatureTolerance", "Rounding.Temperature"),
+            *("CappedRateTolerance", "Rounding.CappedRates", "Rounding.ThroughCap"),
+            *("GradientStoreTolerance", "Rounding.GradientStores", "Rounding.TotalStores"),
         ),
         "tolerances",
     ),

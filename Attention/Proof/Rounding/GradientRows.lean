@@ -179,7 +179,7 @@ private theorem scoreGradient_close {p : GradientPrecision R} (hp : PreciseGradi
       clear h; grind] at h
 
 /-- |G| ≤ A + W + |dL|. -/
-private theorem inner_size {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
+theorem innerGradient_size {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
     AtMost (innerSize r.dL r.keys (r.key j)) (innerGradient r.dL r.keys (r.key j)) := by
   have one : ∀ i, AtMost (r.key i).size (r.key i).product := fun i =>
     (atMost_self (hr.factor i)).mul (dot_atMost_magnitude r.dO (r.value i))
@@ -268,7 +268,7 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     rwa [show ((A + e) * (B + f) + τ) * (1 + p.stored) + η - A * B
       = e * (B + f) + A * f + τ + p.stored * (A * B + (e * (B + f) + A * f + τ)) + η by
         clear h₅; grind] at h₅
-  · have h₆ := ((atMost_self (hr.weight j)).mul (inner_size hr j)).mul
+  · have h₆ := ((atMost_self (hr.weight j)).mul (innerGradient_size hr j)).mul
       ((atMost_absolute (r.slope j)).mono (b := absolute (r.slope j) + r.slopeError j) (by
         clear h₁ h₂ h₃ h₄ h₅; grind))
     exact h₆

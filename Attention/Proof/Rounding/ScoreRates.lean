@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Rounding.Near
+public import Attention.Proof.Rounding.ThroughCap
 
 public section
 
@@ -431,6 +431,8 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
       generalize (1 + f.scores) ^ 2 = V
       clear h h₁ ih hy hz hγ hU hV
       grind
+  | throughCap _ hcap hg hg' hγ h ih =>
+    exact rounded_throughCap hp hs hη ih.1 ih.2 hcap hg hg' hγ h
   | @plus b a a' x y z _ ha hy hz ih =>
     have h := ((Near.of_error ih.1 ih.2).add ((Near.refl (atMost_absolute a)).storedNear
       ha)).rounded hy

@@ -136,7 +136,8 @@ variable (V : Fin n → Matrix R kv_len d_v)
 variable (dO : Fin n → Matrix R q_len d_v) (dLse : Fin n → Vec R q_len)
 
 omit [Exponential R R] in
-private theorem inner_map_id (A B : Matrix R q_len d) :
+/-- The gradient by a temperature is made of the queries as they are. -/
+theorem inner_map_id (A B : Matrix R q_len d) :
     Matrix.inner A (Vec.ofFn fun i => Vec.map id B[i]) = Matrix.inner A B := by
   refine sumOver_congr fun i _ => sumOver_congr fun j _ => ?_
   simp only [Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_map, id]

@@ -66,13 +66,14 @@ class Bounded:
         error = self.error + rounding.output.unit * (self.exact.abs() + self.error)
         return replace(self, error=error + rounding.output.underflow(rounding.flush_to_zero))
 
+    @implements("Attention.Spec.storedGradientError")
     def tolerance(self, stored: Format, flush_to_zero: bool = False) -> Tensor:
         """How far it may be off once it is stored in this format."""
         error = SECOND_ORDER * self.error
         whole = error + stored.unit * (self.exact.abs() + error) + stored.underflow(flush_to_zero)
-        # The expected number is rounded to float64 too; a sum of nothing is 0 exactly.
+        # The expected number is rounded to float64 too; what is 0 exactly is stored as 0.
         whole = whole + 2 * FLOAT64.unit * self.exact.abs()
-        return torch.where(self.size == 0, 0.0, whole)
+        return torch.where(self.exact.abs() + self.error == 0, 0.0, whole)
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,22 @@ def _total_error(
     normal numbers; others_tiny: what storing may, times the sum of the other numbers' sizes."""
     summed = gamma(roundings, accumulation)
     lost = (1 + summed) * (others_tiny + roundings * tiny)
-    return errors + compose(stored, summed) * (sizes + errors) + lost
+    return _present_error(errors, sizes, errors + compose(stored, summed) * (sizes + errors) + lost)
+
+
+@implements("Attention.Spec.presentError")
+def _present_error(errors: Tensor, sizes: Tensor, error: Tensor) -> Tensor:
+    """The error of a sum of products, from what is known of it and the sums of the products' errors
+    and sizes: of products that are all 0 nothing but 0 is made."""
+    return torch.where(sizes + errors == 0, 0.0, error)
 
 
 @implements("Attention.Spec.scoreGradientTerm")
 @implements("Attention.Spec.weightTerm")
 @implements("Attention.Spec.gradientError")
 @implements("Attention.Spec.tiledGradientError")
+@implements("Attention.Spec.presentGradientTerm")
+@implements("Attention.Spec.sharedGradientError")
 def gradient_bounds(
     query: Tensor,
     key: Tensor,
@@ -245,7 +255,7 @@ def gradient_bounds(
         tiles: int,
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
-        errors = abs(factor) * (error @ other.abs())
+        of_terms = errors = abs(factor) * (error @ other.abs())
         relative = compose(
             gamma(terms + 3, ua), gamma(3, u), operands, power(tiles, rounding.output.unit)
         )
@@ -253,6 +263,7 @@ def gradient_bounds(
         lost = of_operand * ((sizes + error).sum(-1, True) + 1 + tiles) + (terms + 3) * tiny
         lost = lost + 2 * tiles * output_tiny
         errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
+        errors = _present_error(of_terms, all_sizes, errors)
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
     def by_key_head(x: Bounded) -> Bounded:

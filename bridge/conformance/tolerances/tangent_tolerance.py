@@ -195,7 +195,8 @@ def _score_rates(
     moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)
     changed = math.expm1(2 * math.log1p(u) + 2 * math.log1p(stored))
     if scored.softcap is not None:
-        moved = _through(moved, row, changed, tiny.score)
+        capped = math.expm1(3 * math.log1p(u) + 3 * math.log1p(stored))
+        moved = _through_cap(moved, row, capped, tiny.score, scored.softcap)
     for added in rates.added:
         moved = _plus(moved, added.double(), changed, tiny.score)
 
@@ -220,12 +221,13 @@ def _score_rate_factor(head_dim: int, rounding: RoundingModel) -> float:
     return factor
 
 
-@implements("Attention.Spec.BoundedScoreRate.through")
-def _through(x: Bounded, row: Softmax, changed: float, tiny: float) -> Bounded:
+@implements("Attention.Spec.BoundedScoreRate.throughCap")
+def _through_cap(x: Bounded, row: Softmax, changed: float, tiny: float, cap: float) -> Bounded:
     """Through softcap. A slope that is 0 in float64, of a softcap that is reached, is not 0."""
     slope = row.slope + row.slope_error
     error = changed * slope * (x.size + x.error) + slope * x.error + row.slope_error * x.size
-    return Bounded(row.slope * x.exact, error + (1 + changed) * 2 * tiny, slope * x.size)
+    lost = (1 + changed) * 3 * max(1.0, cap) * (1 + row.slope_error) * tiny
+    return Bounded(row.slope * x.exact, error + lost, slope * x.size)
 
 
 @implements("Attention.Spec.BoundedScoreRate.plus")

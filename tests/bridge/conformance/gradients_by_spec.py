@@ -26,12 +26,12 @@ from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.recomputed_weights import Softmax
 from bridge.conformance.tolerances.rounding_model import FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
+from bridge.spec.gradient_store_tolerance import present_gradient_term
 from bridge.spec.gradient_tolerance import (
     GradientCounts,
     GradientKey,
     GradientPrecision,
     GradientTerm,
-    gradient_error,
     gradient_key,
     recomputed_error,
     score_gradient_error,
@@ -42,7 +42,6 @@ from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_to
 from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
 from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
-from bridge.spec.stored_gradient_tolerance import tiled_gradient_error
 from bridge.spec.tolerance import BoundedKey, Denominator
 
 ROUNDING_MODELS = {
@@ -297,14 +296,11 @@ def wrong_gradients(
             count: int, scale: float, terms: list[GradientTerm], rows: int | None
         ) -> Decimal:
             """rows: how many terms a tile has."""
-            factor = Decimal(scale)
-            arguments = factor, max(Decimal(1), abs(factor)), terms
-            if rounding.gradient_rows is None:
-                return Decimal(gradient_error(p, count + 3, stores, *arguments, num=NATURAL))
-            tiles = math.ceil(count / (rows or 1))
-            return Decimal(
-                tiled_gradient_error(p, count + 3, stores, tiles, *arguments, num=NATURAL)
-            )
+            factor, tiles = Decimal(scale), 0
+            if rounding.gradient_rows is not None:
+                tiles = math.ceil(count / (rows or 1))
+            arguments = p, count + 3, stores, tiles, factor, max(Decimal(1), abs(factor)), terms
+            return Decimal(present_gradient_term(*arguments, num=NATURAL).error)
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
         checks: list[tuple[str, tuple[int, ...], torch.Tensor, Decimal]] = [

@@ -9,13 +9,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from gradients_by_spec import ROUNDING_MODELS, Problem, exact, wrong_gradients
+from gradients_by_spec import ROUNDING_MODELS, Problem, exact, units, wrong_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import CLOSE, NATURAL, change_code, coarse_below, difference, digits
 
 from bridge.conformance.tolerances import gradient_tolerance
-from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT16, FLOAT32, RoundingModel
+from bridge.spec.gradient_store_tolerance import (
+    present_error,
+    shared_gradient_error,
+    stored_gradient_error,
+)
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 
 
@@ -41,12 +46,14 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
     tiny, output_tiny = (
         Decimal(x) for x in (rounding.accumulator.smallest_normal, rounding.output.underflow(False))
     )
-    accumulation, output = Decimal(rounding.accumulation_unit), Decimal(rounding.output.unit)
+    accumulation = Decimal(rounding.accumulation_unit)
     q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
     k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))
+    # Without a gradient by the output all sizes are 0, and what underflows is not.
+    d_o = d_o * rng.integers(0, 2)
     scored = code.Scored(0.5)
     bounds = code.gradient_bounds(q, k, v, d_o, None, scored, rounding)
-    numbers = torch.tensor(rng.normal(size=q_len)).view(-1, 1)
+    numbers = torch.tensor(rng.normal(size=q_len) * rng.integers(0, 2)).view(-1, 1)
     summed = bounds.scores.sum(numbers, [2], rounding)
     heads = [
         code.gradient_bounds(
@@ -55,34 +62,24 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
         for h in range(group)
     ]
 
-    def total(
-        errors: torch.Tensor,
-        sizes: torch.Tensor,
-        others: torch.Tensor,
-        count: int,
-        stored: Decimal,
-        tiny: Decimal,
-        stored_tiny: Decimal,
-    ) -> Decimal:
-        columns = (exact(x.flatten().numpy()) for x in (sizes, errors, others))
-        terms = [GradientTerm(*term) for term in zip(*columns, strict=True)]
-        formats = accumulation, stored, tiny, stored_tiny
-        return Decimal(total_error(*formats, count, terms, num=NATURAL))
+    def terms(*columns: torch.Tensor) -> list[GradientTerm]:
+        rows = zip(*(exact(x.flatten().numpy()) for x in columns), strict=True)
+        return [GradientTerm(*row) for row in rows]
 
     with localcontext(digits()):
-        scores, zero = bounds.scores, Decimal(0)
-        sums = scores.error[0, 0, :, 0], scores.size[0, 0, :, 0], numbers
-        whole = total(*sums, q_len + 3, zero, tiny, zero)
+        scores, zero, one = bounds.scores, Decimal(0), Decimal(1)
+        some = terms(scores.size[0, 0, :, 0], scores.error[0, 0, :, 0], numbers)
+        error = total_error(accumulation, zero, tiny, zero, q_len + 3, some, num=NATURAL)
+        whole = Decimal(present_error(one, error, some, num=NATURAL))
         checks = [(summed.error[0, 0, 0, 0], whole)]
-        if group > 1:
-            errors, sizes = (
-                torch.stack([getattr(head.key, name)[0, 0, 0, 0] for head in heads])
-                for name in ("error", "size")
-            )
-            ones = torch.ones(group).double()
-            # The numbers are added as they are.
-            whole = total(errors, sizes, ones, group, output, zero, output_tiny)
-            checks.append((bounds.key.error[0, 0, 0, 0], whole))
+        sizes, errors = (
+            torch.stack([getattr(head.key, name)[0, 0, 0, 0] for head in heads])
+            for name in ("size", "error")
+        )
+        of_heads = terms(sizes, errors, torch.ones(group).double())
+        p = units(rounding, None)
+        whole = Decimal(shared_gradient_error(p, output_tiny, group, of_heads, num=NATURAL))
+        checks.append((bounds.key.error[0, 0, 0, 0], whole))
     for found, whole in checks:
         if abs(difference(float(found), whole)) > CLOSE * float(whole):
             yield f"{float(found)} for {float(whole)}"
@@ -94,8 +91,75 @@ def test_drawn_totals(seed: int) -> None:
     assert list(wrong_totals(seed)) == []
 
 
+def wrong_stores(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[str]:
+    """Which gradients that are stored at the end are not allowed what the Spec has, of bounds that
+    are 2 % larger; the code has 2·2⁻⁵³ more for the exact number in float64."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.normal(size=(2, 4)) * 2.0 ** rng.integers(-30, 3, size=(2, 4))
+    number, error = (torch.tensor(x) for x in numbers * rng.integers(0, 2, size=(2, 4)))
+    bound = code.Bounded(number, error.abs(), number.abs())
+    for form, flush in ((FLOAT16, False), (FLOAT16, True), (FLOAT32, False)):
+        columns = (exact(x.numpy()) for x in (number, error.abs(), bound.tolerance(form, flush)))
+        for gradient, off, found in zip(*columns, strict=True):
+            unit, least = Decimal(form.unit), Decimal(form.underflow(flush))
+            with localcontext(digits()):
+                error_of = off * Decimal(code.SECOND_ORDER)
+                whole = stored_gradient_error(unit, least, gradient, error_of, num=NATURAL)
+                whole += abs(gradient) * Decimal(2.0**-52)
+            if abs(difference(float(found), whole)) > CLOSE * float(whole):
+                yield f"{gradient}, off by {off}: {float(found)} for {float(whole)}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_stores(seed: int) -> None:
+    assert list(wrong_stores(seed)) == []
+
+
+def test_of_products_that_are_0_nothing_but_0_is_allowed() -> None:
+    """A key of 0 leaves the gradient by the query 0, and a query of 0 that by the key."""
+    x, none = torch.ones(1, 1, 2, 3).double(), torch.zeros(1, 1, 2, 3).double()
+    rounding = ROUNDING_MODELS["tiles stored"]
+
+    def allowed(q: torch.Tensor, k: torch.Tensor) -> gradient_tolerance.Bounds:
+        scored = gradient_tolerance.Scored(0.5)
+        return gradient_tolerance.gradient_bounds(q, k, x, x, None, scored, rounding)
+
+    assert float(allowed(x, none).query.tolerance(FLOAT32).max()) == 0
+    assert float(allowed(none, x).key.tolerance(FLOAT32).max()) == 0
+    assert float(allowed(none, x).query.tolerance(FLOAT32).min()) > 0
+
+
 # A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
+    "a gradient that is not stored at the end": (
+        "whole = error + stored.unit * (self.exact.abs() + error) + stored",
+        "whole = error + stored",
+    ),
+    "a last store that does not underflow": (
+        "error) + stored.underflow(flush_to_zero)",
+        "error)",
+    ),
+    "a last store of an exact number": (
+        "stored.unit * (self.exact.abs() + error)",
+        "stored.unit * self.exact.abs()",
+    ),
+    "nothing allowed where the exact gradient is 0": (
+        "torch.where(self.exact.abs() + self.error == 0, 0.0, whole)",
+        "torch.where(self.exact == 0, 0.0, whole)",
+    ),
+    "a store that makes something of 0": (
+        "return torch.where(self.exact.abs() + self.error == 0, 0.0, whole)",
+        "return whole",
+    ),
+    "sums that make something of 0": (
+        "torch.where(sizes + errors == 0, 0.0, error)",
+        "error",
+    ),
+    "nothing allowed where all sizes are 0": (
+        "torch.where(sizes + errors == 0, 0.0, error)",
+        "torch.where(sizes == 0, 0.0, error)",
+    ),
     "a mean of exact weights": (
         "compose(off, weight_unit, sums)",
         "compose(0 * off, weight_unit, sums)",
@@ -216,7 +280,8 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)
-    some = [seed for seed in range(6) if any(wrong_totals(seed, module))]
+    checks = wrong_totals, wrong_stores
+    some = [seed for seed in range(12) for check in checks if any(check(seed, module))]
     assert some or any(
         any(wrong_gradients(Problem.draw(seed), rounding, module, below=below))
         for seed in range(6)

@@ -29,6 +29,7 @@ from bridge.conformance.tolerances.recomputed_weights import Scored, Softmax, so
 from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates
 from bridge.spec import tangent_tolerance as by_spec
+from bridge.spec.capped_rate_tolerance import bounded_score_rate_through_cap
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),
@@ -126,8 +127,9 @@ def wrong_score_rates(
             scale = float(bound.size) * 2.0**-51
             if problem.scored.softcap is not None:
                 slope, off = (Decimal(float(x[0, 0, i, j])) for x in (row.slope, row.slope_error))
-                bound = by_spec.bounded_score_rate_through(
-                    p, formats, slope, off, bound, num=NATURAL
+                cap = Decimal(problem.scored.softcap)
+                bound = bounded_score_rate_through_cap(
+                    p, formats, cap, slope, off, bound, num=NATURAL
                 )
             for added in rates.added:
                 a = Decimal(float(added[i, j]))
@@ -276,7 +278,17 @@ MUTANTS = {
     "inner products that do not underflow": ("2 * tiny.operand + 3", "3"),
     "scores that do not underflow": ("3 * tiny.score) + tiny.score", "2 * tiny.score)"),
     "an error that the scale does not reach": ("max(1.0, abs(scale)) * (lost", "(lost"),
-    "a slope's product that does not underflow": ("(1 + changed) * 2 * tiny", "0 * tiny"),
+    "a slope's product that does not underflow": ("(1 + changed) * 3 * max", "0 * max"),
+    "a loss that the cap does not multiply": ("3 * max(1.0, cap) *", "3 *"),
+    "a loss that the slope does not multiply": ("(1 + row.slope_error) * tiny", "tiny"),
+    "a product with the cap that is exact": (
+        "math.expm1(3 * math.log1p(u) + 3",
+        "math.expm1(2 * math.log1p(u) + 3",
+    ),
+    "a product with the cap that is not stored": (
+        "3 * math.log1p(stored))\n        moved",
+        "2 * math.log1p(stored))\n        moved",
+    ),
     "an added rate that does not underflow": ("(1 + changed) * 3 * tiny", "2 * tiny"),
 }
 

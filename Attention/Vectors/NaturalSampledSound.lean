@@ -29,7 +29,7 @@ private theorem part_contains (hnumber : IsNumber number) {r : Rule} (h : r.chec
     (xs : Array Int) (n rows columns : Nat) :
     MatrixContains (SampledCase.part xs (quotient ofRat r.over) n rows columns)
       (SampledCase.part xs (quotient number r.over) n rows columns) :=
-  contains_ofFn fun _ _ => contains_ofRule hnumber h _
+  related_ofFn fun _ => related_ofFn fun _ => contains_ofRule hnumber h _
 
 variable [NaturalExp R] {c : SampledCase}
 

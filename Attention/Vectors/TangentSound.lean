@@ -79,7 +79,7 @@ private theorem modify_enclosed (hnumber : IsNumber number) (h : AllContain numb
     | none => exact same_dualContains
     | some rows =>
       rw [hc] at hbias
-      refine bias_dualContains fun i j => ?_
+      refine related_bias fun i j => ?_
       simp only [Fin.getElem_fin, Vec.getElem_ofFn]
       have hb : ScoreContains (((rows[i.val]!)[j.val]!).map ofRat)
           (((rows[i.val]!)[j.val]!).map number) := bias_numbers hbias i.val j.val

@@ -367,13 +367,13 @@ theorem compute_ok (hnumber : IsNumber number) (hall : AllContain number c.numbe
   obtain ⟨sinks, h₆, h⟩ := bind_ok h
   obtain ⟨temperatures, h₇, h⟩ := bind_ok h
   obtain rfl := Except.ok.inj h
-  exact ⟨heads_boundsContain h₁ fun i => (hin.1 i).1, heads_boundsContain h₂ fun i => (hin.2 i).1,
-    heads_boundsContain h₃ fun i => (hin.2 i).2,
+  exact ⟨heads_boundsContain h₁ hin.dQ, heads_boundsContain h₂ hin.dK,
+    heads_boundsContain h₃ hin.dV,
     pointwise_mapM (Q := Pointwise (Pointwise BoundContains))
       (fun _ _ _ hm hp => pointwise_mapM (Q := Pointwise BoundContains)
         (fun _ _ _ hm hp => pointwise_toBounds hm hp) hm hp) h₄
-      (biasGradient_contains fun i => (hin.1 i).2),
-    pointwise_toBounds h₅ (slopeGradients_contains fun i => (hin.1 i).2),
+      (biasGradient_contains hin.dBias),
+    pointwise_toBounds h₅ (slopeGradients_contains hin.dBias),
     pointwise_toBounds h₆ hsinks, pointwise_toBounds h₇ htemps⟩
 
 /-- The heads' numbers beside the formulas: nothing, or the sinks that are listed. -/

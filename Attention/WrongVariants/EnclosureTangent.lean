@@ -45,7 +45,7 @@ theorem divOnce_refuted : ¬ EnclosesQuotient divOnce := fun h =>
     ⟨(⟨by decide +kernel, by decide +kernel⟩ : (2 : Interval 1).Contains (2 : Rat)),
       contains_zero⟩).2.1 (by decide +kernel)
 
-/-- The claim of `bias_dualContains` for one query and one key, made of any additive bias. -/
+/-- The claim of `related_bias` for one query and one key, made of any additive bias. -/
 abbrev EnclosesMovingBias (bias : Matrix (Option (Dual (Interval 1))) 1 1 →
     ScoreMod (Dual (Interval 1)) 1 1) : Prop :=
   ∀ (B' : Matrix (Option (Dual (Interval 1))) 1 1) (B : Matrix (Option (Dual Rat)) 1 1),
@@ -54,7 +54,7 @@ abbrev EnclosesMovingBias (bias : Matrix (Option (Dual (Interval 1))) 1 1 →
 
 /-- Positive control: the Spec's additive bias. -/
 theorem bias_enclosesMovingBias : EnclosesMovingBias ScoreMod.bias := fun _ _ h =>
-  bias_dualContains h
+  related_bias h
 
 /-- The bias is added as if it did not change. -/
 @[expose] def biasStill (B : Matrix (Option (Dual (Interval 1))) 1 1) :

@@ -26,15 +26,25 @@ variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v num_kv_heads group 
   ∀ i j I x, I.Contains x → (slope' i j I).Contains (slope i j x)
 
 /-- The intervals of all four gradients contain them, entry by entry. -/
-@[expose] def GradientsContain (g' : Gradients (Interval p) q_len kv_len d d_v)
-    (g : Gradients R q_len kv_len d d_v) : Prop :=
-  MatrixContains g'.dQ g.dQ ∧ MatrixContains g'.dK g.dK ∧ MatrixContains g'.dV g.dV
-    ∧ MatrixContains g'.dBias g.dBias
+structure GradientsContain (g' : Gradients (Interval p) q_len kv_len d d_v)
+    (g : Gradients R q_len kv_len d d_v) : Prop where
+  /-- By the queries. -/
+  dQ : MatrixContains g'.dQ g.dQ
+  /-- By the keys. -/
+  dK : MatrixContains g'.dK g.dK
+  /-- By the values. -/
+  dV : MatrixContains g'.dV g.dV
+  /-- By the transformed scores. -/
+  dBias : MatrixContains g'.dBias g.dBias
 
-private theorem vec_map_id {T : Type u} {n : Nat} (a : Vec T n) : Vec.map (fun x => x) a = a := by
-  apply Vector.ext
-  intro j hj
-  rw [Vec.getElem_map]
+/-- A slope at a score. -/
+theorem SlopeContains.slope {slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
+    {slope : ScoreSlope R R q_len kv_len} (h : SlopeContains slope' slope) {I : Interval p} {x : R}
+    (hx : I.Contains x) {i : Fin q_len} {j : Fin kv_len} : (slope' i j I).Contains (slope i j x) :=
+  h i j I x hx
+
+macro_rules | `(tactic| enclose_step) => `(tactic| (
+  apply SlopeContains.slope; first | assumption | apply_assumption))
 
 /-! ## One head -/
 
@@ -66,14 +76,11 @@ theorem contains_probabilities (hscale : scale'.Contains scale)
     MatrixContains (probabilities scale' modify' Q' K' : Matrix (Interval p) q_len kv_len)
       (probabilities scale modify Q K : Matrix R q_len kv_len) := by
   intro i hi j hj
-  have hs : ∀ k : Fin kv_len, ScoreContains (score scale' modify' Q' K' ⟨i, hi⟩ k)
-      (score scale modify Q K ⟨i, hi⟩ k) := fun k =>
-    hmodify _ _ _ _ (Interval.contains_mul hscale (related_dot (hQ i hi) (hK k.val k.isLt)))
   rw [getElem_probabilities' scale' modify' Q' K' hi hj,
     getElem_probabilities' scale modify Q K hi hj]
-  refine related_weightOver ?_ (hs _)
-  rw [denominator, denominator, sumOver_map, sumOver_map]
-  exact related_sumOver fun k _ => related_weight (hs k)
+  enclose
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_probabilities)
 
 /-- The gradients by the scores. -/
 theorem contains_scoreGradients (hscale : scale'.Contains scale)
@@ -81,13 +88,9 @@ theorem contains_scoreGradients (hscale : scale'.Contains scale)
     (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
     MatrixContains (scoreGradients scale' modify' Q' K' V' dO' dLse')
       (scoreGradients scale modify Q K V dO dLse) := by
-  refine contains_ofFn fun i j => ?_
-  refine Interval.contains_mul
-    (contains_probabilities hscale hmodify hQ hK i.val i.isLt j.val j.isLt) (Interval.contains_sub
-      (related_dot (hdO i.val i.isLt) (hV j.val j.isLt)) ?_)
-  simp only [rowDelta, Fin.getElem_fin, Vec.getElem_ofFn]
-  exact Interval.contains_sub (related_dot (hdO i.val i.isLt)
-    (enclosure_sound hscale hmodify hQ hK hV i.val i.isLt)) (hdLse i.val i.isLt)
+  enclose [scoreGradients, scoreGradient, rowDelta]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_scoreGradients)
 
 /-- The backward pass of one head. -/
 theorem contains_vjp (hscale : scale'.Contains scale) (hmodify : ModContains modify' modify)
@@ -95,25 +98,7 @@ theorem contains_vjp (hscale : scale'.Contains scale) (hmodify : ModContains mod
     (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
     GradientsContain (vjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
       (vjp scale modify slope Q K V (fun x => x) dO dLse) := by
-  have hS := contains_scoreGradients hscale hmodify hQ hK hV hdO hdLse
-  have hP := contains_probabilities hscale hmodify hQ hK
-  have hZ : MatrixContains
-      (Vec.ofFn fun i => Vec.ofFn fun j => (scoreGradients scale' modify' Q' K' V' dO' dLse')[i][j]
-        * slope' i j (scale' * Vec.dot Q'[i] K'[j]) : Matrix (Interval p) q_len kv_len)
-      (Vec.ofFn fun i => Vec.ofFn fun j => (scoreGradients scale modify Q K V dO dLse)[i][j]
-        * slope i j (scale * Vec.dot Q[i] K[j])) :=
-    contains_ofFn fun i j => Interval.contains_mul (hS i.val i.isLt j.val j.isLt)
-      (hslope _ _ _ _ (Interval.contains_mul hscale
-        (related_dot (hQ i.val i.isLt) (hK j.val j.isLt))))
-  refine ⟨?_, ?_, ?_, hS⟩
-  · refine related_ofFn fun i => related_smul hscale (related_sumOver_vec fun j _ => ?_)
-    rw [vec_map_id, vec_map_id]
-    exact related_smul (hZ i.val i.isLt j.val j.isLt) (hK j.val j.isLt)
-  · refine related_ofFn fun j => related_smul hscale (related_sumOver_vec fun i _ => ?_)
-    rw [vec_map_id, vec_map_id]
-    exact related_smul (hZ i.val i.isLt j.val j.isLt) (hQ i.val i.isLt)
-  · exact related_ofFn fun j => related_sumOver_vec fun i _ =>
-      related_smul (hP i.val i.isLt j.val j.isLt) (hdO i.val i.isLt)
+  enclose [vjp]
 
 end
 
@@ -143,43 +128,53 @@ theorem slope_andThen_enclosed {f' : ScoreMod (Interval p) q_len kv_len}
 /-- Softcap. -/
 theorem slope_softcap_enclosed [NaturalExp R] {cap' : Interval p} {cap : R}
     (h : cap'.Contains cap) : SlopeContains (q_len := q_len) (kv_len := kv_len)
-      (ScoreSlope.softcap cap') (ScoreSlope.softcap cap) := fun _ _ _ _ hx =>
-  have ht := contains_tanh (Interval.contains_div hx h)
-  Interval.contains_sub contains_one (Interval.contains_mul ht ht)
+      (ScoreSlope.softcap cap') (ScoreSlope.softcap cap) := by
+  enclose [SlopeContains, ScoreSlope.softcap]
 
 /-! ## Slopes of linear biases, biases that are shared -/
 
 /-- The gradient by ALiBi's slope of enclosed gradients by the scores is enclosed. -/
 theorem contains_slopeGradient (alignment : Alignment) {dS' : Matrix (Interval p) q_len kv_len}
     {dS : Matrix R q_len kv_len} (h : MatrixContains dS' dS) :
-    (slopeGradient alignment dS').Contains (slopeGradient alignment dS) :=
-  related_sumOver fun i _ => related_sumOver fun j _ =>
-    Interval.contains_mul (h i.val i.isLt j.val j.isLt) (Interval.contains_intCast _)
+    (slopeGradient alignment dS').Contains (slopeGradient alignment dS) := by
+  have hn := Interval.contains_intCast (R := R) (p := p)
+  enclose [slopeGradient]
 
 /-- A sum over queries. -/
 theorem contains_sumRows {m n : Nat} {A' : Matrix (Interval p) m n} {A : Matrix R m n}
-    (h : MatrixContains A' A) : MatrixContains (sumRows A') (sumRows A) :=
-  related_ofFn fun _ => related_sumOver_vec fun i _ => h i.val i.isLt
+    (h : MatrixContains A' A) : MatrixContains (sumRows A') (sumRows A) := by
+  enclose [sumRows]
 
 /-- A sum over heads. -/
 theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
     {X : α → Matrix R m n} {heads : List α} (h : ∀ x ∈ heads, MatrixContains (X' x) (X x)) :
-    MatrixContains (sumMatrices X' heads) (sumMatrices X heads) :=
-  related_ofFn fun i => related_sumOver_vec fun x hx => h x hx i.val i.isLt
+    MatrixContains (sumMatrices X' heads) (sumMatrices X heads) := by
+  enclose [sumMatrices]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply contains_slopeGradient | apply contains_sumRows | apply contains_sumMatrices
+  | apply contains_vjp | apply GradientsContain.dQ | apply GradientsContain.dK
+  | apply GradientsContain.dV | apply GradientsContain.dBias)
 
 /-! ## Several heads, sinks -/
 
-/-- The intervals of the gradients of all heads contain them. -/
-@[expose] def GroupedContain {num_heads : Nat}
-    (g' : GroupedGradients (Interval p) q_len kv_len d d_v num_heads num_kv_heads)
-    (g : GroupedGradients R q_len kv_len d d_v num_heads num_kv_heads) : Prop :=
-  (∀ h : Fin num_heads, MatrixContains g'.dQ[h] g.dQ[h] ∧ MatrixContains g'.dBias[h] g.dBias[h])
-    ∧ ∀ c : Fin num_kv_heads, MatrixContains g'.dK[c] g.dK[c] ∧ MatrixContains g'.dV[c] g.dV[c]
-
 /-- The matrices of all heads are enclosed. -/
-@[expose] def HeadsContain {heads m n : Nat} (I : Vector (Matrix (Interval p) m n) heads)
+abbrev HeadsContain {heads m n : Nat} (I : Vector (Matrix (Interval p) m n) heads)
     (x : Vector (Matrix R m n) heads) : Prop :=
   ∀ h : Fin heads, MatrixContains I[h] x[h]
+
+/-- The intervals of the gradients of all heads contain them. -/
+structure GroupedContain {num_heads : Nat}
+    (g' : GroupedGradients (Interval p) q_len kv_len d d_v num_heads num_kv_heads)
+    (g : GroupedGradients R q_len kv_len d d_v num_heads num_kv_heads) : Prop where
+  /-- By the queries. -/
+  dQ : HeadsContain g'.dQ g.dQ
+  /-- By the keys. -/
+  dK : HeadsContain g'.dK g.dK
+  /-- By the values. -/
+  dV : HeadsContain g'.dV g.dV
+  /-- By the transformed scores. -/
+  dBias : HeadsContain g'.dBias g.dBias
 
 variable [NaturalExp R] {scale' : Interval p} {scale : R}
 variable {modify' : Fin (num_kv_heads * group) → ScoreMod (Interval p) q_len kv_len}
@@ -204,12 +199,11 @@ theorem groupGradients_enclosed
     {each : Vector (Gradients R q_len kv_len d d_v) (num_kv_heads * group)}
     (h : ∀ n : Fin (num_kv_heads * group), GradientsContain each'[n] each[n]) :
     GroupedContain (groupGradients each') (groupGradients each) := by
-  refine ⟨fun n => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩ <;>
-    simp only [groupGradients, Fin.getElem_fin, Vec.getElem_ofFn]
-  · exact (h n).1
-  · exact (h n).2.2.2
-  · exact contains_sumMatrices fun n _ => (h n).2.1
-  · exact contains_sumMatrices fun n _ => (h n).2.2.1
+  enclose [groupGradients]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply groupGradients_enclosed | apply GroupedContain.dQ | apply GroupedContain.dK
+  | apply GroupedContain.dV | apply GroupedContain.dBias)
 
 /-- **gradient-enclosed**: the backward pass of grouped-query attention computed with intervals of
 any precision, over inputs, a scale, score transformations and their slopes, and gradients by the
@@ -223,10 +217,7 @@ theorem groupedQueryVjp_enclosed (hscale : scale'.Contains scale)
     (hdLse : ∀ h : Fin (num_kv_heads * group), VecContains dLse'[h] dLse[h]) :
     GroupedContain (groupedQueryVjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
       (groupedQueryVjp scale modify slope Q K V (fun x => x) dO dLse) := by
-  exact groupGradients_enclosed fun h => by
-    simp only [Fin.getElem_fin, Vec.getElem_ofFn]
-    exact contains_vjp hscale (hmodify h) (hslope h) (hQ h) (hK (kvHead h)) (hV (kvHead h)) (hdO h)
-      (hdLse h)
+  enclose [groupedQueryVjp]
 
 /-- A property of a sink and of every key is one of both. -/
 private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → Prop} {a : α} {b : β}
@@ -239,13 +230,19 @@ private theorem forall_sinkFirst {α : Type v} {β : Type w} {P : α → β → 
 
 omit [NaturalExp R] in
 /-- Keys, or values, with a sink before them. -/
-private theorem contains_rowsBehindSink {n : Nat} {A' : Matrix (Interval p) kv_len n}
-    {A : Matrix R kv_len n} (h : MatrixContains A' A) :
-    MatrixContains (rowsBehindSink A') (rowsBehindSink A) := by
-  refine related_ofFn fun j => forall_sinkFirst (P := VecContains) (fun k hk => ?_)
-    (fun k => h k.val k.isLt) j
-  rw [Vec.getElem_zero, Vec.getElem_zero]
-  exact contains_zero
+private theorem contains_rowsBehindSink {heads n : Nat}
+    {A' : Vector (Matrix (Interval p) kv_len n) heads} {A : Vector (Matrix R kv_len n) heads}
+    (h : HeadsContain A' A) : HeadsContain (Vec.ofFn fun c => rowsBehindSink A'[c])
+      (Vec.ofFn fun c => rowsBehindSink A[c]) := fun _ => VecRelated.component <|
+  related_ofFn fun c => related_ofFn (forall_sinkFirst related_zero fun _ => (h c).component)
+
+omit [NaturalExp R] in
+/-- And without it. -/
+private theorem contains_rowsOfKeys {heads n : Nat}
+    {A' : Vector (Matrix (Interval p) (kv_len + 1) n) heads}
+    {A : Vector (Matrix R (kv_len + 1) n) heads} (h : HeadsContain A' A) :
+    HeadsContain (Vec.ofFn fun c => rowsOfKeys A'[c]) (Vec.ofFn fun c => rowsOfKeys A[c]) := by
+  enclose [rowsOfKeys]
 
 /-- **gradient-sink-enclosed**: the same with a sink for each query head, whose gradients are
 contained too. -/
@@ -260,27 +257,16 @@ theorem sinkVjp_enclosed {sinks' : Vec (Interval p) (num_kv_heads * group)}
     let g' := sinkVjp scale' modify' slope' sinks' Q' K' V' (fun x => x) dO' dLse'
     let g := sinkVjp scale modify slope sinks Q K V (fun x => x) dO dLse
     GroupedContain g'.inputs g.inputs ∧ VecContains g'.dSinks g.dSinks := by
-  intro g' g
-  have hm : ∀ h : Fin (num_kv_heads * group), ModContains ((modify' h).behindSink sinks'[h])
-      ((modify h).behindSink sinks[h]) := fun h i j I x hx =>
-    forall_sinkFirst (P := ScoreContains) (a := some sinks'[h]) (b := some sinks[h])
-      (hsinks h.val h.isLt) (fun k => hmodify h i k I x hx) j
-  have hs : ∀ h : Fin (num_kv_heads * group),
-      SlopeContains (slope' h).behindSink (slope h).behindSink := fun h i j I x hx =>
-    forall_sinkFirst (P := Interval.Contains) contains_zero (fun k => hslope h i k I x hx) j
-  have hrows : ∀ {n : Nat} {A' : Vector (Matrix (Interval p) kv_len n) num_kv_heads}
-      {A : Vector (Matrix R kv_len n) num_kv_heads}, HeadsContain A' A → HeadsContain
-        (Vec.ofFn fun c => rowsBehindSink A'[c]) (Vec.ofFn fun c => rowsBehindSink A[c]) :=
-    fun hA c => by
-      simp only [Fin.getElem_fin, Vec.getElem_ofFn]
-      exact contains_rowsBehindSink (hA c)
-  have all := groupedQueryVjp_enclosed hscale hm hs hQ (hrows hK) (hrows hV) hdO hdLse
-  refine ⟨⟨fun h => ⟨?_, ?_⟩, fun c => ⟨?_, ?_⟩⟩, fun h hh => ?_⟩ <;>
-    simp only [g', g, sinkVjp, Fin.getElem_fin, Vec.getElem_ofFn]
-  · exact (all.1 h).1
-  · exact contains_ofFn fun i j => (all.1 h).2 i.val i.isLt j.succ.val j.succ.isLt
-  · exact related_ofFn fun j => (all.2 c).1 j.succ.val j.succ.isLt
-  · exact related_ofFn fun j => (all.2 c).2 j.succ.val j.succ.isLt
-  · exact related_sumOver fun i _ => (all.1 ⟨h, hh⟩).2 i.val i.isLt 0 (by omega)
+  have hm h : ModContains ((modify' h).behindSink sinks'[h]) ((modify h).behindSink sinks[h]) :=
+    fun i j I x hx => forall_sinkFirst (related_some hsinks.component)
+      (fun k => hmodify h i k I x hx) j
+  have hs h : SlopeContains (slope' h).behindSink (slope h).behindSink := fun i j I x hx =>
+    forall_sinkFirst contains_zero (fun k => hslope h i k I x hx) j
+  have all := groupedQueryVjp_enclosed hscale hm hs hQ (contains_rowsBehindSink hK)
+    (contains_rowsBehindSink hV) hdO hdLse
+  exact ⟨⟨all.dQ, contains_rowsOfKeys all.dK, contains_rowsOfKeys all.dV, fun _ => (related_ofFn
+    fun h => related_ofFn fun i => related_ofFn fun _ => (all.dBias h).component.component
+    : VecRelated MatrixContains _ _).component⟩,
+    related_ofFn fun h => related_sumOver fun i _ => (all.dBias h).component.component⟩
 
 end Attention.Proof

@@ -21,7 +21,7 @@ attribute [local instance] Ring.intCast
 variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v : Nat}
 
 /-- The intervals of the factors contain them. -/
-@[expose] def FactorsContain (Z' : WeightFactor (Interval p) q_len kv_len)
+abbrev FactorsContain (Z' : WeightFactor (Interval p) q_len kv_len)
     (Z : WeightFactor R q_len kv_len) : Prop :=
   ∀ i j, (Z' i j).Contains (Z i j)
 
@@ -37,21 +37,24 @@ theorem contains_dropout {prob' : Interval p} {prob : R} (h : prob'.Contains pro
 
 /-- A temperature. -/
 theorem temperature_enclosed {t' : Interval p} {t : R} (h : t'.Contains t) :
-    ModContains (q_len := q_len) (kv_len := kv_len) (.temperature t') (.temperature t) :=
-  fun _ _ _ _ hx => Interval.contains_mul h hx
+    ModContains (q_len := q_len) (kv_len := kv_len) (.temperature t') (.temperature t) := by
+  enclose [ScoreMod.temperature]
 
 /-- The values as a query sees them under dropout. -/
 theorem contains_droppedValues {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
     {Z' : WeightFactor (Interval p) q_len kv_len} {Z : WeightFactor R q_len kv_len}
     (hV : MatrixContains V' V) (hZ : FactorsContain Z' Z) (i : Fin q_len) :
-    MatrixContains (droppedValues V' Z' i) (droppedValues V Z i) :=
-  related_ofFn fun j => related_smul (hZ i j) (hV j.val j.isLt)
+    MatrixContains (droppedValues V' Z' i) (droppedValues V Z i) := by
+  enclose [droppedValues]
 
 /-- A matrix multiplied by a number. -/
 theorem contains_scaleRows {m n : Nat} {t' : Interval p} {t : R} (h : t'.Contains t)
     {A' : Matrix (Interval p) m n} {A : Matrix R m n} (hA : MatrixContains A' A) :
-    MatrixContains (scaleRows t' A') (scaleRows t A) :=
-  related_ofFn fun i => related_smul h (hA i.val i.isLt)
+    MatrixContains (scaleRows t' A') (scaleRows t A) := by
+  enclose [scaleRows]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply contains_droppedValues | apply contains_scaleRows)
 
 variable [NaturalExp R] {scale' : Interval p} {scale : R}
 variable {modify' : ScoreMod (Interval p) q_len kv_len} {modify : ScoreMod R q_len kv_len}
@@ -74,18 +77,17 @@ theorem vjpDropout_enclosed {Z' : WeightFactor (Interval p) q_len kv_len}
       (vjpDropout scale modify slope Q K V Z (fun x => x) dO dLse) := by
   have hrow : ∀ {n : Nat} {A' : Matrix (Interval p) q_len n} {A : Matrix R q_len n} (i : Fin q_len),
       MatrixContains A' A → MatrixContains (oneRow A' i) (oneRow A i) :=
-    fun i hA => related_ofFn fun _ => hA i.val i.isLt
-  have each : ∀ i : Fin q_len, GradientsContain
-      (vjpRow scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse' i)
-      (vjpRow scale modify slope Q K V Z (fun x => x) dO dLse i) := fun i =>
-    contains_vjp hscale (fun _ j => hmodify i j) (fun _ j => hslope i j) (hrow i hQ) hK
-      (contains_droppedValues hV hZ i) (hrow i hdO)
-      (related_ofFn fun _ => hdLse i.val i.isLt)
-  refine ⟨?_, ?_, ?_, ?_⟩ <;> simp only [vjpDropout, Fin.getElem_fin, Vec.getElem_ofFn]
-  · exact related_ofFn fun i => (each i).1 0 (by omega)
-  · exact contains_sumMatrices fun i _ => (each i).2.1
-  · exact contains_sumMatrices fun i _ => contains_droppedValues (each i).2.2.1 hZ i
-  · exact related_ofFn fun i => (each i).2.2.2 0 (by omega)
+    fun i hA => related_ofFn fun _ => hA.component
+  have each : VecRelated GradientsContain
+      (Vec.ofFn fun i => vjpRow scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse' i)
+      (Vec.ofFn fun i => vjpRow scale modify slope Q K V Z (fun x => x) dO dLse i) :=
+    related_ofFn fun i => contains_vjp hscale (fun _ j => hmodify i j) (fun _ j => hslope i j)
+      (hrow i hQ) hK (contains_droppedValues hV hZ i) (hrow i hdO)
+      (related_ofFn fun _ => hdLse.component)
+  exact ⟨related_ofFn fun _ => each.component.dQ.component,
+    contains_sumMatrices fun _ _ => each.component.dK,
+    contains_sumMatrices fun i _ => contains_droppedValues each.component.dV hZ i,
+    related_ofFn fun _ => each.component.dBias.component⟩
 
 /-- **gradient-temperature-enclosed**: the backward pass with a temperature computed with intervals,
 over inputs and a temperature that contain the true ones, contains the true gradients, that by the
@@ -99,9 +101,7 @@ theorem temperatureVjp_enclosed {t' : Interval p} {t : R} (ht : t'.Contains t)
     GradientsContain g'.inputs g.inputs ∧ g'.dTemperature.Contains g.dTemperature := by
   intro g' g
   have h := contains_vjp hscale hmodify hslope (contains_scaleRows ht hQ) hK hV hdO hdLse
-  refine ⟨⟨contains_scaleRows ht h.1, h.2⟩, related_sumOver fun i _ => related_dot
-    (h.1 i.val i.isLt) ?_⟩
-  simp only [Fin.getElem_fin, Vec.getElem_ofFn]
-  exact related_map (fun _ _ hx => hx) (hQ i.val i.isLt)
+  exact ⟨⟨contains_scaleRows ht h.dQ, h.dK, h.dV, h.dBias⟩, related_sumOver fun _ _ => related_dot
+    h.dQ.component (related_ofFn fun _ => related_map hQ.component fun _ _ hx => hx).component⟩
 
 end Attention.Proof

@@ -35,24 +35,25 @@ structure LinearContains (W' : Linear (Interval p) d_in d_out) (W : Linear R d_i
   /-- b. -/
   bias : VecContains W'.bias W.bias
 
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply LinearContains.weight | apply LinearContains.bias)
+
 /-- A linear layer on an enclosed row. -/
 theorem LinearContains.row {W' : Linear (Interval p) d_in d_out} {W : Linear R d_in d_out}
     (hW : LinearContains W' W) {I : Vec (Interval p) d_in} {x : Vec R d_in}
-    (hx : VecContains I x) : VecContains (W'.row I) (W.row x) :=
-  related_ofFn fun j => Interval.contains_add
-    (related_dot (hW.weight j.val j.isLt) hx) (hW.bias j.val j.isLt)
+    (hx : VecContains I x) : VecContains (W'.row I) (W.row x) := by enclose [Linear.row]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply LinearContains.row)
 
 /-- A linear layer on each row of an enclosed matrix. -/
 theorem LinearContains.rows {W' : Linear (Interval p) d_in d_out} {W : Linear R d_in d_out}
     (hW : LinearContains W' W) {X' : Matrix (Interval p) m d_in} {X : Matrix R m d_in}
-    (hX : MatrixContains X' X) : MatrixContains (W'.rows X') (W.rows X) :=
-  related_map (fun _ _ => hW.row) hX
+    (hX : MatrixContains X' X) : MatrixContains (W'.rows X') (W.rows X) := by enclose [Linear.rows]
 
 /-- Sums of enclosed matrices. -/
 theorem contains_addRows {X' Y' : Matrix (Interval p) m n} {X Y : Matrix R m n}
     (hX : MatrixContains X' X) (hY : MatrixContains Y' Y) :
-    MatrixContains (addRows X' Y') (addRows X Y) :=
-  related_ofFn fun i => related_add (hX i.val i.isLt) (hY i.val i.isLt)
+    MatrixContains (addRows X' Y') (addRows X Y) := by enclose [addRows]
 
 /-! ## Layer normalisation -/
 
@@ -71,32 +72,42 @@ structure LayerNormContains (N' : LayerNorm (Interval p) d) (N : LayerNorm R d) 
 theorem rootContains_sqrt {root : R → R} (h : Interval.IsSqrt root) :
     RootContains (p := p) Interval.sqrt root := fun _ _ hx => Interval.contains_root h hx
 
+/-- A root. -/
+theorem RootContains.root {root' : Interval p → Interval p} {root : R → R}
+    (h : RootContains root' root) {I : Interval p} {x : R} (hx : I.Contains x) :
+    (root' I).Contains (root x) := h I x hx
+
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply LinearContains.rows | apply contains_addRows | apply LayerNormContains.gain
+  | apply LayerNormContains.bias | (apply RootContains.root; assumption))
+
 /-- The mean of the components of an enclosed vector. -/
 theorem contains_mean {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
-    (mean I).Contains (mean x) :=
-  Interval.contains_div (related_sumOver fun i _ => hx i.val i.isLt)
-    (related_sumOver fun _ _ => contains_one)
+    (mean I).Contains (mean x) := by enclose [mean]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_mean)
 
 /-- The components less their mean. -/
 theorem contains_centred {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
-    VecContains (centred I) (centred x) :=
-  related_map (fun _ _ h => Interval.contains_sub h (contains_mean hx)) hx
+    VecContains (centred I) (centred x) := by enclose [centred]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_centred)
 
 /-- The mean of the squared distances from the mean. -/
 theorem contains_variance {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
-    (variance I).Contains (variance x) :=
-  contains_mean (related_map (fun _ _ h => Interval.contains_mul h h) (contains_centred hx))
+    (variance I).Contains (variance x) := by enclose [variance]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_variance)
 
 /-- Layer normalisation of an enclosed row. -/
 theorem LayerNormContains.row {root' : Interval p → Interval p} {root : R → R}
     (hroot : RootContains root' root) {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
     {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
     {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
-    VecContains (N'.row root' ε' I) (N.row root ε x) :=
-  related_ofFn fun i => Interval.contains_add
-    (Interval.contains_mul (Interval.contains_div (contains_centred hx i.val i.isLt)
-      (hroot _ _ (Interval.contains_add (contains_variance hx) hε))) (hN.gain i.val i.isLt))
-    (hN.bias i.val i.isLt)
+    VecContains (N'.row root' ε' I) (N.row root ε x) := by
+  enclose [LayerNorm.row]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply LayerNormContains.row)
 
 /-- **layer-norm-enclosed**: layer normalisation computed with intervals, over rows and parameters
 that contain the true ones and with a root of intervals that contains the root, contains the true
@@ -105,8 +116,8 @@ theorem layerNorm_enclosed {root' : Interval p → Interval p} {root : R → R}
     (hroot : RootContains root' root) {ε' : Interval p} {ε : R} (hε : ε'.Contains ε)
     {N' : LayerNorm (Interval p) d} {N : LayerNorm R d} (hN : LayerNormContains N' N)
     {X' : Matrix (Interval p) m d} {X : Matrix R m d} (hX : MatrixContains X' X) :
-    MatrixContains (N'.rows root' ε' X') (N.rows root ε X) :=
-  related_map (fun _ _ => hN.row hroot hε) hX
+    MatrixContains (N'.rows root' ε' X') (N.rows root ε X) := by
+  enclose [LayerNorm.rows]
 
 /-! ## Feed-forward networks -/
 
@@ -123,18 +134,23 @@ theorem contains_relu {I : Interval p} {x : R} (hx : I.Contains x) :
     (relu I).Contains (relu x) :=
   Interval.contains_max contains_zero hx
 
+macro_rules | `(tactic| enclose_step) => `(tactic| first
+  | apply contains_relu | apply FeedForwardContains.hidden | apply FeedForwardContains.output)
+
 /-- A feed-forward network on an enclosed row. -/
 theorem FeedForwardContains.row {F' : FeedForward (Interval p) d d_ff} {F : FeedForward R d d_ff}
     (hF : FeedForwardContains F' F) {I : Vec (Interval p) d} {x : Vec R d} (hx : VecContains I x) :
-    VecContains (F'.row I) (F.row x) :=
-  hF.output.row (related_map (fun _ _ => contains_relu) (hF.hidden.row hx))
+    VecContains (F'.row I) (F.row x) := by
+  enclose [FeedForward.row]
+
+macro_rules | `(tactic| enclose_step) => `(tactic| apply FeedForwardContains.row)
 
 /-- **feed-forward-enclosed**: the feed-forward network computed with intervals, over rows and
 parameters that contain the true ones, contains what it makes of the true rows. -/
 theorem feedForward_enclosed {F' : FeedForward (Interval p) d d_ff} {F : FeedForward R d d_ff}
     (hF : FeedForwardContains F' F) {X' : Matrix (Interval p) m d} {X : Matrix R m d}
-    (hX : MatrixContains X' X) : MatrixContains (F'.rows X') (F.rows X) :=
-  related_map (fun _ _ => hF.row) hX
+    (hX : MatrixContains X' X) : MatrixContains (F'.rows X') (F.rows X) := by
+  enclose [FeedForward.rows]
 
 /-! ## Embeddings -/
 

@@ -26,7 +26,7 @@ theorem bias_enclosed {B' : Matrix (Option (Interval p)) q_len kv_len}
     {B : Matrix (Option R) q_len kv_len}
     (hB : ∀ (i : Fin q_len) (j : Fin kv_len), ScoreContains B'[i][j] B[i][j]) :
     ModContains (.bias B') (.bias B) :=
-  related_bias fun i hi j hj => hB ⟨i, hi⟩ ⟨j, hj⟩
+  related_bias hB
 
 /-- **alibi-enclosed**: linear biases with an interval for the slope contain those with the
 slope. -/

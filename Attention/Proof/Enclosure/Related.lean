@@ -80,11 +80,11 @@ macro "enclose" : tactic => `(tactic| (
     | with_reducible enclose_step
     | apply_assumption
     | with_reducible apply ModRelated.of_score
+    | with_reducible constructor
   done))
 
 @[inherit_doc tacticEnclose]
 macro "enclose" "[" names:ident,+ "]" : tactic => `(tactic| (
-  intros
   delta $names*
   try dsimp only
   enclose))
@@ -93,6 +93,15 @@ macro "enclose" "[" names:ident,+ "]" : tactic => `(tactic| (
 
 /-- Scores that are not masked. -/
 theorem related_some {I : S} {x : R} (h : A I x) : ScoreRelated A (some I) (some x) := h
+
+/-- Both are masked, or none. -/
+theorem ScoreRelated.isNone_iff {s' : Option S} {s : Option R} (h : ScoreRelated A s' s) :
+    s'.isNone = true ↔ s = none := by
+  cases s' <;> cases s
+  · exact ⟨fun _ => rfl, fun _ => rfl⟩
+  · cases h
+  · cases h
+  · exact ⟨nofun, nofun⟩
 
 /-- A step from a score to a score. -/
 theorem ScoreRelated.bind {s' : Option S} {s : Option R} (h : ScoreRelated A s' s)
@@ -122,6 +131,10 @@ theorem ModRelated.score {f' : ScoreMod S q_len kv_len} {f : ScoreMod R q_len kv
 theorem VecRelated.component {I : Vec S n} {x : Vec R n} (h : VecRelated A I x) {i : Fin n} :
     A I[i] x[i] := h i.val i.isLt
 
+/-- Vectors whose components are related. -/
+theorem VecRelated.of_fin {I : Vec S n} {x : Vec R n} (h : ∀ i : Fin n, A I[i] x[i]) :
+    VecRelated A I x := fun i hi => h ⟨i, hi⟩
+
 /-- Vectors that are made of related components. -/
 theorem related_ofFn {f' : Fin n → S} {f : Fin n → R} (h : ∀ i, A (f' i) (f i)) :
     VecRelated A (Vec.ofFn f') (Vec.ofFn f) := by
@@ -131,7 +144,7 @@ theorem related_ofFn {f' : Fin n → S} {f : Fin n → R} (h : ∀ i, A (f' i) (
 
 /-- A function of each component. -/
 theorem related_map {S' : Type u} {R' : Type v} {B : S' → R' → Prop} {f' : S → S'} {f : R → R'}
-    (hf : ∀ I x, A I x → B (f' I) (f x)) {I : Vec S n} {x : Vec R n} (hx : VecRelated A I x) :
+    {I : Vec S n} {x : Vec R n} (hx : VecRelated A I x) (hf : ∀ I x, A I x → B (f' I) (f x)) :
     VecRelated B (Vec.map f' I) (Vec.map f x) := by
   intro j hj
   rw [Vec.getElem_map, Vec.getElem_map]
@@ -273,14 +286,15 @@ theorem related_attend_withSink {sink' : S} {sink : R} (hsink : A sink' sink)
 end Row
 
 macro_rules | `(tactic| enclose_step) => `(tactic| first
-  | apply KeptByField.zero | apply KeptByField.one | apply KeptByField.add
-  | apply KeptByField.sub | apply KeptByField.mul | apply KeptByField.div | apply KeptByExp.exp
+  | (apply VecRelated.of_fin; assumption) | apply VecRelated.component | apply related_ofFn
+  | apply related_map | apply related_smul | apply related_sumOver_vec | apply related_add
+  | apply related_zero | apply related_attend | apply related_attend_withSink
   | apply related_some | apply ScoreRelated.bind | apply ScoreRelated.map
   | (apply ModRelated.score; first | assumption | apply_assumption)
-  | apply VecRelated.component | apply related_ofFn | apply related_map | apply related_zero
-  | apply related_add | apply related_smul | apply related_sumOver | apply related_sumOver_vec
-  | apply related_dot | apply related_weight | apply related_weightOver
-  | apply related_denominator | apply related_attend | apply related_attend_withSink)
+  | apply related_sumOver | apply related_dot | apply related_weight | apply related_weightOver
+  | apply related_denominator | apply KeptByField.mul | apply KeptByField.add
+  | apply KeptByField.sub | apply KeptByField.div | apply KeptByExp.exp | apply KeptByField.zero
+  | apply KeptByField.one)
 
 /-! ## Score transformations -/
 
@@ -305,8 +319,9 @@ variable [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] [KeptByField A]
 
 /-- An additive bias. -/
 theorem related_bias {B' : Matrix (Option S) q_len kv_len} {B : Matrix (Option R) q_len kv_len}
-    (hB : VecRelated (VecRelated (ScoreRelated A)) B' B) :
+    (hB : ∀ (i : Fin q_len) (j : Fin kv_len), ScoreRelated A B'[i][j] B[i][j]) :
     ModRelated A (.bias B') (.bias B) := by
+  have hB := VecRelated.of_fin fun i => VecRelated.of_fin (hB i)
   enclose [ScoreMod.bias]
 
 /-- Linear biases. -/

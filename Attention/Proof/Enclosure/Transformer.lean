@@ -285,6 +285,6 @@ theorem transformer_enclosed (hroot : Interval.IsSqrt root) (hε : ε'.Contains 
         (T.probabilities root ε scale position sourceMask targetMask crossMask source target) := by
   have h := contains_logits hroot hε hscale hposition hT sourceMask targetMask crossMask source
     target
-  exact ⟨h, related_map (fun _ _ => contains_softmaxVec) h⟩
+  exact ⟨h, related_map h fun _ _ => contains_softmaxVec⟩
 
 end Attention.Proof

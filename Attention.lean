@@ -311,6 +311,7 @@ public import Attention.Proof.Rounding.OverflowChanged
 public import Attention.Proof.Rounding.OverflowChanges
 public import Attention.Proof.Rounding.OverflowDropout
 public import Attention.Proof.Rounding.OverflowFormat
+public import Attention.Proof.Rounding.OverflowLogSumExp
 public import Attention.Proof.Rounding.OverflowParts
 public import Attention.Proof.Rounding.OverflowRun
 public import Attention.Proof.Rounding.OverflowScores

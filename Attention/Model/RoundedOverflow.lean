@@ -1,5 +1,6 @@
 module
 
+public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedScores
 public import Attention.Spec.OverflowBounds
 
@@ -128,5 +129,13 @@ inductive LimitedRun [Exp R R] (p : Precision R) (largest : Largest R) (referenc
     (o : Option R) : Prop :=
   ∀ a ∈ part.o, ∀ b ∈ part.l, b ≠ 0 →
     LimitedTimes largest.accumulator p.accumulation 5 (a / b) o
+
+/-- `ComputedLogSumExp` with a largest number. -/
+@[expose] def LimitedLogSumExp [Exp R R] (largest u m l : R) (L : Option R) : Prop :=
+  ∃ (a b c k : Nat) (logl : R) (x y z : Option R), a + k + c ≤ 4 ∧ b + c ≤ 4 ∧ exp logl = l ∧
+    Limited largest (fun exact y => AtMost (numeral a * u * (absolute exact + 1)) (y - exact))
+      logl y ∧
+    (∀ r ∈ y, LimitedTimes largest u k r z) ∧ LimitedTimes largest u b m x ∧
+    ∀ r ∈ x, ∀ s ∈ z, LimitedTimes largest u c (r + s) L
 
 end Attention.Model

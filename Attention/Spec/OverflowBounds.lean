@@ -77,6 +77,12 @@ numbers may double it, where the denominator adds it as it was. -/
 @[expose] def quotientSize (p : Precision R) (roundings : Nat) (row : List (BoundedKey R)) : R :=
   numeral 2 * power ((1 + p.accumulation) / (1 - p.accumulation)) (roundings + 6) * valueSize row
 
+/-- No denominator is larger: the weight of each key that is not masked, with all its growth. -/
+@[expose] def denominatorSize (p : Precision R) (roundings rescalings : Nat)
+    (row : List (BoundedKey R)) : R :=
+  power (1 + p.accumulation) (roundings + 1) * weightSize p rescalings
+    * sumOver (fun key => ofUnmasked key 1) row
+
 /-- The weights, sums, quotients and the result of a row are in the range, and so are differences of
 scores and reference points that are at most `reference` in size. The order of the sums is not
 known, so it is the sum of the sizes of the values that counts. -/
@@ -86,10 +92,30 @@ known, so it is the sum of the sizes of the values that counts. -/
   let weight := weightSize p rescalings
   decide (numeral 2 * reference ≤ largest.accumulator)
     && decide (weight ≤ smaller largest.accumulator largest.weights)
-    && decide (growth * weight * sumOver (fun key => ofUnmasked key 1) row ≤ largest.accumulator)
+    && decide (denominatorSize p roundings rescalings row ≤ largest.accumulator)
     && decide (growth * weight * sumOver (fun key => ofUnmasked key (absolute key.value)) row
       ≤ largest.accumulator)
     && decide (quotientSize p roundings row ≤ smaller largest.accumulator largest.output)
+
+/-- No denominator of a row is smaller in which a score attains the reference point: its weight is
+an exponential of 0, off by its error and where it is stored. -/
+@[expose] def denominatorLeast (p : Precision R) (roundings rescalings : Nat) : R :=
+  power (1 - p.accumulation) roundings * power (1 - p.exponential) rescalings
+    * ((1 - p.exponential) * (1 - p.stored) - p.storedTiny)
+
+/-- No number is larger of which a log-sum-exp m + ln l is made: ln l is at most l and at least
+−1 / l, is off by 4 units, and up to 8 roundings grow it. -/
+@[expose] def logSumExpSize (p : Precision R) (roundings rescalings : Nat) (reference : R)
+    (row : List (BoundedKey R)) : R :=
+  let log := max (denominatorSize p roundings rescalings row)
+    (1 / denominatorLeast p roundings rescalings)
+  power (1 + p.unit) 8 * (reference + (log + numeral 4 * p.unit * (log + 1)))
+
+/-- The numbers of the log-sum-exp of a row are in the range, whose sums are. -/
+@[expose] def logSumExpFits (p : Precision R) (largest : Largest R) (roundings rescalings : Nat)
+    (reference : R) (row : List (BoundedKey R)) : Bool :=
+  !decide (denominatorLeast p roundings rescalings ≤ 0)
+    && decide (logSumExpSize p roundings rescalings reference row ≤ largest.accumulator)
 
 variable {q_len kv_len d d_v : Nat}
 

@@ -96,6 +96,13 @@ variable {q_len kv_len d d_v : Nat}
   changes.columns.foldl (fun x col => max x (if changes.sees mask i col
     then changes.size p f additions scaleQ scaleK scale Q K i col else 0)) 0
 
+/-- The columns of query `i` as `sumsFit` sees them, which of their scores only asks if they are
+seen. -/
+@[expose] def ScoreChanges.boundedColumns (changes : ScoreChanges R q_len kv_len)
+    (mask : Mask q_len kv_len) (i : Fin q_len) (value : Option (Fin kv_len) → R) :
+    List (BoundedKey R) :=
+  changes.columns.map fun col => ⟨if changes.sees mask i col then some 0 else none, 0, value col⟩
+
 /-- No number overflows of the row of query `i`, in which the weight of a column meets a value of
 the size `value` at most, of a function whose scores are changed and are multiplied by the scale in
 the parts `scaleQ`, on q, `scaleK`, on k, and `scale`. -/
@@ -107,8 +114,7 @@ the parts `scaleQ`, on q, `scaleK`, on k, and `scale`. -/
       || changes.fits p f largest additions scaleQ scaleK scale Q K i col)
     && sumsFit p largest roundings rescalings
       (changes.rowSize p f additions scaleQ scaleK scale mask Q K i)
-      (changes.columns.map fun col =>
-        ⟨if changes.sees mask i col then some 0 else none, 0, value col⟩)
+      (changes.boundedColumns mask i value)
 
 /-- Of component `t` of the output of query `i` no number overflows. -/
 @[expose] def ScoreChanges.outputFits (p : Precision R) (f : ScoreFormats R) (largest : Largest R)
@@ -117,6 +123,15 @@ the parts `scaleQ`, on q, `scaleK`, on k, and `scale`. -/
     (K : Matrix R kv_len d) (V : Matrix R kv_len d_v) (i : Fin q_len) (t : Fin d_v) : Bool :=
   changes.rowFits p f largest additions roundings rescalings scaleQ scaleK scale mask Q K i
     (columnValue V t)
+
+/-- The numbers of the log-sum-exp of query `i` are in the range, those of whose row are. -/
+@[expose] def ScoreChanges.logSumExpFits (p : Precision R) (f : ScoreFormats R)
+    (largest : Largest R) (additions roundings rescalings : Nat) (scaleQ scaleK scale : R)
+    (changes : ScoreChanges R q_len kv_len) (mask : Mask q_len kv_len) (Q : Matrix R q_len d)
+    (K : Matrix R kv_len d) (i : Fin q_len) : Bool :=
+  Spec.logSumExpFits p largest roundings rescalings
+    (changes.rowSize p f additions scaleQ scaleK scale mask Q K i)
+    (changes.boundedColumns mask i fun _ => 0)
 
 /-! ## Dropout -/
 

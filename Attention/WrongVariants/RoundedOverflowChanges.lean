@@ -1,11 +1,12 @@
 module
 
 public import Attention.Proof.Rounding.OverflowDropout
+public import Attention.Proof.Rounding.OverflowLogSumExp
 public import Attention.WrongVariants.RoundingRules
 
 public section
 
-/-! # Wrong variants of the hypothesis that changed scores and dropped weights do not overflow
+/-! # Wrong variants of the hypothesis that changed scores, dropout and log-sum-exps do not overflow
 
 Each leaves a number out that is past the largest, which is 1 here, where nothing is rounded.
 Source: docs/rounding.md, "Overflow". -/
@@ -220,5 +221,80 @@ theorem valueAlone_refuted : ¬ DroppedAreNumbers (R := R) valueAlone := fun cla
       exact same _
     · obtain rfl := Option.some.inj ha
       exact past (by clear claim; grind) 0 3
+
+/-! ## Log-sum-exps -/
+
+/-- What `Proof.limitedLogSumExp` says: a log-sum-exp whose numbers fit is a number. -/
+abbrev LogSumExpsAreNumbers (fits : Precision R → Largest R → Nat → Nat → R → List (BoundedKey R) →
+    Bool) : Prop :=
+  ∀ (p : Precision R) (largest : Largest R) (reference : R) (roundings rescalings : Nat)
+    (row : List (BoundedKey R)) (m : R) (part : Part R) (L : Option R), Precise p →
+    p.unit ≤ p.accumulation → p.accumulation < 1 → p.stored < 1 → Run p m part →
+    part.rescalings ≤ rescalings → part.additions + part.rescalings ≤ roundings →
+    part.l ≤ denominatorSize p roundings rescalings row →
+    fits p largest roundings rescalings reference row → AtMost reference m →
+    (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) →
+    LimitedLogSumExp largest.accumulator p.unit m part.l L → L ≠ none
+
+end Attention.WrongVariants
+
+namespace Attention.WrongVariants
+
+open Spec Model Exponential Lean.Grind
+
+universe u
+
+variable {R : Type u} [OrderedField R] [NaturalExp R]
+
+/-- Positive control: the hypothesis of the theorem. -/
+theorem logSumExpFits_right : LogSumExpsAreNumbers (R := R) logSumExpFits :=
+  fun _ _ _ _ _ _ _ _ _ hp hu ha hσ run hr hd most fits hm attained h e => by
+    obtain ⟨L', e', -⟩ := Proof.limitedLogSumExp hp hu ha hσ run hr hd most fits hm attained h
+    rw [e] at e'
+    cases e'
+
+/-- The sum is looked at, and the maximum is not. -/
+@[expose] def logarithmAlone (p : Precision R) (largest : Largest R) (roundings rescalings : Nat)
+    (_reference : R) (row : List (BoundedKey R)) : Bool :=
+  decide (denominatorSize p roundings rescalings row ≤ largest.accumulator)
+
+/-- One key with the score 2 has the log-sum-exp 2 + ln 1, which is past 1. -/
+theorem logarithmAlone_refuted : ¬ LogSumExpsAreNumbers (R := R) logarithmAlone := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have run : Run (exactly : Precision R) 2 ⟨[exactKey 2 0], 1, 0, 0, 0⟩ := by
+    have h := Run.key (p := (exactly : Precision R)) (m := 2) (x := 0) (w := 1) (w' := 1) (o := 0)
+      (key := exactKey 2 0) (by simp [exactKey]) (Std.le_refl _)
+      (by
+        have e : (2 : R) - 2 = 0 := by clear claim; grind
+        show Rounded (0 : R) (2 - 2) 0
+        rw [e]
+        exact rounded_refl (Std.le_refl _) 0) (by
+        rw [exp_zero]
+        exact rounded_refl (Std.le_refl _) 1) (Proof.stored_refl (Std.le_refl _) 1) (by
+        have e : (1 : R) * (exactKey 2 0 : ComputedKey R).value = 0 := Semiring.mul_zero 1
+        rw [e]
+        exact rounded_refl (Std.le_refl _) 0)
+    exact h
+  have e : denominatorSize (exactly : Precision R) 0 0 [⟨some 0, 0, 0⟩] = 1 := by
+    simp only [denominatorSize, weightSize, ofUnmasked, sumOver_cons, sumOver_nil, Proof.power_eq]
+    clear claim run
+    rw [show (1 + 0 : R) = 1 by grind, Semiring.one_pow]
+    grind
+  refine claim exactly one 2 0 0 [⟨some 0, 0, 0⟩] 2 _ none
+    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
+    (Std.le_refl _) h₀ h₀ run (Nat.le_refl _) (Nat.le_refl _) ?_ ?_
+    ⟨by clear claim; grind, Std.le_refl _⟩ ⟨exactKey 2 0, by simp, by simp [exactKey], rfl⟩ ?_ rfl
+  · rw [e]
+    exact Std.le_refl _
+  · simp only [logarithmAlone, e, decide_eq_true_eq]
+    exact Std.le_refl _
+  · refine ⟨0, 1, 0, 0, 0, none, some 0, some 0, by omega, by omega, exp_zero,
+      fun _ => ⟨0, rfl, ?_⟩, fun r hr => ?_, past (by clear claim; grind) 0 0, nofun⟩
+    · have e : (0 : R) - 0 = 0 := by clear claim; grind
+      show AtMost (numeral 0 * (0 : R) * (absolute (0 : R) + 1)) ((0 : R) - 0)
+      rw [e, Semiring.mul_zero, Semiring.zero_mul]
+      exact .zero (Std.le_refl _)
+    · obtain rfl := Option.some.inj hr
+      rfl
 
 end Attention.WrongVariants

@@ -123,7 +123,7 @@ theorem limited_output_matrices {floor : R → Int} (hfloor : IsFloor floor) (fo
     · rw [value]
       exact Std.le_refl _
   obtain ⟨j, hj, hm⟩ := attained
-  obtain ⟨l, o', e₁, e₂, h₁, -, h₂⟩ := limitedRun hp hu small hstored htiny run hr ha fits₃
+  obtain ⟨l, o', e₁, e₂, h₁, -, -, h₂⟩ := limitedRun hp hu small hstored htiny run hr ha fits₃
     (fun key hk hs => by
       obtain ⟨j, hj, e⟩ := unmasked key hk hs
       obtain ⟨s, e', -, h⟩ := number j hj

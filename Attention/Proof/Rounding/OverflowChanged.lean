@@ -106,7 +106,8 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {value : Option (Fin kv_len) → R}
     (fits : changes.rowFits p f largest additions roundings rescalings σ₁ σ₂ σ mask Q K i value)
     (scores : LimitedScores p f largest additions σ₁ σ₂ σ changes mask Q K i computed) :
-    (∀ col, changes.sees mask i col → computed col ≠ none) ∧
+    (∀ col, changes.sees mask i col → ∃ s, computed col = some s ∧
+      AtMost (changes.rowSize p f additions σ₁ σ₂ σ mask Q K i) s) ∧
       ComputedScores p f additions σ₁ σ₂ σ changes scale mask Q K i
         (fun col => (computed col).getD 0) ∧
       ∀ {used : Option (Fin kv_len) → R},
@@ -120,6 +121,7 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
         ∃ l o, part.l = some l ∧ part.o = some o ∧
           Run p m ⟨part.keys, l, o, part.additions, part.rescalings⟩ ∧
           (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) ∧ 0 < l ∧
+          l ≤ denominatorSize p roundings rescalings (changes.boundedColumns mask i value) ∧
           ∀ y, LimitedQuotient p largest part y →
             ∃ z, y = some z ∧ RoundedTimes p.accumulation 5 (o / l) z ∧
               AtMost largest.output z := by
@@ -132,11 +134,10 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
       · rw [h] at h'
         cases h'
       · exact h')
-  refine ⟨fun col h e => ?_, ⟨fun sink hs => ?_, fun j hj => ?_⟩,
+  refine ⟨fun col h => ?_, ⟨fun sink hs => ?_, fun j hj => ?_⟩,
     fun {used} small hcols {whole m part} run keys attained hr hd => ?_⟩
-  · obtain ⟨s, e', -⟩ := number col h
-    rw [e] at e'
-    cases e'
+  · obtain ⟨s, e, h', -⟩ := number col h
+    exact ⟨s, e, h'.mono (size_le_rowSize h)⟩
   · obtain ⟨s, e, -, h, -⟩ := number none (by simp [ScoreChanges.sees, hs])
     simp only [e, Option.getD_some]
     exact h sink rfl hs
@@ -151,18 +152,27 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
           (rowMax (cols.map (changes.score scale mask Q K i))) col with value := used col } := by
     rw [keys, computedChangedKeys, List.map_map]
     rfl
+  have same : ∀ col ∈ cols, ({ changedKey p f additions changes whole scale mask Q K V i t
+      (rowMax (cols.map (changes.score scale mask Q K i))) col with
+        value := used col } : BoundedKey R).score = none ↔
+      (⟨if changes.sees mask i col then some 0 else none, 0, value col⟩ : BoundedKey R).score
+        = none := fun col h => by
+    simp only [score col h]
+    have := sees_iff (changes := changes) (scale := scale) (mask := mask) (Q := Q) (K := K)
+      (i := i) (col := col)
+    cases e : changes.sees mask i col <;> simp_all
   have fits₃ : sumsFit p largest roundings rescalings
       (changes.rowSize p f additions σ₁ σ₂ σ mask Q K i) (part.keys.map (·.toBoundedKey)) := by
     rw [bounded]
-    refine sumsFit_mono hcols (fun col h => ?_) (fun col h hs => ?_) hp ha fits₂
-    · rw [score col h]
-      have := sees_iff (changes := changes) (scale := scale) (mask := mask) (Q := Q) (K := K)
-        (i := i) (col := col)
-      cases e : changes.sees mask i col <;> simp_all
-    · refine absolute_le (small col ?_)
-      cases e : changes.sees mask i col
-      · simp [e] at hs
-      · rfl
+    refine sumsFit_mono hcols same (fun col h hs => ?_) hp ha fits₂
+    refine absolute_le (small col ?_)
+    cases e : changes.sees mask i col
+    · simp [e] at hs
+    · rfl
+  have rowSize_eq : denominatorSize p roundings rescalings (part.keys.map (·.toBoundedKey))
+      = denominatorSize p roundings rescalings (changes.boundedColumns mask i value) := by
+    rw [bounded]
+    exact denominatorSize_eq hcols same p roundings rescalings
   have seen : ∀ key ∈ part.keys, key.score ≠ none →
       ∃ col, changes.sees mask i col ∧ key.computed = (computed col).getD 0 := fun key hk hs => by
     rw [keys] at hk
@@ -177,13 +187,14 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
     · simp only [score col hcol]
       exact sees_iff.mp hs
     · simp only [e, Option.getD_some]
-  obtain ⟨l, o, h₁, h₂, h₃, h₄, h₅⟩ := limitedRun hp hu ha hstored htiny run hr hd fits₃
+  obtain ⟨l, o, h₁, h₂, h₃, h₄, h₅, h₆⟩ := limitedRun hp hu ha hstored htiny run hr hd fits₃
     (fun key hk hs => by
       obtain ⟨col, h, e⟩ := seen key hk hs
       obtain ⟨s, e', h', -⟩ := number col h
       rw [e, e']
       exact h'.mono (size_le_rowSize h)) attained'
-  exact ⟨l, o, h₁, h₂, h₃, attained', h₄, h₅⟩
+  rw [rowSize_eq] at h₅
+  exact ⟨l, o, h₁, h₂, h₃, attained', h₄, h₅, h₆⟩
 
 /-- **changed-overflow-excluded**: of inputs that fit, every score that is changed by softcap and by
 a number that is added is a number where its key is seen, and so is that of a sink; and for a query
@@ -225,8 +236,11 @@ theorem limited_changed_matrices {floor : R → Int} (hfloor : IsFloor floor) (f
     grind
   obtain ⟨h₁, h₂, h₃⟩ := limitedRow (scale := scale) (V := V) (t := t) (cols := cols) hp hu small
     hstored htiny hf hf₀ hf₂ hcap fits scores
-  refine ⟨h₁, fun {m part} run keys attained hr ha third o quotient => ?_⟩
-  obtain ⟨l, o', -, -, h₄, h₅, -, h₆⟩ := h₃ (fun col _ => atMost_absolute _) hcols run keys
+  refine ⟨fun col h e => ?_, fun {m part} run keys attained hr ha third o quotient => ?_⟩
+  · obtain ⟨s, e', -⟩ := h₁ col h
+    rw [e] at e'
+    cases e'
+  obtain ⟨l, o', -, -, h₄, h₅, -, -, h₆⟩ := h₃ (fun col _ => atMost_absolute _) hcols run keys
     attained hr ha
   obtain ⟨y, rfl, h₇, h₈⟩ := h₆ o quotient
   refine ⟨y, rfl, not_overflows hfloor hformat.1 hformat.2.1

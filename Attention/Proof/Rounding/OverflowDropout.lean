@@ -134,13 +134,17 @@ theorem limited_dropout_matrices {floor : R → Int} (hfloor : IsFloor floor) (f
     limitedDropout hp small hq below hone f₂ (f₃ j (List.mem_finRange j)) (factors j)
   obtain ⟨h₁, h₂, h₃⟩ := limitedRow (scale := scale) (V := V) (t := t) (cols := cols) hp hu small
     hstored htiny hf hf₀ hf₂ hcap f₄ scores
-  refine ⟨h₁, fun col => ?_, fun {m part} run keys attained hr ha third o quotient => ?_⟩
+  refine ⟨fun col h e => ?_, fun col => ?_,
+    fun {m part} run keys attained hr ha third o quotient => ?_⟩
+  · obtain ⟨s, e', -⟩ := h₁ col h
+    rw [e] at e'
+    cases e'
   · cases col with
     | none => simp [sink]
     | some j =>
       obtain ⟨x, e, -⟩ := number j
       simp [e]
-  obtain ⟨l, o', -, -, h₄, h₅, -, h₆⟩ := h₃ (fun col _ => by
+  obtain ⟨l, o', -, -, h₄, h₅, -, -, h₆⟩ := h₃ (fun col _ => by
     cases col with
     | none =>
       simp only [sink, Option.getD_some]

@@ -263,6 +263,19 @@ private theorem ofUnmasked_mono {a b : BoundedKey R} (h : a.score = none ↔ b.s
   cases ea : a.score <;> cases eb : b.score <;> simp_all [Std.le_refl]
 
 omit [Exponential R R] in
+/-- Of the keys it matters only which are masked. -/
+theorem denominatorSize_eq {α : Type} {xs ys : List α} (perm : xs.Perm ys) {f g : α → BoundedKey R}
+    (same : ∀ x ∈ xs, (f x).score = none ↔ (g x).score = none) (p : Precision R)
+    (roundings rescalings : Nat) : denominatorSize p roundings rescalings (xs.map f)
+      = denominatorSize p roundings rescalings (ys.map g) := by
+  rw [denominatorSize, denominatorSize, sumOver_map, sumOver_map, ← sumOver_perm _ perm]
+  congr 1
+  refine sumOver_congr fun x hx => ?_
+  have := same x hx
+  exact Std.le_antisymm (ofUnmasked_mono this fun _ => Std.le_refl _)
+    (ofUnmasked_mono this.symm fun _ => Std.le_refl _)
+
+omit [Exponential R R] in
 /-- Neither the order of the keys nor their scores matter, and smaller values fit too. -/
 theorem sumsFit_mono {α : Type} {xs ys : List α} (perm : xs.Perm ys) {f g : α → BoundedKey R}
     (same : ∀ x ∈ xs, (f x).score = none ↔ (g x).score = none)
@@ -275,14 +288,9 @@ theorem sumsFit_mono {α : Type} {xs ys : List α} (perm : xs.Perm ys) {f g : α
   have growth : 0 ≤ (1 + p.accumulation) ^ (roundings + 1) * weightSize p rescalings :=
     Std.le_trans (growth_nonneg hp 0 0) (growth_le hp (Nat.zero_le _) (Nat.zero_le _))
   have most : ∀ x ∈ xs, ofUnmasked (f x) (absolute (f x).value)
-      ≤ ofUnmasked (g x) (absolute (g x).value) := fun x hx => ofUnmasked_mono (same x hx) (value x hx)
-  have e₁ : sumOver (fun x => ofUnmasked (f x) (1 : R)) xs
-      = sumOver (fun x => ofUnmasked (g x) 1) ys := by
-    rw [← sumOver_perm _ perm]
-    refine sumOver_congr fun x hx => ?_
-    have := same x hx
-    exact Std.le_antisymm (ofUnmasked_mono this fun _ => Std.le_refl _)
-      (ofUnmasked_mono this.symm fun _ => Std.le_refl _)
+      ≤ ofUnmasked (g x) (absolute (g x).value) := fun x hx =>
+    ofUnmasked_mono (same x hx) (value x hx)
+  have e₁ := denominatorSize_eq perm same p roundings rescalings
   have e₂ : sumOver (fun x => ofUnmasked (f x) (absolute (f x).value)) xs
       ≤ sumOver (fun x => ofUnmasked (g x) (absolute (g x).value)) ys := by
     rw [← sumOver_perm _ perm]
@@ -307,7 +315,7 @@ open Overflow
 
 /-- **parts-finite**: where the sums of a row fit, a part of a computation that may overflow is
 made of numbers, and is a part that a function without a largest number may compute; its denominator
-is positive, and the quotient is a number of the result's format. -/
+is positive and no larger than its bound, and the quotient is a number of the result's format. -/
 theorem limitedRun {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (ha : p.accumulation < 1) (hσ : p.stored < 1) (hη : p.storedTiny < 1 - p.exponential)
     {largest : Largest R} {reference : R} {roundings rescalings : Nat} {m : R}
@@ -318,6 +326,7 @@ theorem limitedRun {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.accumul
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) :
     ∃ l o, part.l = some l ∧ part.o = some o ∧
       Run p m ⟨part.keys, l, o, part.additions, part.rescalings⟩ ∧ 0 < l ∧
+      l ≤ denominatorSize p roundings rescalings (part.keys.map (·.toBoundedKey)) ∧
       ∀ y, LimitedQuotient p largest part y →
         ∃ z, y = some z ∧ RoundedTimes p.accumulation 5 (o / l) z ∧ AtMost largest.output z := by
   simp only [sumsFit, Bool.and_eq_true, decide_eq_true_eq, power_eq, quotientSize] at fits
@@ -329,11 +338,16 @@ theorem limitedRun {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.accumul
     exact (Semiring.ofNat_eq_natCast 2).symm
   rw [two] at f₁ q₁ q₂
   obtain ⟨v₀, v₁⟩ := valueSize_spec (part.keys.map (·.toBoundedKey))
-  rw [sumOver_map] at f₃ f₄
+  rw [denominatorSize, power_eq, sumOver_map] at f₃
+  rw [sumOver_map] at f₄
   obtain ⟨l, o, s⟩ := sound hp ha hu hσ hη (show reference + reference ≤ _ by grind) w₁ w₂ v₀ run
     ⟨hr, hd, f₃, f₄, fun key hk hs => v₁ _ (List.mem_map_of_mem hk) hs, scores⟩
   have pos := s.pos attained
-  refine ⟨l, o, s.l_eq, s.o_eq, s.run, pos, fun y hy => ?_⟩
+  have most : l ≤ denominatorSize p roundings rescalings (part.keys.map (·.toBoundedKey)) := by
+    rw [denominatorSize, power_eq, sumOver_map]
+    exact Std.le_trans s.most_l (OrderedRing.mul_le_mul_of_nonneg_right (growth_le hp hd hr)
+      (seen_nonneg (fun _ => Std.le_of_lt OrderedRing.zero_lt_one) part.keys))
+  refine ⟨l, o, s.l_eq, s.o_eq, s.run, pos, most, fun y hy => ?_⟩
   obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
   have b : AtMost (2 * ratio p ^ (part.additions + part.rescalings + 1)
       * valueSize (part.keys.map (·.toBoundedKey))) (o / l) := by

@@ -41,10 +41,10 @@ def _pytest(workers: int) -> tuple[str, ...]:
     )
 
 
-# A test worker often waits for processes that it started: two more than there are cores. It holds torch, and
-# at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: the copy from
-# which the chain tests start is then made once. Files begin in the order of tests/conftest.py; xdist's own, by
-# their number of tests, has the longest at the end.
+# A test worker often waits for processes that it started: two more than there are cores. It holds
+# torch, and at times a Lean of 1.3 GB: no more than four. A file's tests stay on one worker: the
+# copy from which the chain tests start is then made once. Files begin in the order of
+# tests/conftest.py; xdist's own, by their number of tests, has the longest at the end.
 PYTEST = _pytest((os.cpu_count() or 1) + 2)
 # Each worker uses 9 s of processor time to collect the tests of a central change, of which
 # `make quick` runs some: here no more than there are cores.

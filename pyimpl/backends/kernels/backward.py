@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import triton
@@ -218,6 +219,7 @@ def backward(
         row_lse = (lse * LOG2E.value).masked_fill(none, torch.inf)
         delta = delta.masked_fill(none, 0.0)
     head_dim, value_dim = query.shape[-1], value.shape[-1]
+    as_given = (query, key, value, options)
     # Vectors that have to be loaded element by element take more registers than there are.
     query, key, value, filled = (_pad_width(x) for x in (query, key, value, grad_out))
     given = Given(query, key, value, filled, row_lse, delta, options, sequences)
@@ -259,7 +261,7 @@ def backward(
         from pyimpl.backends.kernels.hopper import choice
 
         may = sums is None or head_dim in choice.WITH_SUMS
-        if may and _is_wanted(hopper, choice.is_chosen_backward, given):
+        if may and _is_wanted(hopper, choice.is_chosen_backward, *as_given):
             from pyimpl.backends.kernels.hopper import backward as on_hopper
 
             if on_hopper.why_not(given, grad_k, grad_v) is None:
@@ -276,7 +278,7 @@ def backward(
     def queries_launch() -> kept.Named:
         from pyimpl.backends.kernels.hopper import choice
 
-        if slopes is None and _is_wanted(hopper_queries, choice.is_chosen_queries, given):
+        if slopes is None and _is_wanted(hopper_queries, choice.is_chosen_queries, *as_given):
             from pyimpl.backends.kernels.hopper import queries as on_hopper
 
             if on_hopper.why_not(given, grad_q) is None:
@@ -321,7 +323,7 @@ def backward(
         chosen = None if blocks is None else tuple(blocks.items())
         of_sequences = None if sequences is None else sequences[2:]
         numbers = (
-            "backward", wide, known, slopes is not None, hopper, hopper_queries, chosen,
+            "backward", wide, known, slopes is not None, hopper, hopper_queries, head_dim, chosen,
             of_sequences, *kept.numbers_of(options),
         )  # fmt: skip
         kept.start(
@@ -344,11 +346,10 @@ def backward(
     return Gradients(grad_q, grad_k, grad_v[..., :value_dim], slopes, bias, sinks)
 
 
-def _is_wanted(asked: bool | None, is_chosen: Callable[..., bool], given: Given) -> bool:
-    """asked: as `hopper` of `backward` says it."""
-    if asked is None:
-        return is_chosen(given.query, given.key, given.value, given.options)
-    return asked
+def _is_wanted(asked: bool | None, is_chosen: Callable[..., bool], *as_given: Any) -> bool:
+    """Whether a kernel is wanted. asked: as `hopper` of `backward` says it; as_given: query, key,
+    value and options."""
+    return is_chosen(*as_given) if asked is None else asked
 
 
 def _pad_width(x: Tensor) -> Tensor:

@@ -176,7 +176,8 @@ def calls(seed: int) -> dict[str, Call]:
     def back(*given: Tensor, grad_lse: Tensor | None = None, **changes: Any) -> Call:
         how = {name: changes.pop(name) for name in HOW & set(changes)}
         wanted, options = changes.pop("wanted", Wanted()), ScoreOptions(0.125, **changes)
-        out, grad_out = (torch.randn(given[0].shape).to(given[0].dtype) for _ in range(2))
+        size = (*given[0].shape[:-1], given[2].shape[-1])
+        out, grad_out = (torch.randn(size).to(given[0].dtype) for _ in range(2))
         lse = torch.rand(out.shape[:-1])
         return lambda: backward(*given, out, lse, grad_out, grad_lse, options, wanted, **how)
 
@@ -253,6 +254,9 @@ def calls(seed: int) -> dict[str, Call]:
         "backward-gluon-queries-strides": back(*across, hopper_queries=True),
         "backward-not-gluon-queries": back(q, k, v, hopper_queries=True, wide=True),
         "backward-auto": back(q, k, v, hopper=None, hopper_queries=None),
+        "backward-auto-of-60": back(
+            q[..., :60].clone(), k[..., :60].clone(), v, hopper=None, hopper_queries=None
+        ),
         "backward-auto-unseen-keys": back(
             q, k, v, hopper=None, hopper_queries=None, right=0, shift=-1
         ),

@@ -310,14 +310,17 @@ def test_the_backward_kernels_that_a_backend_is_given(
 
     monkeypatch.setattr(kept, "start", note)
     monkeypatch.setattr(dispatch, "choose_backend", lambda *_: "triton")
-    query = rows(1, 2, 300, 128)
-    backends: tuple[dispatch.Backend, ...] = ("auto", "gluon", "triton")
-    for backend in backends:
+    # Vectors of 120 are filled up to 128, of which there is a row.
+    asked: tuple[tuple[dispatch.Backend, int], ...] = (
+        ("auto", 128), ("gluon", 128), ("triton", 128), ("auto", 120),
+    )  # fmt: skip
+    for backend, head_dim in asked:
+        query = rows(1, 2, 300, head_dim)
         dispatch.backward(
             query, query, query, query, torch.zeros(1, 2, 300), query, None, PLAIN, Wanted(),
             backend,
         )  # fmt: skip
-    assert told == [(True, False), (True, True), (False, False)]
+    assert told == [(True, False), (True, True), (False, False), (False, False)]
 
 
 @pytest.mark.parametrize(

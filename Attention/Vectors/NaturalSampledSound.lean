@@ -102,14 +102,16 @@ private theorem mapM_zipIdx_ok {α β : Type} {f : α × Nat → Except String �
 
 /-- **natural-sampled-vectors-sound**: if the program yields bounds for a case of which some rows
 are computed with the natural exponential, then over every ordered field with one, and with square
-roots, the rows that are wanted are queries, there are bounds for each of them in each query head of
-each sequence, that row of the output of the whole head (attention, or attention with the sink of
-the head if there is one) lies between them, and so does the log-sum-exp of its scores. -/
+roots, each head has its slope and its sink if there are any, the rows that are wanted are queries,
+there are bounds for each of them in each query head of each sequence, that row of the output of the
+whole head (attention, or attention with the sink of the head if there is one) lies between them,
+and so does the log-sum-exp of its scores. -/
 theorem run_sound {root : R → R} (hroot : Interval.IsSqrt root) (hnumber : IsNumber number)
     {given : NaturalSampledCase} {results : List (List EnclosedRow)}
     (h : given.run = .ok results) :
     let c := given.inputs
     let scale := factorOf root number c.scale c.head_dim
+    (∀ given ∈ c.alibi, given.2.length = c.heads) ∧ (∀ sinks ∈ c.sinks, sinks.length = c.heads) ∧
     (indices c.q_len c.rows).length = c.rows.length ∧ results.length = c.batch * c.heads ∧
     (∀ head ∈ results, head.length = c.rows.length) ∧
     ∀ (head : Nat) (i : Fin (indices c.q_len c.rows).length) (r : EnclosedRow),
@@ -120,6 +122,7 @@ theorem run_sound {root : R → R} (hroot : Interval.IsSqrt root) (hnumber : IsN
   intro c scale
   rw [run] at h
   obtain ⟨_, h⟩ := check_ok h
+  obtain ⟨⟨hslopes, hsinks⟩, h⟩ := check_ok h
   obtain ⟨_, hx, h⟩ := bind_ok h
   obtain ⟨_, hbias, h⟩ := bind_ok h
   obtain ⟨heads, hseen, h⟩ := bind_ok h
@@ -179,7 +182,12 @@ theorem run_sound {root : R → R} (hroot : Interval.IsSqrt root) (hnumber : IsN
     have h := each head hn
     rw [List.getElem_map, List.getElem_range] at h
     exact h
-  refine ⟨hrows, length, fun head hh => ?_, fun head i r hr => ?_⟩
+  refine ⟨fun slopes hs => ?_, fun sinks hs => ?_, hrows, length, fun head hh => ?_,
+    fun head i r hr => ?_⟩
+  · rw [show given.inputs.alibi = some slopes from hs] at hslopes
+    exact of_decide_eq_true hslopes
+  · rw [show given.inputs.sinks = some sinks from hs] at hsinks
+    exact of_decide_eq_true hsinks
   · obtain ⟨n, hn, rfl⟩ := List.getElem_of_mem hh
     obtain ⟨hlen, -⟩ := mapM_ok (rows n hn)
     exact (by simpa using hlen : results[n].length = _).trans hrows

@@ -101,7 +101,7 @@ theorem natural_sampled_vectors_real {given : NaturalSampledCase}
           ((NaturalSampledCase.row Real.ofRat c scale head query).map (·.score)) ∧
         LseContains r.logSumExp L := by
   intro c scale head i r hr query
-  have describes := (NaturalSampledCase.run_sound isSqrt_real isNumber_real h).2.2.2 head i r hr
+  have describes := (NaturalSampledCase.run_sound isSqrt_real isNumber_real h).2.2.2.2.2 head i r hr
   obtain ⟨L, hL, _⟩ := Proof.exists_isLogSumExp
     ((NaturalSampledCase.row Real.ofRat c scale head query).map (·.score))
   exact ⟨describes.1, L, hL, describes.2 L hL⟩

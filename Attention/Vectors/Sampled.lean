@@ -191,6 +191,8 @@ end
 @[expose] def run (given : NaturalSampledCase) : Except String (List (List EnclosedRow)) := do
   let c := given.inputs
   unless c.dropout.isNone do throw "dropout is computed over the exact model alone"
+  unless c.alibi.all (·.2.length = c.heads) ∧ c.sinks.all (·.length = c.heads) do
+    throw "not one slope, or not one sink, for each head"
   checkExact (c.scale.toList ++ c.softcap.toList ++ (c.alibi.map (·.2)).getD []
     ++ c.sinks.getD [])
   (c.bias.map Rule.check).getD (.ok ())

@@ -1,10 +1,10 @@
 module
 
-public import Attention.Vectors.NaturalSampledSound
+public import Attention.Vectors.RealSound
 
 public section
 
-/-! # Wrong variants of the numbers of a rule -/
+/-! # Wrong variants of the numbers of a rule, and of the lists that are let through -/
 
 namespace Attention.WrongVariants
 
@@ -52,5 +52,41 @@ computed with. -/
 theorem inward_refuted : ¬ SoundRules Rule.check inward := fun h =>
   absurd (h { name := "", bound := 1, over := 2 ^ 17 }
     (by rw [Rule.check, if_pos (by decide +kernel)]; rfl) 1).1 (by decide +kernel)
+
+/-! ## A number for each head -/
+
+/-- What `natural-sampled-vectors-sound` says of sinks, of any program. -/
+abbrev SinkForEachHead (run : NaturalSampledCase → Except String (List (List EnclosedRow))) :
+    Prop :=
+  ∀ given results, run given = .ok results →
+    ∀ sinks ∈ given.inputs.sinks, sinks.length = given.inputs.heads
+
+/-- Positive control: the program. -/
+theorem run_sinkForEachHead : SinkForEachHead NaturalSampledCase.run := fun _ _ h =>
+  (NaturalSampledCase.run_sound isSqrt_real isNumber_real h).2.1
+
+open NaturalSampledCase in
+/-- The program without the demand for a slope and a sink for each head: those that a list lacks are
+read as 0. -/
+@[expose] def runAnyLength (given : NaturalSampledCase) :
+    Except String (List (List EnclosedRow)) := do
+  let c := given.inputs
+  checkExact (c.scale.toList ++ c.sinks.getD [])
+  let heads ← c.seen (scaleOf c.scale c.head_dim) (quotient ofRat) (quotient ofRat)
+    (changes ofRat c (added c))
+  (heads.zipIdx).mapM fun (rows, n) => rows.mapM fun row =>
+    let row := sinkRow ofRat c n row
+    enclosedRow (row.map (·.score)) (attend row)
+
+/-- Two heads and one sink, in no sequence. -/
+@[expose] def oneSink : NaturalSampledCase where
+  inputs :=
+    { reason := "", scale := some 1, batch := 0, group := 2, q_len := 1, kv_len := 1,
+      head_dim := 1, value_dim := 1, q := { name := "q", bound := 1 },
+      k := { name := "k", bound := 1 }, v := { name := "v", bound := 1 }, rows := [0],
+      sinks := some [0] }
+
+theorem runAnyLength_refuted : ¬ SinkForEachHead runAnyLength := fun h =>
+  absurd (h oneSink [] rfl [0] rfl) (by decide)
 
 end Attention.WrongVariants

@@ -30,14 +30,6 @@ private theorem row_contains {rows : List (List Rat)} (h : AllContain number row
   | some row =>
     exact fun q hq => h q (List.mem_flatten.mpr ⟨row, List.mem_of_getElem? hi, hq⟩)
 
-private theorem isNone_iff {s' : Option (Dual (Interval working))} {s : Option (Dual R)}
-    (h : DualScoreContains s' s) : s'.isNone = true ↔ s = none := by
-  cases s' <;> cases s
-  · exact ⟨fun _ => rfl, fun _ => rfl⟩
-  · cases h
-  · cases h
-  · exact ⟨nofun, nofun⟩
-
 /-- The bounds of the rates of a row are right: those of the output, entry by entry, and those of
 the log-sum-exp of scores that change, which are none if and only if every score is masked. -/
 @[expose] def EnclosedRow.DescribesRates [NaturalExp R] {d : Nat} (r : EnclosedRow)
@@ -100,7 +92,7 @@ private theorem lseRate_ok {scores' : List (Option (Dual (Interval working)))}
   have masked : ((List.finRange n).map f).all (·.isNone) = true ↔
       ∀ s ∈ (List.finRange n).map g, s = none := by
     rw [List.all_map, List.all_eq_true, List.forall_mem_map]
-    exact forall₂_congr fun k _ => isNone_iff (hp k)
+    exact forall₂_congr fun k _ => (hp k).isNone_iff
   rw [lseRate] at h
   split at h
   case isTrue hm =>

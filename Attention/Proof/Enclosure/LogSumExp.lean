@@ -16,14 +16,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] {p : Nat} {α : Type}
 
-private theorem isNone_iff {s' : Option (Interval p)} {s : Option R} (h : ScoreContains s' s) :
-    s'.isNone = true ↔ s = none := by
-  cases s' <;> cases s
-  · exact ⟨fun _ => rfl, fun _ => rfl⟩
-  · cases h
-  · cases h
-  · exact ⟨fun h => (nomatch h), fun h => (nomatch h)⟩
-
 /-- **logsumexp-enclosed**: over scores that contain the true ones the log-sum-exp of intervals
 contains the log-sum-exp, and is −∞ if and only if that is. -/
 theorem logsumexp_enclosed [NaturalExp R] {keys : List α} {s' : α → Option (Interval p)}
@@ -32,7 +24,7 @@ theorem logsumexp_enclosed [NaturalExp R] {keys : List α} {s' : α → Option (
     ScoreContains (Interval.logSumExp (keys.map s')) L := by
   have hmasked : (keys.map s').all (·.isNone) = true ↔ IsLogSumExp R none (keys.map s) := by
     rw [List.all_map, List.all_eq_true, isLogSumExp_none, List.forall_mem_map]
-    exact forall₂_congr fun k hk => isNone_iff (hs k hk)
+    exact forall₂_congr fun k hk => (hs k hk).isNone_iff
   rw [Interval.logSumExp]
   cases L with
   | none => rw [if_pos (hmasked.mpr hL)]; trivial

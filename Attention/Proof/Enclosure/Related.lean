@@ -94,6 +94,15 @@ macro "enclose" "[" names:ident,+ "]" : tactic => `(tactic| (
 /-- Scores that are not masked. -/
 theorem related_some {I : S} {x : R} (h : A I x) : ScoreRelated A (some I) (some x) := h
 
+/-- Both are masked, or none. -/
+theorem ScoreRelated.isNone_iff {s' : Option S} {s : Option R} (h : ScoreRelated A s' s) :
+    s'.isNone = true ↔ s = none := by
+  cases s' <;> cases s
+  · exact ⟨fun _ => rfl, fun _ => rfl⟩
+  · cases h
+  · cases h
+  · exact ⟨nofun, nofun⟩
+
 /-- A step from a score to a score. -/
 theorem ScoreRelated.bind {s' : Option S} {s : Option R} (h : ScoreRelated A s' s)
     {f' : S → Option S} {f : R → Option R} (hf : ∀ I x, A I x → ScoreRelated A (f' I) (f x)) :

@@ -241,8 +241,8 @@ omit [NaturalExp R] in
 private theorem contains_rowsOfKeys {heads n : Nat}
     {A' : Vector (Matrix (Interval p) (kv_len + 1) n) heads}
     {A : Vector (Matrix R (kv_len + 1) n) heads} (h : HeadsContain A' A) :
-    HeadsContain (Vec.ofFn fun c => rowsOfKeys A'[c]) (Vec.ofFn fun c => rowsOfKeys A[c]) := by
-  enclose [rowsOfKeys]
+    HeadsContain (Vec.ofFn fun c => rowsOfKeys A'[c]) (Vec.ofFn fun c => rowsOfKeys A[c]) :=
+  fun _ => VecRelated.component <| related_ofFn fun c => related_ofFn fun _ => (h c).component
 
 /-- **gradient-sink-enclosed**: the same with a sink for each query head, whose gradients are
 contained too. -/

@@ -270,12 +270,12 @@ def gradient_bounds(
         def one(y: Tensor) -> Tensor:
             return y.reshape(batch, kv_heads, group, *y.shape[2:]).sum(2)
 
-        error = x.error
+        error, size = one(x.error), one(x.size)
         if group > 1:
             # A function may round each head's contribution.
-            arguments = error, x.size, group, ua, rounding.output.unit
-            error = _total_error(*arguments, others_tiny=underflow(rounding.output))
-        return Bounded(one(x.exact), one(error), one(x.size))
+            arguments = error, size, group, ua, rounding.output.unit
+            error = _total_error(*arguments, others_tiny=group * underflow(rounding.output))
+        return Bounded(one(x.exact), error, size)
 
     sinks = None
     if row.sink is not None:

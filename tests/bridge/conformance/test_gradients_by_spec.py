@@ -49,8 +49,9 @@ def wrong_totals(seed: int, code: ModuleType = gradient_tolerance) -> Iterator[s
     accumulation = Decimal(rounding.accumulation_unit)
     q, d_o = (torch.tensor(rng.normal(size=(1, group, q_len, 3))) for _ in range(2))
     k, v = (torch.tensor(rng.normal(size=(1, 1, kv_len, 3))) for _ in range(2))
-    # Without a gradient by the output all sizes are 0, and what underflows is not.
-    d_o = d_o * rng.integers(0, 2)
+    # Without a gradient by the output all sizes are 0, and what underflows is not; of a query of 0
+    # nothing is added to the gradient by a key.
+    d_o, q = d_o * rng.integers(0, 2), q * torch.tensor(rng.integers(0, 2, size=(1, group, 1, 1)))
     scored = code.Scored(0.5)
     bounds = code.gradient_bounds(q, k, v, d_o, None, scored, rounding)
     numbers = torch.tensor(rng.normal(size=q_len) * rng.integers(0, 2)).view(-1, 1)
@@ -248,7 +249,11 @@ MUTANTS = {
     "tiles of which one loses something": ("+ 1 + tiles)", "+ 1)"),
     "tiles that lose nothing where they are stored": ("2 * tiles * output_tiny", "0.0"),
     "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
-    "heads that lose nothing": (", others_tiny=underflow(rounding.output)", ""),
+    "heads that lose nothing": (", others_tiny=group * underflow(rounding.output)", ""),
+    "heads that lose as much as one": (
+        "group * underflow(rounding.output)",
+        "underflow(rounding.output)",
+    ),
     "a total whose products do not underflow": ("count + 3, unit, tiny=tiny)", "count + 3, unit)"),
     "weights of dV that are not stored": (
         "compose(off, early_unit, by_kept, weight_unit)",
@@ -266,8 +271,8 @@ MUTANTS = {
     "operands that are not stored": ("gamma(3, u), operands, power", "gamma(3, u), 0.0, power"),
     "a sum that is exact": ("gamma(terms + 3, ua), gamma", "0.0, gamma"),
     "heads that are not stored": (
-        "arguments = error, x.size, group, ua, rounding.output.unit",
-        "arguments = error, x.size, group, ua, 0.0",
+        "arguments = error, size, group, ua, rounding.output.unit",
+        "arguments = error, size, group, ua, 0.0",
     ),
     "a total that is exact": (
         "compose(stored, summed) * (sizes",

@@ -262,7 +262,10 @@ MUTANTS = {
     ),
     "half of the products": ("factor = 2 * head_dim", "factor = head_dim"),
     "a scale that is exact": ("factor += 5 * math.log1p(u)", "factor += 2 * math.log1p(u)"),
-    "scores stored twice": ("3 * math.log1p(stored)", "2 * math.log1p(stored)"),
+    "scores stored twice": (
+        "5 * math.log1p(u) + 3 * math.log1p(stored)",
+        "5 * math.log1p(u) + 2 * math.log1p(stored)",
+    ),
     "operands that are exact": (
         "rounding.operand_roundings * (math.log1p(u) + once) + once",
         "once",

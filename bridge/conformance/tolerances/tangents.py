@@ -77,12 +77,12 @@ def tolerances(vector: TangentVector, rounding: RoundingModel) -> dict[str, Floa
     wide = FLOAT64 if rounding.output == FLOAT64 else FLOAT32
     unknown = np.array([float(row.uncertainty) for row in vector.expected])
     return {
-        OUTPUT: _allowed(out, rounding.output, rounding.flush_to_zero) + unknown[:, None],
-        LSE: _allowed(lse, wide, rounding.flush_to_zero) + unknown,
+        OUTPUT: _allowance(out, rounding.output, rounding.flush_to_zero) + unknown[:, None],
+        LSE: _allowance(lse, wide, rounding.flush_to_zero) + unknown,
     }
 
 
-def _allowed(rate: Bounded, stored: Format, flush_to_zero: bool) -> Floats:
+def _allowance(rate: Bounded, stored: Format, flush_to_zero: bool) -> Floats:
     """How far the rates of one head may be off once stored; what is made of no key must be 0."""
     allowed = torch.where(rate.size == 0, 0.0, rate.tolerance(stored, flush_to_zero))
     return allowed[0, 0].numpy()

@@ -122,13 +122,13 @@ def test_of_products_that_are_0_nothing_but_0_is_allowed() -> None:
     x, none = torch.ones(1, 1, 2, 3).double(), torch.zeros(1, 1, 2, 3).double()
     rounding = ROUNDING_MODELS["tiles stored"]
 
-    def allowed(q: torch.Tensor, k: torch.Tensor) -> gradient_tolerance.Bounds:
+    def bounds(q: torch.Tensor, k: torch.Tensor) -> gradient_tolerance.Bounds:
         scored = gradient_tolerance.Scored(0.5)
         return gradient_tolerance.gradient_bounds(q, k, x, x, None, scored, rounding)
 
-    assert float(allowed(x, none).query.tolerance(FLOAT32).max()) == 0
-    assert float(allowed(none, x).key.tolerance(FLOAT32).max()) == 0
-    assert float(allowed(none, x).query.tolerance(FLOAT32).min()) > 0
+    assert float(bounds(x, none).query.tolerance(FLOAT32).max()) == 0
+    assert float(bounds(none, x).key.tolerance(FLOAT32).max()) == 0
+    assert float(bounds(none, x).query.tolerance(FLOAT32).min()) > 0
 
 
 # A line of the code, and the line that a mistake would make of it.

@@ -166,6 +166,7 @@ public import Attention.Model.Rounding
 public import Attention.Model.Underflow
 public import Attention.Model.UnderflowLogSumExp
 public import Attention.Model.UnderflowScores
+public import Attention.Model.UnderflowWeights
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
@@ -347,6 +348,7 @@ public import Attention.Proof.Rounding.UnderflowRescaling
 public import Attention.Proof.Rounding.UnderflowScores
 public import Attention.Proof.Rounding.UnderflowSoftcap
 public import Attention.Proof.Rounding.UnderflowTolerance
+public import Attention.Proof.Rounding.UnderflowWeights
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink
@@ -432,6 +434,7 @@ public import Attention.Spec.TransformerLayer
 public import Attention.Spec.TransformerNorms
 public import Attention.Spec.UnderflowTolerance
 public import Attention.Spec.Varlen
+public import Attention.Spec.WeightTolerance
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward
 public import Attention.Statements.Layouts

@@ -113,9 +113,9 @@ structure BackwardRow.Valid (r : BackwardRow R n d_v) : Prop where
 
 /-- `P` is what a function may compute again for the weight exp (s − L), from a score and a
 log-sum-exp that it computed: each is rounded up to three times, for factors of another base and for
-the difference. -/
-@[expose] def RecomputedWeight [Exp R R] (unit exponential tiny s L P : R) : Prop :=
-  ∃ x y, RoundedTimes unit 3 s x ∧ RoundedTimes unit 3 L y ∧
+the difference, and is off by `ν` besides where it is below the normal numbers then. -/
+@[expose] def RecomputedWeight [Exp R R] (unit ν exponential tiny s L P : R) : Prop :=
+  ∃ x y, BelowTimes unit ν 3 s x ∧ BelowTimes unit ν 3 L y ∧
     StoredBelow exponential tiny (exp (x - y)) P
 
 /-- `w` is a computed weight, off by a share of itself and by what underflowed, `lost`, and stored

@@ -92,13 +92,16 @@ variable [DecidableLE R]
 /-! ## Weights that are computed again -/
 
 /-- How far s − L may be off, where the score s is off by `ofScore`, the log-sum-exp L by `ofLse`,
-and both are rounded three times more: factors of another base, and the difference. -/
-@[expose] def exponentError (unit s L ofScore ofLse : R) : R :=
+and both are rounded three times more, factors of another base, and the difference: each time they
+may be off by `ν` below the normal numbers. -/
+@[expose] def exponentError (unit ν s L ofScore ofLse : R) : R :=
+  let ofScore := ofScore + numeral 3 * ν
+  let ofLse := ofLse + numeral 3 * ν
   ofScore + ofLse + gamma 3 unit * (absolute s + ofScore + (absolute L + ofLse))
 
 /-- How far exp (s − L) may be off, as a share of itself. -/
-@[expose] def recomputedError [Exp R R] (unit exponential s L ofScore ofLse : R) : R :=
-  exp (exponentError unit s L ofScore ofLse) * (1 + exponential) - 1
+@[expose] def recomputedError [Exp R R] (unit ν exponential s L ofScore ofLse : R) : R :=
+  exp (exponentError unit ν s L ofScore ofLse) * (1 + exponential) - 1
 
 /-! ## The slope of softcap -/
 

@@ -324,18 +324,19 @@ theorem meanNotCounted_refuted :
 
 /-- A bound of weights that does not count the error of the log-sum-exp. -/
 theorem logSumExp_not_counted_refuted [Exponential R R] :
-    ¬ ∀ (u ue s L ofScore ofLse s' L' P : R), 0 ≤ u → numeral 3 * u < 1 →
-      AtMost ofScore (s' - s) → AtMost ofLse (L' - L) → RecomputedWeight u ue 0 s' L' P →
-      AtMost (recomputedError u ue s L ofScore 0 * exp (s - L)) (P - exp (s - L)) := fun claim => by
+    ¬ ∀ (u ue s L δ Λ s' L' P : R), 0 ≤ u → numeral 3 * u < 1 → AtMost δ (s' - s) →
+      AtMost Λ (L' - L) → RecomputedWeight u 0 ue 0 s' L' P →
+      AtMost (recomputedError u 0 ue s L δ 0 * exp (s - L)) (P - exp (s - L)) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
+  have zero := below_refl (R := R) (Std.le_refl 0) (Std.le_refl 0) 0
   have h := claim 0 0 0 1 0 1 0 0 1 (Std.le_refl _) (small _) ⟨by grind, by grind⟩
-    ⟨by grind, by grind⟩ ⟨0, 0, roundedTimes_refl (Std.le_refl _) 3 0,
-      roundedTimes_refl (Std.le_refl _) 3 0, by
+    ⟨by grind, by grind⟩ ⟨0, 0, ⟨0, ⟨0, ⟨0, rfl, zero⟩, zero⟩, zero⟩,
+      ⟨0, ⟨0, ⟨0, rfl, zero⟩, zero⟩, zero⟩, by
       rw [show (0 : R) - 0 = 0 by grind, exp_zero]
       exact below_refl (Std.le_refl _) (Std.le_refl _) _⟩
-  have e : recomputedError (0 : R) 0 0 1 0 0 = 0 := by
-    rw [recomputedError, exponentError, gamma_zero,
-      show (0 : R) + 0 + 0 * (absolute 0 + 0 + (absolute 1 + 0)) = 0 by grind, exp_zero]
+  have e : recomputedError (0 : R) 0 0 0 1 0 0 = 0 := by
+    simp only [recomputedError, exponentError, gamma_zero, Semiring.mul_zero, Semiring.zero_mul,
+      Semiring.add_zero, exp_zero]
     grind
   rw [e] at h
   have h₁ := h.2

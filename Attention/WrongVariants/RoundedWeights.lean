@@ -1,18 +1,20 @@
 module
 
 public import Attention.Proof.Rounding.UnderflowSoftcap
+public import Attention.Proof.Rounding.UnderflowWeights
 public import Attention.WrongVariants.RoundingRules
 
 public section
 
 /-! # Wrong variants of weights that are computed again where numbers underflow
 
-Bounds in which a product of a score does not underflow.
+Bounds in which a product of a score does not underflow, or one that changes the base of a score or
+of a log-sum-exp where they meet.
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
 
-open Spec Model Lean.Grind
+open Spec Model Exponential Lean.Grind
 
 universe u
 
@@ -125,5 +127,87 @@ theorem productsNotCounted_refuted : ¬ TinyScoresStayClose (R := R) productsNot
   simp only [productsNotCounted, e₁, e₂, cappedChangeError, ScoreChange.apply] at h
   have := h.1
   grind
+
+/-! ## Weights -/
+
+/-- The claim of `rounded_recomputed` for any bound. -/
+abbrev RecomputedStayClose
+    (bound : R → R → R → R → R → R → R → R := recomputedError) : Prop :=
+  ∀ u ν ue η s L ofScore ofLse s' L' P : R, 0 ≤ u → 0 ≤ ν → numeral 3 * u < 1 →
+    AtMost ofScore (s' - s) → AtMost ofLse (L' - L) → RecomputedWeight u ν ue η s' L' P →
+    AtMost (bound u ν ue s L ofScore ofLse * exp (s - L) + η) (P - exp (s - L))
+
+/-- Positive control: the bound of the theorem. -/
+theorem recomputed_stayClose : RecomputedStayClose (R := R) :=
+  fun _ _ _ _ _ _ _ _ _ _ _ hu hν h3 hs hL h => Proof.rounded_recomputed hu hν h3 hs hL h
+
+/-- A bound in which a change of base does not underflow. -/
+@[expose] def basesNotCounted (unit _ exponential s L ofScore ofLse : R) : R :=
+  recomputedError unit 0 exponential s L ofScore ofLse
+
+omit [NaturalExp R] in
+private theorem off_by {ν x y : R} (hx : x ≠ 0) (h : AtMost ν (y - x)) : StoredBelow 0 ν x y :=
+  ⟨x, rounded_refl (Std.le_refl _) x, h, fun e => absurd e hx⟩
+
+omit [NaturalExp R] in
+private theorem exactly_so {ν : R} (hν : 0 ≤ ν) (x : R) : StoredBelow 0 ν x x :=
+  ⟨x, rounded_refl (Std.le_refl _) x, ⟨by grind, by grind⟩, id⟩
+
+private theorem bound_of_bases (ν E : R) :
+    recomputedError 0 ν 0 0 0 0 E = exp (numeral 3 * ν + (E + numeral 3 * ν)) - 1 := by
+  simp only [recomputedError, exponentError, gamma_zero, Semiring.zero_mul, Semiring.add_zero,
+    Semiring.mul_one]
+  congr 2
+  grind
+
+theorem basesNotCounted_refuted : ¬ RecomputedStayClose (R := R) basesNotCounted := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := claim 0 1 0 0 1 1 0 0 1 1 (exp (0 - 1)) (Std.le_refl _) (Std.le_of_lt h₀)
+    (by rw [Semiring.mul_zero]; exact h₀) ⟨by grind, by grind⟩ ⟨by grind, by grind⟩
+    ⟨0, 1, ⟨0, ⟨0, ⟨1, rfl, off_by (by grind) ⟨by grind, by grind⟩⟩,
+      exactly_so (Std.le_of_lt h₀) 0⟩, exactly_so (Std.le_of_lt h₀) 0⟩,
+      ⟨1, ⟨1, ⟨1, rfl, exactly_so (Std.le_of_lt h₀) 1⟩, exactly_so (Std.le_of_lt h₀) 1⟩,
+        exactly_so (Std.le_of_lt h₀) 1⟩, exactly_so (Std.le_refl _) _⟩
+  have e : basesNotCounted (0 : R) 1 0 1 1 0 0 = 0 := by
+    simp only [basesNotCounted, recomputedError, exponentError, gamma_zero, Semiring.zero_mul,
+      Semiring.mul_zero, Semiring.add_zero, exp_zero]
+    grind
+  rw [e, show (1 : R) - 1 = 0 by grind, exp_zero] at h
+  have h₁ := h.1
+  have h₂ := exp_lt (R := R) (0 - 1 : R) 0 (by grind)
+  rw [exp_zero] at h₂
+  clear claim h e
+  grind
+
+/-- The claim of `tiny_weight` for one query and one key, and any bound of the log-sum-exp. -/
+abbrev TinyWeightsStayClose
+    (factor : Precision R → R → Nat → Nat → List (BoundedKey R) → R := underflowLogSumExpFactor)
+    (tolerance : Precision R → R → R → R → R → R → R := underflowLogSumExpTolerance) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R) (ν η scale : R) (additions : Nat)
+    (changes : ScoreChanges R 1 1) (mask : Mask 1 1) (Q K : Matrix R 1 1)
+    (values : Option (Fin 1) → R) (cols : List (Option (Fin 1))) (roundings rescalings : Nat)
+    (row : List (BoundedKey R)) (L E M s P : R) (col : Option (Fin 1)), Precise p →
+    p.unit ≤ p.accumulation → p.unit ≤ 1 / 128 → PreciseFormats f → 0 ≤ f.scores →
+    f.scores ≤ 1 / 32 → 0 ≤ ν →
+    10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
+    (∀ cap, changes.cap = some cap → 0 < cap) →
+    (row = cols.map fun col => cappedKey p (changes.formats p f ν additions 1 scale) additions
+      changes scale mask Q K 0 (values col) col) →
+    numeral (roundings + 1) * p.unit < 1 → 0 < underflowLeft p ν roundings rescalings row →
+    numeral 4 * p.unit < 1 → IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K 0)) →
+    rowMax (cols.map (changes.score scale mask Q K 0)) = some M →
+    factor p ν roundings rescalings row ≤ exp E → changes.score scale mask Q K 0 col = some s →
+    TinyWeight p f ν η additions changes scale mask Q K 0 values cols roundings rescalings col P →
+    AtMost (recomputedError p.unit ν p.exponential s L
+        (changes.cappedError p (changes.formats p f ν additions 1 scale) additions scale Q K 0 col)
+        (tolerance p ν E (L - M) M (largestError row)) * exp (s - L) + η) (P - exp (s - L))
+
+/-- Positive control: the bound of the theorem. -/
+theorem tinyWeights_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) :
+    TinyWeightsStayClose (R := R) :=
+  fun _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ hp hu hu' hf hf₀ hf₁ hν hd hcap hrow hD left h4
+    exact maximum errors hs computed =>
+    Proof.tiny_weight archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap hrow hD left h4 exact maximum
+      errors hs computed
 
 end Attention.WrongVariants

@@ -59,6 +59,9 @@ WITHOUT_VECTORS = {
     "Attention.Spec.SoftcapTolerance": "how far a score and the slope of softcap may be from the "
     "exact ones in a backward pass; compared with the code that judges in "
     "tests/bridge/conformance/test_capped_scores_by_spec.py",
+    "Attention.Spec.WeightTolerance": "how far off the scores may be that weights of derivatives "
+    "come from; compared with the code that judges in "
+    "tests/bridge/conformance/test_gradients_by_spec.py",
     "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
     "from the exact ones; compared with the code that judges in "
     "tests/bridge/conformance/test_tangents_by_spec.py",

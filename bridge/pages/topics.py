@@ -97,7 +97,7 @@ TOPICS = (
             *("GradientTolerance", "TangentTolerance", "Rounding.Gradient", "Rounding.Inner"),
             *("Rounding.Tangent", "Rounding.ScoreRates", "Rounding.Majorants", "Rounding.Near."),
             *("SoftcapTolerance", "Rounding.Softcap", "StoredGradient", "Rounding.StoredGradients"),
-            *("TemperatureTolerance", "Rounding.Temperature"),
+            *("TemperatureTolerance", "Rounding.Temperature", "WeightTolerance"),
             *("CappedRateTolerance", "Rounding.CappedRates", "Rounding.ThroughCap"),
             *("GradientStoreTolerance", "Rounding.GradientStores", "Rounding.TotalStores"),
         ),

@@ -48,47 +48,52 @@ private theorem exp_majorised {E δ : R} (h : AtMost E δ) :
   exact ⟨by grind, by grind⟩
 
 omit [Exponential R R] in
-private theorem three_roundings {u : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1) {e s s' x : R}
-    (hs : AtMost e (s' - s)) (hx : RoundedTimes u 3 s' x) :
-    AtMost (e + gamma 3 u * (absolute s + e)) (x - s) := by
+private theorem three_roundings {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (h3 : numeral 3 * u < 1)
+    {e s s' x : R} (hs : AtMost e (s' - s)) (hx : BelowTimes u ν 3 s' x) :
+    AtMost (e + numeral 3 * ν + gamma 3 u * (absolute s + (e + numeral 3 * ν))) (x - s) := by
   have h₁ : Majorised (absolute s + e) (absolute s) s' s :=
     ⟨by rwa [show absolute s + e - absolute s = e by grind], atMost_absolute s⟩
-  have h₂ := (h₁.roundedTimes hx).error
+  have h₂ := (h₁.belowTimes hu hν hx).error
   have h₃ := pow_sub_one_le_gamma hu (Nat.le_refl 3) h3
-  have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₃ h₁.computed.nonneg
+  have h₅ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) 3) hν
+  have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₃ (c := absolute s + e + numeral 3 * ν) (by
+    have := h₁.computed.nonneg
+    grind)
   refine h₂.mono ?_
-  clear h₁ h₂ h₃ hs hx hu h3
+  clear h₁ h₂ h₃ hs hx hu h3 hν h₅
   generalize absolute s = v at *
   generalize (1 + u) ^ 3 = f at *
+  generalize numeral 3 * ν = t at *
   grind
 
 /-- **rounded-recomputed-weight**: the weight exp (s − L) computed again, from a score and a
-log-sum-exp that are off and are rounded, is off by at most its bound, and by what the exponential
-may be off below the normal numbers. -/
-theorem rounded_recomputed {u ue ν : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1)
+log-sum-exp that are off and are rounded, also below the normal numbers, is off by at most its
+bound, and by what the exponential may be off there. -/
+theorem rounded_recomputed {u ν ue η : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (h3 : numeral 3 * u < 1)
     {s L ofScore ofLse s' L' P : R} (hs : AtMost ofScore (s' - s)) (hL : AtMost ofLse (L' - L))
-    (h : RecomputedWeight u ue ν s' L' P) :
-    AtMost (recomputedError u ue s L ofScore ofLse * exp (s - L) + ν) (P - exp (s - L)) := by
+    (h : RecomputedWeight u ν ue η s' L' P) :
+    AtMost (recomputedError u ν ue s L ofScore ofLse * exp (s - L) + η) (P - exp (s - L)) := by
   obtain ⟨x, y, hx, hy, hP⟩ := h
-  have h₁ := (three_roundings hu h3 hs hx).sub (three_roundings hu h3 hL hy)
+  have h₁ := (three_roundings hu hν h3 hs hx).sub (three_roundings hu hν h3 hL hy)
   have e₁ : x - s - (y - L) = x - y - (s - L) := by grind
-  have e₂ : ofScore + gamma 3 u * (absolute s + ofScore)
-      + (ofLse + gamma 3 u * (absolute L + ofLse)) = exponentError u s L ofScore ofLse := by
+  have e₂ : ofScore + numeral 3 * ν + gamma 3 u * (absolute s + (ofScore + numeral 3 * ν))
+      + (ofLse + numeral 3 * ν + gamma 3 u * (absolute L + (ofLse + numeral 3 * ν)))
+        = exponentError u ν s L ofScore ofLse := by
     rw [exponentError]
     clear h₁ hP hx hy hs hL
     grind
   rw [e₁, e₂] at h₁
   have hpos := exp_pos (R := R) (s - L)
   have h₂ := (((Majorised.exact (b := (exp (s - L) : R)) ⟨by grind, Std.le_refl _⟩).mul_factor
-    (exp_majorised h₁)).below (u := ue) (η := ν) (y := P) (by
+    (exp_majorised h₁)).below (u := ue) (η := η) (y := P) (by
       have e₃ : s - L + (x - y - (s - L)) = x - y := by
         clear h₁ hpos e₁ e₂ hP hx hy hs hL
         grind
       rwa [← exp_add, e₃])).error
   rw [recomputedError]
   generalize (exp (s - L) : R) = w at *
-  generalize (exp (exponentError u s L ofScore ofLse) : R) = E at *
-  rwa [show w * (1 + (E - 1)) * (1 + ue) + ν - w = (E * (1 + ue) - 1) * w + ν by
+  generalize (exp (exponentError u ν s L ofScore ofLse) : R) = E at *
+  rwa [show w * (1 + (E - 1)) * (1 + ue) + η - w = (E * (1 + ue) - 1) * w + η by
     clear h₁ h₂; grind] at h₂
 
 variable (scale : R) (modify : ScoreMod R q_len kv_len) (slope : ScoreSlope R R q_len kv_len)
@@ -121,35 +126,36 @@ theorem storedWeight_zero {u η : R} (hu : 0 ≤ u) (hη : 0 ≤ η) (error lost
 theorem storedWeight_of_recomputed {i : Fin q_len} {j : Fin kv_len} {s L : R}
     (hs : score scale modify Q K i j = some s)
     (hL : IsLogSumExp R (some L) ((List.finRange kv_len).map (score scale modify Q K i)))
-    {u ue ν : R} (hu : 0 ≤ u) (h3 : numeral 3 * u < 1) (hue : 0 ≤ ue)
+    {u ν ue t : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (h3 : numeral 3 * u < 1) (hue : 0 ≤ ue)
     {ofScore ofLse s' L' P w uw η : R}
     (hs' : AtMost ofScore (s' - s)) (hL' : AtMost ofLse (L' - L))
-    (h : RecomputedWeight u ue ν s' L' P) (hw : StoredBelow uw η P w) :
-    0 ≤ recomputedError u ue s L ofScore ofLse ∧
+    (h : RecomputedWeight u ν ue t s' L' P) (hw : StoredBelow uw η P w) :
+    0 ≤ recomputedError u ν ue s L ofScore ofLse ∧
       StoredWeight uw η (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j]
-        (recomputedError u ue s L ofScore ofLse) ν w := by
+        (recomputedError u ν ue s L ofScore ofLse) t w := by
   refine ⟨?_, P, ?_, hw⟩
-  · have h₁ : 0 ≤ exponentError u s L ofScore ofLse := by
+  · have h₁ : 0 ≤ exponentError u ν s L ofScore ofLse := by
       have i₁ := gamma_nonneg hu h3
       have i₂ := absolute_nonneg s
       have i₃ := absolute_nonneg L
       have i₄ := hs'.nonneg
       have i₅ := hL'.nonneg
-      have i₆ := OrderedRing.mul_nonneg (b := absolute s + ofScore + (absolute L + ofLse)) i₁
-        (by grind)
+      have i₇ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) 3) hν
+      have i₆ := OrderedRing.mul_nonneg (b := absolute s + (ofScore + numeral 3 * ν)
+        + (absolute L + (ofLse + numeral 3 * ν))) i₁ (by grind)
       rw [exponentError]
       grind
-    have h₂ : (1 : R) ≤ exp (exponentError u s L ofScore ofLse) := by
+    have h₂ : (1 : R) ≤ exp (exponentError u ν s L ofScore ofLse) := by
       rw [← exp_zero (S := R)]
       exact exp_le h₁
-    have h₃ := OrderedRing.mul_nonneg (a := (exp (exponentError u s L ofScore ofLse) : R))
+    have h₃ := OrderedRing.mul_nonneg (a := (exp (exponentError u ν s L ofScore ofLse) : R))
       (b := ue) (by have := OrderedRing.zero_lt_one (R := R); grind) hue
     rw [recomputedError]
     grind
   · rw [probabilities_eq_exp scale modify Q K hs hL, tinyOf_pos (by
       have := exp_pos (R := R) (s - L)
       grind)]
-    exact rounded_recomputed hu h3 hs' hL' h
+    exact rounded_recomputed hu hν h3 hs' hL' h
 
 /-! ## Rows -/
 

@@ -29,6 +29,10 @@ _SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 _LSE_ROUNDINGS = 4
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
+_LSE_PRODUCTS = 8
+# 3 to the power of more tiles is no number of float64 that a weight may be multiplied by.
+_MANY_BLOCKS = 600
 _Number = TypeVar("_Number", float, Tensor)
 # An exponent that may be off by more than this bounds nothing.
 _LARGEST_EXPONENT = 300.0
@@ -67,6 +71,8 @@ class Softmax:
     sink_error: Tensor
 
 
+@implements("Attention.Spec.ScoreChanges.cappedError")
+@implements("Attention.Spec.cappedKey")
 def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
     """The weights that a pass over the derivatives computes again from the log-sum-exp."""
     s, off, slope, slope_error = _scores(q, k, scored, rounding)
@@ -92,15 +98,18 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     kv_len = s.shape[-1]
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
     of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
-    error = _recomputed_error(u, exponential, s, lse, off, of_lse)
+    tiny = rounding.accumulator.smallest_normal
+    error = _recomputed_error(u, tiny, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
         sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
-        sink_error = _recomputed_error(u, exponential, finite, lse, of_sinks, of_lse)
+        sink_error = _recomputed_error(u, tiny, exponential, finite, lse, of_sinks, of_lse)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
     return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)
 
 
+@implements("Attention.Spec.underflowLogSumExpFactor")
+@implements("Attention.Spec.underflowLogSumExpTolerance")
 def _lse_error(
     scores: Tensor, errors: Tensor, keys: Tensor, blocks: int, rounding: RoundingModel
 ) -> Tensor:
@@ -117,24 +126,58 @@ def _lse_error(
     # Differences are rounded; one exponential for each weight and one for each rescaling.
     off = errors + u * (below + errors + largest) - (1 + blocks) * math.log1p(-exponential)
     of_weights = torch.log1p((weights / total * _expm1(off)).sum(-1, keepdim=True))
-    tiny = rounding.accumulator.smallest_normal
+    lost, of_storing = _denominator_loss(below, off, finite, keys, blocks, rounding)
     added_up = gamma(keys + 2 * blocks + 1, u)
-    if rounding.weights is not None and rounding.denominator != "unrounded":
-        added_up = added_up + rounding.weights.unit
-        tiny = tiny + rounding.weights.underflow(rounding.flush_to_zero)
-    added_up = added_up + keys * tiny / total
+    added_up = added_up + (1 + added_up) * lost + of_storing
     of_sum = torch.where(added_up < 1, -torch.log1p(-added_up), _LARGEST_EXPONENT)
     error = of_weights + of_sum
     sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
-    return error + gamma(_LSE_ROUNDINGS, u) * sizes
+    four = gamma(_LSE_ROUNDINGS, u)
+    return error + four * sizes + (1 + four) * _LSE_PRODUCTS * rounding.accumulator.smallest_normal
+
+
+@implements("Attention.Spec.underflowCost")
+@implements("Attention.Spec.storingErrors")
+def _denominator_loss(
+    below: Tensor, off: Tensor, finite: Tensor, keys: Tensor, blocks: int, rounding: RoundingModel
+) -> tuple[Tensor, Tensor]:
+    """What a denominator loses, as shares of it: where numbers of the accumulator underflow, and
+    where it adds weights as they are stored. below: how far scores are below the largest; off: how
+    far the logarithms of weights are."""
+    off = torch.clamp(off, max=_LARGEST_EXPONENT)
+    high, low = (torch.where(finite, torch.exp(x - below), 0.0) for x in (off, -off))
+    low = low.sum(-1, keepdim=True)
+    low = torch.where(low > 0, low, 1.0)
+    # The largest weight, over the sum of them: h.
+    exponential = rounding.exp_error * rounding.accumulator.unit
+    own = math.exp((1 + 2 * blocks) * -math.log1p(-exponential))
+    most = (high.amax(-1, keepdim=True) / low).clamp(max=own)
+    share = (high / low).clamp(max=1.0)
+    tiny = rounding.accumulator.smallest_normal * most * (blocks + 1)
+    whole = 3.0 ** min(blocks, _MANY_BLOCKS) * share
+    lost = 2 * torch.minimum(whole, tiny).sum(-1, keepdim=True) + keys * tiny
+    if rounding.weights is None or rounding.denominator == "unrounded":
+        return lost, torch.zeros_like(lost)
+    unit = rounding.weights.unit
+    tiny = rounding.weights.underflow(rounding.flush_to_zero) * most
+    each = torch.minimum(share, torch.maximum(unit * share, tiny)).sum(-1, keepdim=True)
+    once = unit + torch.minimum(share, tiny).sum(-1, keepdim=True)
+    return lost, torch.minimum(each, once)
 
 
 @implements("Attention.Spec.recomputedError")
 def _recomputed_error(
-    unit: float, exponential: float, s: Tensor, lse: Tensor, of_score: Tensor, of_lse: Tensor
+    unit: float,
+    tiny: float,
+    exponential: float,
+    s: Tensor,
+    lse: Tensor,
+    of_score: Tensor,
+    of_lse: Tensor,
 ) -> Tensor:
     """How far exp(s − L) may be off, as a share of itself: both are off, and rounded three times
-    more."""
+    more, by `tiny` besides below the normal numbers."""
+    of_score, of_lse = of_score + 3 * tiny, of_lse + 3 * tiny
     sizes = s.abs() + of_score + (lse.abs() + of_lse)
     exponent = of_score + of_lse + gamma(3, unit) * sizes
     return compose(_expm1(exponent), exponential)

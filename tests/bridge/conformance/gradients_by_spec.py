@@ -14,11 +14,11 @@ from bridge.spec.gradient_store_tolerance import present_gradient_term
 from numpy.typing import NDArray
 from tolerance_by_spec import (
     CLOSE,
+    FEW,
     NATURAL,
     coarse_below,
     difference,
     digits,
-    endless,
     precision,
     score_formats,
 )
@@ -38,11 +38,14 @@ from bridge.spec.gradient_tolerance import (
     score_gradient_term,
     weight_term,
 )
-from bridge.spec.log_sum_exp_tolerance import log_sum_exp_factor, log_sum_exp_tolerance
 from bridge.spec.score_change_tolerance import ScoreChange, score_change_apply, sink_error
 from bridge.spec.score_tolerance import magnitude, score_error
 from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
 from bridge.spec.tolerance import BoundedKey, Denominator
+from bridge.spec.underflow_tolerance import (
+    underflow_log_sum_exp_factor,
+    underflow_log_sum_exp_tolerance,
+)
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),
@@ -52,6 +55,11 @@ ROUNDING_MODELS = {
     "tiles stored": replace(RoundingModel.flash("bfloat16", block_n=2), gradient_rows=2),
     "normalised, scores stored": RoundingModel.sdpa_math("bfloat16", reduced=True),
     "coarse accumulator": replace(RoundingModel.float32(4), accumulator=FORMATS["bfloat16"]),
+    "few small numbers": replace(
+        RoundingModel.flash("float16", block_n=2, denominator="rounded"),
+        accumulator=FEW,
+        weights=replace(FORMATS["float16"], smallest_normal=2.0**-6, smallest_subnormal=2.0**-9),
+    ),
 }
 
 
@@ -143,7 +151,7 @@ class Row:
 def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     """Query i, with the errors of weights and slopes that the Spec has."""
     forwards = precision(rounding)
-    formats = score_formats(rounding, problem.scale, problem.q.shape[1])
+    formats = score_formats(rounding, problem.scale, problem.q.shape[1], problem.softcap)
     if rounding.weights is not None and rounding.denominator != "unrounded":
         forwards = replace(forwards, denominator=Denominator.ROUNDED)
     unit, exponential = forwards.unit, forwards.exponential
@@ -177,13 +185,18 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     total = sum((s.exp() for s, _ in seen), zero)
     lse, most = total.ln(), max(s for s, _ in seen)
     row = [BoundedKey(s, error, zero) for s, error in seen]
-    factor = log_sum_exp_factor(forwards, len(seen) + 2 * blocks, blocks, row, num=NATURAL)
-    of_lse = log_sum_exp_tolerance(
-        *(forwards, factor.ln(), lse - most, most, max(error for _, error in seen)), num=NATURAL
+    factor = underflow_log_sum_exp_factor(
+        forwards, tiny, len(seen) + 2 * blocks, blocks, row, num=NATURAL
+    )
+    of_lse = underflow_log_sum_exp_tolerance(
+        *(forwards, tiny, factor.ln(), lse - most, most, max(error for _, error in seen)),
+        num=NATURAL,
     )
 
     def of_weight(s: Decimal, error: Decimal) -> Decimal:
-        return Decimal(recomputed_error(unit, exponential, s, lse, error, of_lse, num=NATURAL))
+        return Decimal(
+            recomputed_error(unit, tiny, exponential, s, lse, error, of_lse, num=NATURAL)
+        )
 
     keys = {
         j: gradient_key(
@@ -245,9 +258,9 @@ def wrong_gradients(
     *,
     below: bool = False,
 ) -> Iterator[str]:
-    """Which bounds are not as the Spec has them, for formats without a smallest number. below: for
-    formats in which much is below the normal numbers, of the code's own weights and slopes."""
-    rounding = coarse_below(rounding) if below else endless(rounding, weights=True)
+    """Which bounds are not as the Spec has them. below: for formats in which much is below the
+    normal numbers, of the code's own weights and slopes."""
+    rounding = coarse_below(rounding) if below else rounding
     p = units(rounding, problem.kept)
     q, k, v, d_o, d_l = (
         torch.tensor(x)[None, None]

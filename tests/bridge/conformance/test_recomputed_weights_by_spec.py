@@ -24,12 +24,12 @@ from bridge.spec.tolerance import gamma
 def wrong_weights(seed: int, code: ModuleType = recomputed_weights) -> Iterator[str]:
     """Which errors of weights that are computed again are not as the Spec has them."""
     rng = np.random.default_rng(seed)
-    unit, exponential = 2.0 ** -rng.integers(5, 25), 2.0 ** -rng.integers(5, 25)
+    unit, tiny, exponential = (2.0 ** -rng.integers(5, 25) for _ in range(3))
     s, lse, of_score, of_lse = rng.normal(size=2).tolist() + (rng.random(2) / 4).tolist()
     numbers = (torch.tensor(x, dtype=torch.float64) for x in (s, lse, of_score, of_lse))
-    found = float(code._recomputed_error(unit, exponential, *numbers))
+    found = float(code._recomputed_error(unit, tiny, exponential, *numbers))
     with localcontext(digits()):
-        arguments = (Decimal(float(x)) for x in (unit, exponential, s, lse, of_score, of_lse))
+        arguments = (Decimal(float(x)) for x in (unit, tiny, exponential, s, lse, of_score, of_lse))
         whole = recomputed_error(*arguments, num=NATURAL)
     if abs(difference(found, whole)) > CLOSE * float(whole):
         yield f"{found} for {float(whole)}"
@@ -100,8 +100,25 @@ MUTANTS = {
         "gamma(0 * keys, u)",
     ),
     "a log-sum-exp of weights that are not stored": (
-        "added_up = added_up + rounding.weights.unit\n",
-        "",
+        "(1 + added_up) * lost + of_storing",
+        "(1 + added_up) * lost",
+    ),
+    "a log-sum-exp of weights that do not underflow where they are stored": (
+        "once = unit + torch.minimum(share, tiny)",
+        "once = unit + 0 * torch.minimum(share, tiny)",
+    ),
+    "a log-sum-exp whose denominator does not underflow": (
+        "(1 + added_up) * lost + of_storing",
+        "of_storing",
+    ),
+    "exponentials that do not underflow": ("lost = 2 * torch.minimum", "lost = 0 * torch.minimum"),
+    "products with a rescaling that do not underflow": ("+ keys * tiny", "+ 0 * keys * tiny"),
+    "one exponential of many that underflows": ("* most * (blocks + 1)", "* most"),
+    "what underflows is not rounded": ("(1 + added_up) * lost", "lost"),
+    "a base that is changed without underflow": ("_LSE_PRODUCTS = 8", "_LSE_PRODUCTS = 0"),
+    "a weight whose base is changed without underflow": (
+        "of_score + 3 * tiny, of_lse + 3 * tiny",
+        "of_score, of_lse",
     ),
     "an exact logarithm": ("_LSE_ROUNDINGS = 4", "_LSE_ROUNDINGS = 0"),
     "a weight from one rounding": ("gamma(3, unit) * sizes", "gamma(1, unit) * sizes"),

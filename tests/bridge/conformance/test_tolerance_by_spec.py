@@ -245,12 +245,16 @@ MUTANTS = {
         "lost = 2.0 * tiny * rows.mask",
     ),
     "a rescaling that doubles no weight": (
-        "whole = 3.0 ** np.minimum(rows.blocks, _MANY_BLOCKS) * rows.share",
+        "whole = 3.0 ** np.minimum(rows.blocks + 2.0, _MANY_BLOCKS) * rows.share",
         "whole = rows.share",
     ),
     "rescalings that do not underflow": (
-        "rows.unit_share * (rows.blocks + 1.0)",
+        "rows.unit_share * (rows.blocks + 2.0)",
         "rows.unit_share",
+    ),
+    "a product with a factor that does not underflow": (
+        "rows.unit_share * (rows.blocks + 2.0)",
+        "rows.unit_share * (rows.blocks + 1.0)",
     ),
     "products that do not underflow": (
         "products = rows.num_keys * tiny",

@@ -167,6 +167,7 @@ public import Attention.Model.Underflow
 public import Attention.Model.UnderflowLogSumExp
 public import Attention.Model.UnderflowScores
 public import Attention.Model.UnderflowWeights
+public import Attention.Model.UnsplitScores
 public import Attention.Proof.Backward.Basic
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
@@ -349,6 +350,7 @@ public import Attention.Proof.Rounding.UnderflowScores
 public import Attention.Proof.Rounding.UnderflowSoftcap
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.UnderflowWeights
+public import Attention.Proof.Rounding.UnsplitScores
 public import Attention.Proof.Rounding.Weights
 public import Attention.Proof.Scores.ScoreMods
 public import Attention.Proof.Scores.Sink

@@ -25,6 +25,13 @@ variable {R : Type u} [OrderedField R]
   | 0, x, y => y = x
   | k + 1, x, y => ∃ z, TinyTimes u ν k x z ∧ Stored u ν z y
 
+/-- `o` is the product of a stored weight `w` with the number `x` of a key, where products underflow
+by `ν`: at once, or that of the weight with a factor `f` first, and then with a value `v`. The first
+is off by `ν`, and by no more than twice of what it is; its relative error is that of `f`. -/
+@[expose] def TinyProduct (u ν w x o : R) : Prop :=
+  ∃ f v y, x = f * v ∧ 1 ≤ 2 * f ∧ AtMost ν (y - w * f) ∧
+    AtMost (2 * absolute (w * f)) (y - w * f) ∧ Stored u ν (y * v) o
+
 /-- `z` is the sum of a number `f` of each of some things, added as `RoundedSum` adds. What costs no
 addition is a thing that is `free`; a number that is 0 because it underflowed costs one. -/
 inductive SumOf {α : Type v} (u : R) (free : α → Prop) (f : α → R) : Nat → List α → R → Prop
@@ -52,10 +59,11 @@ abbrev PartSum (u : R) (f : Part R → R) : Nat → List (Part R) → R → Prop
 inductive TinyRun [Exp R R] (p : Precision R) (ν : R) : R → Part R → Prop
   /-- A masked key counts nothing. -/
   | masked {m : R} {key : ComputedKey R} : key.score = none → TinyRun p ν m ⟨[key], 0, 0, 0, 0⟩
-  /-- The weight of one key, its stored weight, and the product of that with the value. -/
+  /-- The weight of one key, its stored weight, and the product of that with the value, and with a
+  factor of dropout before. -/
   | key {m x w w' o : R} {key : ComputedKey R} : key.score ≠ none → key.computed ≤ m →
       Rounded p.unit (key.computed - m) x → Stored p.exponential ν (exp x) w →
-      Stored p.stored p.storedTiny w w' → Stored p.accumulation ν (w' * key.value) o →
+      Stored p.stored p.storedTiny w w' → TinyProduct p.accumulation ν w' key.value o →
       TinyRun p ν m ⟨[key], added p.denominator w w', o, 0, 0⟩
   /-- Parts are put together; denominators and numerators need not be added in the same order. -/
   | join {m l o : R} {parts : List (Part R)} {a k r : Nat} :

@@ -24,17 +24,17 @@ the sum of the weights. -/
     (keys : List (BoundedWeight R)) : R :=
   tinyShare { p with storedTiny := ν } rescalings keys
 
-/-- The error of a weight where its exponential and those of its rescalings underflow, as a share of
-the sum of the weights, which is at least `low`: twice, since a weight that is stored anew may
-double such an error. Each may be off by as much as it is; one of them alone is by no more than
-`tiny`. -/
+/-- The error of a weight where its exponential, those of its rescalings and its product with a
+factor of dropout underflow, as a share of the sum of the weights, which is at least `low`: twice,
+since a weight that is stored anew may double such an error. Each may be off by as much as it is;
+one of them alone is by no more than `tiny`. -/
 @[expose] def lostShare (rescalings : Nat) (low tiny : R) (k : BoundedWeight R) : R :=
-  numeral 2 * smaller (power (numeral 3) rescalings * (k.weight * k.factor / low))
-    (numeral (rescalings + 1) * tiny)
+  numeral 2 * smaller (power (numeral 3) (rescalings + 2) * (k.weight * k.factor / low))
+    (numeral (rescalings + 2) * tiny)
 
 /-- The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
-share of the sum of the weights: the exponentials of each weight, and of each unmasked key one
-product for itself and one for each rescaling. -/
+share of the sum of the weights: of the exponentials of each weight and its product with a factor,
+and for each unmasked key of as many products. -/
 @[expose] def underflowCost [Exp R R] (p : Precision R) (ν : R) (rescalings : Nat)
     (row : List (BoundedKey R)) (f : BoundedWeight R → R) : R :=
   let keys := boundedWeights p rescalings row
@@ -42,7 +42,7 @@ product for itself and one for each rescaling. -/
   sumOver (fun k => lostShare rescalings (lowTotal keys) tiny k * f k) keys
     + sumOver (fun key => match key.score with
       | none => 0
-      | some _ => numeral (rescalings + 1) * tiny) row
+      | some _ => numeral (rescalings + 2) * tiny) row
 
 /-- The least share of the sum of the weights that is left in a denominator: it is off by its
 roundings, by weights that are stored, and by what underflows. -/

@@ -7,8 +7,8 @@ public section
 
 /-! # Wrong variants of products, quotients and exponentials that underflow
 
-Functions whose exponentials underflow further than they say. Over every ordered field, for every
-exponential. Source: docs/tolerances.md, sections 3 and 4. -/
+Functions whose exponentials underflow further than they say, or products with a factor of dropout.
+Over every ordered field, for every exponential. Source: docs/tolerances.md, sections 3 and 4. -/
 
 namespace Attention.WrongVariants
 
@@ -67,12 +67,14 @@ private theorem run_flushed : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0
       (rounded_refl (Std.le_refl _) _)
       (by rw [exp_sub_self]; exact itself (Std.le_refl _) _)
       (itself (Std.le_refl _) _)
-      (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored (Std.le_of_lt (exp_pos _))
+        (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
   have b : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 (singlePart (0 - 1) 1 0 0) :=
     .key (x := 0 - 1 - 0) (w := 0) (w' := 0) (by simp [exactKey])
       (by show (0 : R) - 1 ≤ 0; grind) (rounded_refl (Std.le_refl _) _)
       (by rw [e₁]; exact flushed) (itself (Std.le_refl _) _)
-      (by rw [Semiring.zero_mul]; exact itself (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored (Std.le_of_lt (exp_pos _))
+        (by rw [Semiring.zero_mul]; exact itself (Std.le_refl _) _))
   exact .join (p := tinyOnly (0 : R)) (m := 0) (a := 0) (k := 1) (r := 0)
     (parts := [singlePart 0 0 1 0, singlePart (0 - 1) 1 0 0])
     (fun part hp => by
@@ -108,12 +110,11 @@ private theorem numerals : (numeral 1 : R) = 1 ∧ (numeral 2 : R) = 2 ∧ (nume
 private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
     (hf : ∀ k, 0 ≤ f k) (h₁ : f ⟨1, 1, 0⟩ ≤ 1) (h₂ : f ⟨exp (0 - 1 : R), 1, 1⟩ ≤ 1) :
     0 ≤ underflowCost (tinyOnly 0) ν 0 flushedKeys f ∧
-      underflowCost (tinyOnly 0) ν 0 flushedKeys f ≤ 6 * ν := by
+      underflowCost (tinyOnly 0) ν 0 flushedKeys f ≤ 12 * ν := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have pos := exp_pos (R := R) (0 - 1 : R)
   rw [underflowCost]
-  simp only [flushedKeys, boundedWeights_two, sumOver_cons, sumOver_nil, Nat.zero_add, numerals.1,
-    Semiring.one_mul]
+  simp only [flushedKeys, boundedWeights_two, sumOver_cons, sumOver_nil, Nat.zero_add, numerals.2.1]
   have hlow : 0 < lowTotal [(⟨1, 1, 0⟩ : BoundedWeight R), ⟨exp (0 - 1 : R), 1, 1⟩] := by
     simp only [lowTotal, sumOver_cons, sumOver_nil]
     generalize (exp (0 - 1 : R) : R) = w at *
@@ -139,24 +140,24 @@ private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
   generalize underflowShare (tinyOnly 0) ν 0
     [(⟨1, 1, 0⟩ : BoundedWeight R), ⟨exp (0 - 1 : R), 1, 1⟩] = t at *
   generalize lowTotal [(⟨1, 1, 0⟩ : BoundedWeight R), ⟨exp (0 - 1 : R), 1, 1⟩] = low at *
-  have lost : ∀ k : BoundedWeight R, f k ≤ 1 → lostShare 0 low t k * f k ≤ 2 * t := fun k hk => by
-    have i := (least (power (numeral 3) 0 * (k.weight * k.factor / low)) (numeral (0 + 1) * t)).2
-    rw [lostShare, numerals.2.1]
-    rw [show (numeral (0 + 1) : R) = 1 from numerals.1] at i ⊢
-    rw [Semiring.one_mul] at i ⊢
-    generalize smaller (power (numeral 3) 0 * (k.weight * k.factor / low)) t = s at *
+  have lost : ∀ k : BoundedWeight R, f k ≤ 1 → lostShare 0 low t k * f k ≤ 4 * t := fun k hk => by
+    have i := (least (power (numeral 3) 2 * (k.weight * k.factor / low)) (2 * t)).2
+    simp only [lostShare, Nat.zero_add, numerals.2.1]
+    generalize smaller (power (numeral 3) 2 * (k.weight * k.factor / low)) (2 * t) = s at *
     have i₁ := OrderedRing.mul_le_mul_of_nonneg_right i (hf k)
     have i₂ := OrderedRing.mul_le_mul_of_nonneg_left hk ht₀
     grind
   have lost₀ : ∀ k : BoundedWeight R, 0 ≤ k.weight * k.factor →
       0 ≤ lostShare 0 low t k * f k := fun k hk => by
-    rw [lostShare, numerals.2.1, show (numeral (0 + 1) : R) = 1 from numerals.1,
-      Semiring.one_mul, Proof.power_eq, Semiring.pow_zero, Semiring.one_mul]
+    have three := Proof.numeral_nonneg (R := R) 3
+    simp only [lostShare, Nat.zero_add, numerals.2.1, Proof.power_eq, Semiring.pow_succ,
+      Semiring.pow_zero, Semiring.one_mul]
     refine OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (by grind) ?_) (hf k)
     rw [smaller]
     split
-    · exact OrderedField.div_nonneg hk hlow
-    · exact ht₀
+    · exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg three three)
+        (OrderedField.div_nonneg hk hlow)
+    · grind
   have j₁ := lost _ h₁
   have j₂ := lost _ h₂
   have j₃ := lost₀ ⟨1, 1, 0⟩ (by show (0 : R) ≤ 1 * 1; grind)
@@ -165,7 +166,7 @@ private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
   exact ⟨by grind, by grind⟩
 
 /-- The tolerance of them. -/
-private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 12 * ν ≤ 1) :
+private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1) :
     0 < underflowLeft (tinyOnly 0) ν 1 0 (flushedKeys : List (BoundedKey R)) ∧
       tolerance (tinyOnly 0) 1 0 0 flushedKeys + underflowError (tinyOnly 0) ν 1 0 0 flushedKeys
         ≤ 29 * ν := by
@@ -182,7 +183,8 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 12 * ν ≤ 1
       rw [absolute_one]
       exact Std.le_refl _)).2
   have allowed := (two_keys_allowed (R := R) (Std.le_refl 0)).1
-  have output : absolute (exactOutput (boundedWeights (tinyOnly (0 : R)) 0 flushedKeys)) ≤ 1 := by
+  have output : absolute (exactOutput (boundedWeights (tinyOnly (0 : R)) 0 flushedKeys))
+      ≤ 1 / 2 := by
     simp only [flushedKeys, boundedWeights_two, exactOutput, sumOver_cons, sumOver_nil]
     generalize (exp (0 - 1 : R) : R) = w at *
     rw [show (1 : R) * 0 + (w * 1 + 0) = w by grind, show (1 : R) + (w + 0) = 1 + w by grind,
@@ -220,26 +222,23 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 12 * ν ≤ 1
   refine ⟨hL, ?_⟩
   have k₁ : (V + (o + T) * C) / L ≤ 24 * ν := by
     rw [OrderedField.div_le_iff hL]
-    have k₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := o + T) (b := 1) (by grind) C₀
-    have k₃ := OrderedRing.mul_le_mul_of_nonneg_left (a := 1) (b := 2 * L) (by grind) hν
+    have k₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := o + T) (b := 1 / 2) (by grind) C₀
+    have k₃ := OrderedRing.mul_le_mul_of_nonneg_left (a := 4) (b := 5 * L) (by grind) hν
     grind
   grind
 
-theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundredfold :=
-  fun claim => by
+/-- Where the second key is lost from the numerator, the output is too far off. -/
+private theorem loses {run : Precision R → R → R → Part R → Prop} (claim : StaysWithin run)
+    {l o : R} (zero : o / l = 0) (h : run (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+      ⟨[exactKey 0 0, exactKey (0 - 1) 1], l, o, 1, 0⟩) : False := by
   obtain ⟨hw, hw₁⟩ := small_weight (R := R)
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have small : ∀ w : R, 0 < w → w < 1 → 0 ≤ w / 100 ∧ 12 * (w / 100) ≤ 1 ∧ 100 * (w / 100) = w :=
-    fun w _ _ => ⟨by grind, by grind, by grind⟩
-  obtain ⟨hν, hν₁, e⟩ := small _ hw hw₁
+  have small : ∀ w : R, 0 < w → w < 1 → 0 ≤ w / 100 ∧ 60 * (w / 100) ≤ 1 :=
+    fun w _ _ => ⟨by grind, by grind⟩
+  obtain ⟨hν, hν₁⟩ := small _ hw hw₁
   obtain ⟨left, allowed⟩ := flushedKeys_allowed hν hν₁
-  have run : underflowsHundredfold (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
-      ⟨[exactKey 0 0, exactKey (0 - 1) 1], 1 + 0, 0 + 0, 1, 0⟩ := by
-    show TinyRun _ (100 * ((exp (0 - 1 : R) : R) / 100)) 0 _
-    rw [e]
-    exact run_flushed
-  have zero := itself (R := R) (u := 0) (ν := (exp (0 - 1 : R) : R) / 100) (Std.le_refl 0)
-  have h := claim _ (tinyOnly_precise (Std.le_refl 0)) _ hν 0 _ run (fun h => absurd rfl h)
+  have same := itself (R := R) (u := 0) (ν := (exp (0 - 1 : R) : R) / 100) (Std.le_refl 0)
+  have h := claim _ (tinyOnly_precise (Std.le_refl 0)) _ hν 0 _ h (fun h => absurd rfl h)
     [⟨some 0, #v[0]⟩, ⟨some (0 - 1), #v[1]⟩] rfl ⟨exactKey 0 0, by simp, by simp [exactKey], rfl⟩ 0
     (fun key hk s hs => by
       simp only [List.mem_cons, List.not_mem_nil, or_false] at hk
@@ -249,18 +248,16 @@ theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundre
     1 0 (Nat.le_refl _) (Nat.le_refl _) nofun
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀) left _
-    ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, zero _⟩, zero _⟩, zero _⟩, zero _⟩, zero _⟩ 0
-  have h₁ : -(29 * ((exp (0 - 1 : R) : R) / 100)) ≤ ((0 : R) + 0) / (1 + 0)
+    ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, same _⟩, same _⟩, same _⟩, same _⟩, same _⟩ 0
+  have h₁ : -(29 * ((exp (0 - 1 : R) : R) / 100)) ≤ o / l
       - exp (0 - 1 : R) / (1 + exp (0 - 1 : R)) := by
     have := (h.mono allowed).1
     rw [attend_two] at this
     exact this
-  clear h claim run zero allowed left hν₁ e
+  rw [zero] at h₁
+  clear h claim same allowed left hν₁ zero
   generalize (exp (0 - 1 : R) : R) = w at *
-  have e₁ : ((0 : R) + 0) / (1 + 0) = 0 := by
-    rw [Semiring.add_zero, Field.div_eq_mul_inv, Semiring.zero_mul]
   have e₂ := OrderedField.mul_div_cancel (b := 1 + w) (by grind) w
-  rw [e₁] at h₁
   generalize w / (1 + w) = q at *
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (a := q) (b := 29 * (w / 100)) (by grind)
     (c := 1 + w) (by grind)
@@ -268,5 +265,47 @@ theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundre
   have h₃ : (1 + w) * (29 * (w / 100)) ≤ 2 * (29 * (w / 100)) :=
     OrderedRing.mul_le_mul_of_nonneg_right (by grind) (by grind)
   grind
+
+omit [Exponential R R] in
+private theorem hundred (w : R) : 100 * (w / 100) = w := by grind
+
+theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundredfold :=
+  fun claim => loses claim (l := 1 + 0) (o := 0 + 0)
+    (by rw [Semiring.add_zero, Field.div_eq_mul_inv, Semiring.zero_mul]) (by
+    show TinyRun _ (100 * ((exp (0 - 1 : R) : R) / 100)) 0 _
+    rw [hundred]
+    exact run_flushed)
+
+/-- Weights of up to a hundred times `ν` are lost where a factor of dropout multiplies them: they
+count in the denominator alone. -/
+@[expose] def factorsLoseHundredfold (p : Precision R) (ν m : R) (part : Part R) : Prop :=
+  ∃ a b : Part R, TinyRun p ν m a ∧ TinyRun p ν m b ∧ b.l ≤ 100 * ν ∧
+    part = ⟨a.keys ++ b.keys, a.l + b.l, a.o, max a.additions b.additions + 1,
+      max a.rescalings b.rescalings⟩
+
+theorem factorsLoseHundredfold_refuted : ¬ StaysWithin (R := R) factorsLoseHundredfold :=
+  fun claim => by
+  have hν : 0 ≤ (exp (0 - 1 : R) : R) / 100 := by
+    have := exp_pos (R := R) (0 - 1 : R)
+    generalize (exp (0 - 1 : R) : R) = w at *
+    clear claim
+    grind
+  have e₁ : ∀ x : R, x - 0 = x := fun x => by grind
+  have a : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+      ⟨[exactKey 0 0], 1, 0, 0, 0⟩ :=
+    .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
+      (rounded_refl (Std.le_refl _) _)
+      (by rw [exp_sub_self]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored hν (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
+  have b : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+      ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩ :=
+    .key (x := 0 - 1 - 0) (w := exp (0 - 1 : R)) (w' := exp (0 - 1 : R)) (by simp [exactKey])
+      (by show (0 : R) - 1 ≤ 0; have := OrderedRing.zero_lt_one (R := R); clear claim; grind)
+      (rounded_refl (Std.le_refl _) _)
+      (by rw [e₁]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored hν (itself (Std.le_refl _) _))
+  exact loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
+    (by rw [Field.div_eq_mul_inv, Semiring.zero_mul])
+    ⟨_, _, a, b, by rw [hundred]; exact Std.le_refl _, rfl⟩
 
 end Attention.WrongVariants

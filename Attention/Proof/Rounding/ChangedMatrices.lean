@@ -10,8 +10,8 @@ public section
 /-! # Attention of matrices with changed scores, within its tolerance
 
 Docs/tolerances.md, sections 1 to 5 together, from the products of queries and keys to the quotient
-and the log-sum-exp: masks, softcap, numbers that are added, and a sink. With
-dropout `DroppedMatrices.lean` has it. -/
+and the log-sum-exp: masks, softcap, numbers that are added, and a sink. Dropout is in
+`DroppedMatrices.lean`. -/
 
 namespace Attention.Proof
 

@@ -55,7 +55,8 @@ theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : P
     exact ⟨.masked hk, zero, zero⟩
   | @key m key hk hm hc hm' =>
     exact ⟨.key hk hm (round_sums hf hc hm').2 (round_stored hf hp _)
-      (stored_refl (Std.le_refl _) _) (round_stored hf hp _), number _, number _⟩
+      (stored_refl (Std.le_refl _) _) (tinyProduct_of_stored (Std.le_of_lt (two_zpow_pos _))
+        (round_stored hf hp _)), number _, number _⟩
   | @add m a b _ _ iha ihb =>
     obtain ⟨ra, la, oa⟩ := iha
     obtain ⟨rb, lb, ob⟩ := ihb

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Rounding.UnderflowNumbers
+import Attention.Proof.Rounding.Dot
 
 public section
 
@@ -18,6 +19,45 @@ universe u v
 
 variable {R : Type u} [OrderedField R]
 
+/-! ## Products of weights -/
+
+/-- A product that is made at once. -/
+theorem tinyProduct_of_stored {u ν w x o : R} (hν : 0 ≤ ν) (h : Stored u ν (w * x) o) :
+    TinyProduct u ν w x o := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : w - w * 1 = 0 := by grind
+  refine ⟨1, x, w, (Semiring.one_mul x).symm, by grind, ?_, ?_, h⟩
+  · rw [e]
+    exact .zero hν
+  · rw [e]
+    exact .zero (OrderedRing.mul_nonneg (by grind) (absolute_nonneg _))
+
+/-- A weight is multiplied by a factor of dropout `z`, and then by a value `v`. -/
+theorem tinyProduct_of_factor {u ν w z v y o : R} (hu : 0 ≤ u) (hu' : 2 * u ≤ 1) (hν : 0 ≤ ν)
+    (hz : 1 ≤ 2 * ((1 - u) * z)) (h₁ : Stored u ν (w * z) y) (h₂ : Stored u ν (y * v) o) :
+    ∃ x, Rounded u (z * v) x ∧ TinyProduct u ν w x o := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨θ, hθ, i₁, i₂⟩ := stored_split hu hν h₁
+  obtain ⟨t₁, t₂⟩ := hθ
+  have hz₀ : 0 ≤ z := by
+    refine Classical.byContradiction fun hn => ?_
+    have := OrderedRing.mul_nonneg (a := 1 - u) (b := -z) (by grind) (by grind)
+    grind
+  have hf := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 - u) (b := 1 + θ) (by grind) hz₀
+  have e : w * z * (1 + θ) = w * (z * (1 + θ)) := Semiring.mul_assoc _ _ _
+  rw [e] at i₁ i₂
+  refine ⟨z * v * (1 + θ), ⟨θ, ⟨t₁, t₂⟩, rfl⟩, z * (1 + θ), v, y, by grind, by grind, i₁,
+    i₂.mono ?_, h₂⟩
+  have h := absolute_mul_le (w * z) (1 + θ)
+  have e' : absolute (1 + θ) = 1 + θ := absolute_of_nonneg (by grind)
+  rw [e, e'] at h
+  have j := OrderedRing.mul_le_mul_of_nonneg_left (a := 1) (b := 2 * (1 + θ)) (by grind)
+    (absolute_nonneg (w * z))
+  generalize absolute (w * z) = a at *
+  generalize absolute (w * (z * (1 + θ))) = b at *
+  clear i₁ i₂ hf hz
+  grind
+
 /-! ## What a key costs -/
 
 variable [Exponential R R]
@@ -33,8 +73,9 @@ namespace Underflow
     (k : ComputedKey R) : R :=
   match k.score with
   | none => 0
-  | some _ => 2 * smaller (3 ^ r * most p m r k) (numeral (r + 1) * (ν / (1 - p.exponential) ^ r))
-      * f k + numeral (r + 1) * (ν / (1 - p.exponential) ^ r)
+  | some _ => 2 * smaller (3 ^ (r + 2) * most p m r k)
+      (numeral (r + 2) * (ν / (1 - p.exponential) ^ r)) * f k
+      + numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
 
 /-- A bound of a stored weight times a number `f`. -/
 @[expose] def size (p : Precision R) (m : R) (r : Nat) (f : ComputedKey R → R)
@@ -99,9 +140,9 @@ theorem three_pow (r : Nat) : (1 : R) ≤ 3 ^ r := OrderedField.one_le_pow (by
 
 omit [Exponential R R] in
 private theorem units_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n) :
-    numeral (r + 1) * (ν / (1 - p.exponential) ^ r)
-      ≤ numeral (n + 1) * (ν / (1 - p.exponential) ^ n) :=
-  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_mono (Nat.succ_le_succ hr))
+    numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
+      ≤ numeral (n + 2) * (ν / (1 - p.exponential) ^ n) :=
+  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_mono (Nat.add_le_add_right hr 2))
     (share_nonneg hp hν r) (share_mono hp hν hr)
 
 /-- A cost is not negative. -/
@@ -110,9 +151,9 @@ theorem cost_nonneg (hp : Precise p) (hν : 0 ≤ ν) {k : ComputedKey R} (hf : 
   unfold cost
   split
   · exact Std.le_refl _
-  have h₁ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (r + 1)) (share_nonneg hp hν r)
-  have h₂ := OrderedRing.mul_nonneg (a := (3 : R) ^ r) (by
-    have := three_pow (R := R) r
+  have h₁ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (r + 2)) (share_nonneg hp hν r)
+  have h₂ := OrderedRing.mul_nonneg (a := (3 : R) ^ (r + 2)) (by
+    have := three_pow (R := R) (r + 2)
     have := OrderedRing.zero_lt_one (R := R)
     grind) (Std.le_of_lt (most_pos (m := m) (r := r) hp k))
   have := OrderedRing.mul_nonneg (le_smaller h₂ h₁) hf
@@ -134,15 +175,16 @@ theorem cost_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n)
   split
   · exact Std.le_refl _
   have h₁ := units_mono hp hν hr
-  have h₂ : (3 : R) ^ r * most p m r k ≤ 3 ^ n * most p m n k :=
+  have h₂ : (3 : R) ^ (r + 2) * most p m r k ≤ 3 ^ (n + 2) * most p m n k :=
     OrderedField.mul_le_mul (by
-      have := three_pow (R := R) r
+      have := three_pow (R := R) (r + 2)
       have := OrderedRing.zero_lt_one (R := R)
       grind) (OrderedField.pow_le_pow (by
       have := OrderedRing.zero_lt_one (R := R)
-      grind) hr) (Std.le_of_lt (most_pos hp k)) (most_mono hp hr k)
-  have h₃ : smaller ((3 : R) ^ r * most p m r k) (numeral (r + 1) * (ν / (1 - p.exponential) ^ r))
-      ≤ smaller (3 ^ n * most p m n k) (numeral (n + 1) * (ν / (1 - p.exponential) ^ n)) :=
+      grind) (Nat.add_le_add_right hr 2)) (Std.le_of_lt (most_pos hp k)) (most_mono hp hr k)
+  have h₃ : smaller ((3 : R) ^ (r + 2) * most p m r k)
+        (numeral (r + 2) * (ν / (1 - p.exponential) ^ r))
+      ≤ smaller (3 ^ (n + 2) * most p m n k) (numeral (n + 2) * (ν / (1 - p.exponential) ^ n)) :=
     le_smaller (Std.le_trans (smaller_le _ _).1 h₂) (Std.le_trans (smaller_le _ _).2 h₁)
   have := OrderedRing.mul_le_mul_of_nonneg_right h₃ hf
   grind
@@ -166,11 +208,51 @@ theorem weight_nonneg {q x w : R} (h : Stored q ν x w) (hx : 0 ≤ x) :
   obtain ⟨h₁, h₂⟩ := this
   exact ⟨by grind, by grind⟩
 
+omit [Exponential R R] in
+/-- What a factor of dropout loses of a weight. -/
+private theorem factor_lost {M w f v y x : R} (hν : 0 ≤ ν) (hw : 0 ≤ w) (hM : w ≤ 4 * M)
+    (hx : x = f * v) (hf : 1 ≤ 2 * f) (hy : AtMost ν (y - w * f))
+    (hy' : AtMost (2 * absolute (w * f)) (y - w * f)) :
+    AtMost (2 * smaller (4 * M) ν * absolute x) (y * v - w * x) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hf₀ : 0 ≤ f := by grind
+  have hx₁ : f * absolute v ≤ absolute x := by
+    have h₁ := absolute_mul_le f v
+    rwa [absolute_of_nonneg hf₀, ← hx] at h₁
+  have e : (y - w * f) * v = y * v - w * x := by
+    rw [hx]
+    grind
+  rw [absolute_of_nonneg (OrderedRing.mul_nonneg hw hf₀)] at hy'
+  have hv := absolute_nonneg v
+  have a₁ := hy.mul (atMost_absolute v)
+  have a₂ := hy'.mul (atMost_absolute v)
+  rw [e] at a₁ a₂
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_right hf (OrderedRing.mul_nonneg hν hv)
+  have i₂ := OrderedRing.mul_le_mul_of_nonneg_right hM (OrderedRing.mul_nonneg hf₀ hv)
+  have i₃ := OrderedRing.mul_le_mul_of_nonneg_left hx₁ hν
+  have i₄ := OrderedRing.mul_le_mul_of_nonneg_left hx₁ (c := 4 * M) (by grind)
+  clear hx hx₁ e hy hy'
+  generalize absolute v = a at *
+  generalize absolute x = b at *
+  rw [smaller]
+  split
+  · exact a₂.mono (by grind)
+  · exact a₁.mono (by grind)
+
+omit [Exponential R R] in
+/-- Both errors of a weight are within what it costs. -/
+private theorem costs_add {M : R} (hν : 0 ≤ ν) (hM : 0 ≤ M) :
+    smaller M ν ≤ smaller (9 * M) (2 * ν) ∧
+      smaller (4 * M) ν + smaller M ν ≤ smaller (9 * M) (2 * ν) := by
+  have h₁ := smaller_le M ν
+  have h₂ := smaller_le (4 * M) ν
+  exact ⟨le_smaller (by grind) (by grind), le_smaller (by grind) (by grind)⟩
+
 /-- A key whose exponential and product underflow is one whose do not, but for its cost. -/
 theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : ComputedKey R}
     (hk : key.score ≠ none) (hm : key.computed ≤ m) (hx : Rounded p.unit (key.computed - m) x)
     (hw : Stored p.exponential ν (exp x) w) (hw' : Stored p.stored p.storedTiny w w')
-    (ho : Stored p.accumulation ν (w' * key.value) o) :
+    (ho : TinyProduct p.accumulation ν w' key.value o) :
     ∃ l₀ o₀, Run p m ⟨[key], l₀, o₀, 0, 0⟩ ∧
       AtMost (cost p ν m 0 (fun _ => 1) key) (added p.denominator w w' - l₀) ∧
       AtMost ((1 + p.accumulation) * cost p ν m 0 (fun k => absolute k.value) key) (o - o₀) ∧
@@ -195,17 +277,30 @@ theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : Co
       grind,
      le_smaller (by have := h₂.2; grind) h₁.2⟩
   obtain ⟨w₀', hs, hd'⟩ := stored_shift hp.stored hp.storedTiny hw₀ (Std.le_of_lt pos) hd hw'
-  obtain ⟨τ, hτ, hδ, -⟩ := stored_split hp.accumulation hν ho
+  obtain ⟨f, v, y, hx', hf, hy, hy', ho'⟩ := ho
+  obtain ⟨τ, hτ, hδ, -⟩ := stored_split hp.accumulation hν ho'
   have hsize := weight_nonneg hs (Std.le_of_lt pos)
-  have e₁ : (numeral (0 + 1) * (ν / (1 - p.exponential) ^ 0) : R) = ν := by
-    rw [numeral_succ, Semiring.pow_zero, numeral_eq, Semiring.natCast_zero]
+  have e₁ : (numeral (0 + 2) * (ν / (1 - p.exponential) ^ 0) : R) = 2 * ν := by
+    rw [numeral_succ, numeral_succ, Semiring.pow_zero, numeral_eq, Semiring.natCast_zero]
+    grind
+  have e₃ : (3 : R) ^ (0 + 2) = 9 := by
+    rw [Semiring.pow_succ, Semiring.pow_succ, Semiring.pow_zero]
     grind
   have hcost : ∀ g : ComputedKey R → R, cost p ν m 0 g key
-      = 2 * smaller (most p m 0 key) ν * g key + ν := fun g => by
+      = 2 * smaller (9 * most p m 0 key) (2 * ν) * g key + 2 * ν := fun g => by
     unfold cost
     split
     · next h => exact absurd h hk
-    · rw [e₁, Semiring.pow_zero, Semiring.one_mul]
+    · rw [e₁, e₃]
+  have hmost₀ := most_pos (m := m) (r := 0) hp key
+  have hw₁ : 0 ≤ w' ∧ w' ≤ 4 * most p m 0 key := by
+    have i₁ := weight_nonneg hw' hw₀
+    have i₂ := hd'.2
+    have i₃ := (smaller_le (most p m 0 key) ν).1
+    clear h₁ h₂ hy hy' hδ
+    exact ⟨i₁.1, by grind⟩
+  have hfactor := factor_lost hν hw₁.1 hw₁.2 hx' hf hy hy'
+  obtain ⟨c₁, c₂⟩ := costs_add hν (Std.le_of_lt hmost₀)
   have hsz : ∀ g : ComputedKey R → R, size p m 0 g key = 2 * most p m 0 key * g key := fun g => by
     unfold size
     split
@@ -221,13 +316,22 @@ theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : Co
   · rw [hcost]
     have hτ' : AtMost (1 + p.accumulation) (1 + τ) :=
       ⟨by have := hτ.1; grind, by have := hτ.2; grind⟩
-    have h₃ := ((hd'.mul (atMost_absolute key.value)).mul hτ').add hδ
-    have e₂ : (w' - w₀') * key.value * (1 + τ) + (o - w' * key.value * (1 + τ))
-        = o - w₀' * key.value * (1 + τ) := by grind
+    have h₃ := ((hfactor.add (hd'.mul (atMost_absolute key.value))).mul hτ').add hδ
+    have e₂ : (y * v - w' * key.value + (w' - w₀') * key.value) * (1 + τ)
+        + (o - y * v * (1 + τ)) = o - w₀' * key.value * (1 + τ) := by grind
     rw [e₂] at h₃
     refine h₃.mono ?_
-    have := OrderedRing.mul_nonneg hp.accumulation hν
-    clear h₃ hδ hd' hd h₁ h₂ e₂
+    have i₁ := OrderedRing.mul_nonneg hp.accumulation hν
+    have i₂ := OrderedRing.mul_le_mul_of_nonneg_right c₂ (absolute_nonneg key.value)
+    have i₃ := OrderedRing.mul_le_mul_of_nonneg_right i₂ (c := 1 + p.accumulation) (by
+      have := hp.accumulation
+      have := OrderedRing.zero_lt_one (R := R)
+      grind)
+    generalize smaller (9 * most p m 0 key) (2 * ν) = S at *
+    generalize smaller (most p m 0 key) ν = s at *
+    generalize smaller (4 * most p m 0 key) ν = t at *
+    generalize absolute key.value = a at *
+    clear h₃ hδ hd' hd h₁ h₂ e₂ hfactor hy hy' hcost hw₁
     grind
   · rw [hsz, Semiring.mul_one]
     cases p.denominator with

@@ -173,10 +173,10 @@ private theorem cost_rescale (hp : Precise p) (hν : 0 ≤ ν) (hu : p.unit ≤ 
     have i₆ : ν ≤ ν / (1 - p.exponential) ^ (r + 1) := by
       have := share_mono (r := 0) hp hν (Nat.zero_le (r + 1))
       rwa [Semiring.pow_zero, show ν / 1 = ν by grind] at this
-    have := step_real (three_pow (R := R) r) (Std.le_of_lt b₁) (Std.le_of_lt b₂) h.nonneg hf
-      (numeral_nonneg (r + 1)) i₁ i₂ i₃ i₄ i₅ i₆
-    simp only [cost, size, tick, hs]
-    rwa [numeral_succ (r + 1), Semiring.pow_succ 3 r]
+    have := step_real (three_pow (R := R) (r + 2)) (Std.le_of_lt b₁) (Std.le_of_lt b₂) h.nonneg hf
+      (numeral_nonneg (r + 2)) i₁ i₂ i₃ i₄ i₅ i₆
+    simp only [cost, size, tick, hs, show r + 1 + 2 = r + 2 + 1 by omega]
+    rwa [numeral_succ (r + 2), Semiring.pow_succ 3 (r + 2)]
 
 private theorem size_rescale {m' α α₀ : R} (h : Factor p ν m m' α α₀) {k : ComputedKey R}
     (hf : 0 ≤ f k) : α₀ * size p m r f k ≤ size p m' (r + 1) f k := by

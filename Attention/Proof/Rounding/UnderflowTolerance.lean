@@ -298,37 +298,37 @@ theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
     have := OrderedRing.mul_pos hW (b := -t) (by grind)
     grind
   refine sumOver_le_sumOver fun k hk => ?_
-  have hn : (0 : R) ≤ numeral (rescalings + 1) := numeral_nonneg _
+  have hn : (0 : R) ≤ numeral (rescalings + 2) := numeral_nonneg _
   have hshare := OrderedField.div_nonneg (hpos k hk) hlow
-  have hpow := three_pow (R := R) rescalings
+  have hpow := three_pow (R := R) (rescalings + 2)
   have h₀ := OrderedRing.zero_lt_one (R := R)
   rw [lostShare, two, three, power_eq]
   have hf₁ : 0 ≤ f' (b k) := hf k ▸ hf₀ k
-  have units : numeral (r + 1) * (ν / (1 - p.exponential) ^ r)
-      ≤ W * (numeral (rescalings + 1) * t) := by
-    have := OrderedField.mul_le_mul (numeral_nonneg (R := R) (r + 1))
-      (numeral_mono (Nat.succ_le_succ hr)) htiny₀ tiny
+  have units : numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
+      ≤ W * (numeral (rescalings + 2) * t) := by
+    have := OrderedField.mul_le_mul (numeral_nonneg (R := R) (r + 2))
+      (numeral_mono (Nat.add_le_add_right hr 2)) htiny₀ tiny
     grind
   unfold cost
   cases hs : k.score with
   | none =>
     have := OrderedRing.mul_nonneg (Std.le_of_lt hW) (OrderedRing.mul_nonneg (le_smaller
-      (OrderedRing.mul_nonneg (a := (3 : R) ^ rescalings) (by grind) hshare)
+      (OrderedRing.mul_nonneg (a := (3 : R) ^ (rescalings + 2)) (by grind) hshare)
       (OrderedRing.mul_nonneg hn ht)) hf₁)
     simp only
     grind
   | some s =>
-    have h₁ : (3 : R) ^ r * most p m r k
-        ≤ W * (3 ^ rescalings * ((b k).weight * (b k).factor / low)) := by
-      have := OrderedField.mul_le_mul (a := (3 : R) ^ r) (by
-        have := three_pow (R := R) r
-        grind) (OrderedField.pow_le_pow (x := (3 : R)) (by grind) hr)
+    have h₁ : (3 : R) ^ (r + 2) * most p m r k
+        ≤ W * (3 ^ (rescalings + 2) * ((b k).weight * (b k).factor / low)) := by
+      have := OrderedField.mul_le_mul (a := (3 : R) ^ (r + 2)) (by
+        have := three_pow (R := R) (r + 2)
+        grind) (OrderedField.pow_le_pow (x := (3 : R)) (by grind) (Nat.add_le_add_right hr 2))
         (Std.le_of_lt (most_pos hp k)) (hmost k hk (by simp [hs]))
       grind
-    have h₂ : smaller ((3 : R) ^ r * most p m r k)
-        (numeral (r + 1) * (ν / (1 - p.exponential) ^ r))
-        ≤ W * smaller (3 ^ rescalings * ((b k).weight * (b k).factor / low))
-          (numeral (rescalings + 1) * t) := by
+    have h₂ : smaller ((3 : R) ^ (r + 2) * most p m r k)
+        (numeral (r + 2) * (ν / (1 - p.exponential) ^ r))
+        ≤ W * smaller (3 ^ (rescalings + 2) * ((b k).weight * (b k).factor / low))
+          (numeral (rescalings + 2) * t) := by
       have least : ∀ {x y z : R}, z ≤ W * x → z ≤ W * y → z ≤ W * smaller x y :=
         fun h h' => by
           rw [smaller]
@@ -336,10 +336,10 @@ theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
       exact least (Std.le_trans (smaller_le _ _).1 h₁) (Std.le_trans (smaller_le _ _).2 units)
     have h₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ hf₁
     simp only [hf]
-    generalize smaller ((3 : R) ^ r * most p m r k)
-        (numeral (r + 1) * (ν / (1 - p.exponential) ^ r)) = x at *
-    generalize smaller (3 ^ rescalings * ((b k).weight * (b k).factor / low))
-          (numeral (rescalings + 1) * t) = y at *
+    generalize smaller ((3 : R) ^ (r + 2) * most p m r k)
+        (numeral (r + 2) * (ν / (1 - p.exponential) ^ r)) = x at *
+    generalize smaller (3 ^ (rescalings + 2) * ((b k).weight * (b k).factor / low))
+          (numeral (rescalings + 2) * t) = y at *
     clear h₁ h₂ hmost tiny
     grind
 

@@ -346,10 +346,11 @@ def underflow_costs(rows: Rows, size: Array, rounding: RoundingModel) -> tuple[A
     """The underflow in the accumulators of a numerator and of a denominator, as shares of the sum
     of the weights: [..., q_len, value_dim], [..., q_len, 1]. size: of the values.
 
-    It counts the exponentials of each weight, with their largest errors, and each product.
+    It counts the exponentials of each weight and its product with a factor of dropout, with their
+    largest errors, and each product.
     """
-    tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 1.0)
-    whole = 3.0 ** np.minimum(rows.blocks, _MANY_BLOCKS) * rows.share
+    tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 2.0)
+    whole = 3.0 ** np.minimum(rows.blocks + 2.0, _MANY_BLOCKS) * rows.share
     lost = 2.0 * np.minimum(whole, tiny) * rows.mask
     products = rows.num_keys * tiny
     return lost @ size + products, lost.sum(-1, keepdims=True) + products

@@ -70,4 +70,16 @@ variable {q_len kv_len d d_v : Nat}
       ∀ a ∈ z, Limited largest (Rounded u) (a * v) y
   else y = some 0
 
+/-- `y` is what a function may compute for the product of the weight `w`, a factor of dropout and
+the value `v`, where it multiplies the weight by the factor, with largest numbers. -/
+@[expose] def LimitedDroppedWeight (largest : Largest R) (u q : R) (keep : Bool) (w v : R)
+    (y : Option R) : Prop :=
+  if keep then
+    ∃ q' c z x : Option R, Limited largest.accumulator (Rounded u) q q' ∧
+      (∀ a ∈ q', Limited largest.accumulator (Rounded u) (1 - a) c) ∧
+      (∀ a ∈ c, a ≠ 0 → LimitedTimes largest.accumulator u 4 (1 / a) z) ∧
+      (∀ a ∈ z, Limited (smaller largest.accumulator largest.weights) (Rounded u) (w * a) x) ∧
+      ∀ a ∈ x, Limited largest.accumulator (Rounded u) (a * v) y
+  else y = some 0
+
 end Attention.Model

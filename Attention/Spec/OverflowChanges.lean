@@ -144,6 +144,18 @@ times, the quotient are rounded. -/
 @[expose] def droppedSize (p : Precision R) (q : R) (keep : Bool) (v : R) : R :=
   if keep then (1 + p.accumulation) * (factorSize p q * absolute v) else 0
 
+/-- A weight that is multiplied by its factor of dropout before it meets the value `v`, and their
+product, are in the range. -/
+@[expose] def droppedWeightFits (p : Precision R) (largest : Largest R) (rescalings : Nat) (q : R)
+    (keep : Bool) (v : R) : Bool :=
+  !decide (1 ≤ q * (1 + p.accumulation))
+    && decide (1 ≤ largest.accumulator)
+    && decide (factorSize p q ≤ largest.accumulator)
+    && decide (droppedSize p q keep v ≤ largest.accumulator)
+    && decide (weightSize p rescalings * factorSize p q
+      ≤ smaller largest.accumulator largest.weights)
+    && decide (weightSize p rescalings * droppedSize p q keep v ≤ largest.accumulator)
+
 /-- With dropout of probability `q`, whose factors are multiplied with the values, no number
 overflows of component `t` of the output of query `i`, or of the products with the values. -/
 @[expose] def ScoreChanges.droppedFits (p : Precision R) (f : ScoreFormats R) (largest : Largest R)

@@ -222,6 +222,83 @@ theorem valueAlone_refuted : ¬ DroppedAreNumbers (R := R) valueAlone := fun cla
     · obtain rfl := Option.some.inj ha
       exact past (by clear claim; grind) 0 3
 
+omit [Exponential R R] in
+/-- What `Proof.limitedDroppedWeight` says: so is a weight times its factor, times a value. -/
+abbrev DroppedWeightsAreNumbers (fits : Precision R → Largest R → Nat → R → Bool → R → Bool) :
+    Prop :=
+  ∀ (p : Precision R) (largest : Largest R) (rescalings : Nat) (q : R) (keep : Bool) (w v : R)
+    (y : Option R), Precise p → p.accumulation < 1 → 0 ≤ q →
+    fits p largest rescalings q keep v → AtMost (weightSize p rescalings) w →
+    LimitedDroppedWeight largest p.accumulation q keep w v y → y ≠ none
+
+omit [Exponential R R] in
+/-- Positive control: the hypothesis of the theorem. -/
+theorem droppedWeightFits_right : DroppedWeightsAreNumbers (R := R) droppedWeightFits :=
+  fun _ _ _ _ _ _ _ _ hp ha hq fits hw h =>
+    let ⟨_, _, _, h⟩ := Proof.limitedDroppedWeight hp ha hq fits hw h
+    h
+
+/-- The product with the value is looked at, and that with the weight is not. -/
+@[expose] def droppedValueAlone (p : Precision R) (largest : Largest R) (rescalings : Nat) (q : R)
+    (keep : Bool) (v : R) : Bool :=
+  !decide (1 ≤ q * (1 + p.accumulation))
+    && decide (1 ≤ largest.accumulator)
+    && decide (factorSize p q ≤ largest.accumulator)
+    && decide (droppedSize p q keep v ≤ largest.accumulator)
+    && decide (weightSize p rescalings * droppedSize p q keep v ≤ largest.accumulator)
+
+omit [Exponential R R] in
+/-- The weight 1, doubled, is past 1, the largest number of weights, be the value 0. -/
+theorem droppedValueAlone_refuted : ¬ DroppedWeightsAreNumbers (R := R) droppedValueAlone :=
+    fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e₁ : (1 / 2 : R) * (1 + 0) = 1 / 2 := by clear claim; grind
+  have e₂ : (1 + 0 : R) ^ 4 * (1 / ((1 - 1 / 2) * (1 - 0))) = 2 := by
+    clear claim
+    rw [show (1 + 0 : R) = 1 by grind, Semiring.one_pow]
+    grind
+  have e₃ : absolute (0 : R) = 0 := Proof.absolute_of_nonneg (Std.le_refl _)
+  have e₄ : weightSize (exactly : Precision R) 0 = 1 := by
+    simp only [weightSize, Proof.power_eq]
+    clear claim
+    rw [show (1 + 0 : R) = 1 by grind, Semiring.one_pow]
+    grind
+  refine claim exactly ⟨2, 2, 2, 1, 2⟩ 0 (1 / 2) true 1 0 none
+    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩ h₀
+    (Std.le_of_lt half_pos) ?_ ?_ ?_ rfl
+  · simp only [droppedValueAlone, droppedSize, factorSize, Proof.power_eq, e₁, e₂, e₃, e₄,
+      Bool.and_eq_true, Bool.not_eq_true', decide_eq_false_iff_not, decide_eq_true_eq, ↓reduceIte,
+      Semiring.mul_zero]
+    clear claim
+    exact ⟨⟨⟨⟨by grind, by grind⟩, Std.le_refl _⟩, by grind⟩, by grind⟩
+  · rw [e₄]
+    exact ⟨by clear claim; grind, Std.le_refl _⟩
+  · have same : ∀ x : R, Limited 2 (Rounded 0) x (some x) := fun x _ =>
+      ⟨x, rfl, rounded_refl (Std.le_refl _) x⟩
+    have two : ∀ k, LimitedTimes (2 : R) 0 k (1 / (1 - 1 / 2)) (some (1 / (1 - 1 / 2))) := by
+      intro k
+      induction k with
+      | zero => rfl
+      | succ k ih =>
+        refine ⟨_, ih, fun a ha => ?_⟩
+        obtain rfl := Option.some.inj ha
+        exact same _
+    refine ⟨some (1 / 2), some (1 - 1 / 2), some (1 / (1 - 1 / 2)), none, same _, fun a ha => ?_,
+      fun a ha _ => ?_, fun a ha h => ?_, nofun⟩
+    · obtain rfl := Option.some.inj ha
+      exact same _
+    · obtain rfl := Option.some.inj ha
+      exact two 4
+    · obtain rfl := Option.some.inj ha
+      have k₁ := h.2
+      have k₂ : smaller (2 : R) 1 = 1 := by
+        rw [smaller, if_neg (by clear claim k₁ h; grind)]
+      have k₃ : (1 : R) ≤ 1 := Std.le_refl _
+      rw [show (⟨2, 2, 2, 1, 2⟩ : Largest R).accumulator = 2 from rfl,
+        show (⟨2, 2, 2, 1, 2⟩ : Largest R).weights = 1 from rfl, k₂] at k₁
+      clear claim
+      grind
+
 /-! ## Log-sum-exps -/
 
 /-- What `Proof.limitedLogSumExp` says: a log-sum-exp whose numbers fit is a number. -/

@@ -68,6 +68,8 @@ WITHOUT_VECTORS = {
     "Attention.Spec.CappedRateTolerance": "the same of the rate of a score after softcap; as above",
     "Attention.Spec.OverflowBounds": "which inputs overflow nowhere; compared with computations in "
     "float16, overflow and all, in tests/bridge/translation/test_overflow.py",
+    "Attention.Spec.OverflowChanges": "the same with changed scores and dropout; as above, in "
+    "tests/bridge/translation/test_overflow_changes.py",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
@@ -88,6 +90,7 @@ WITHOUT_PYTHON = {
     "Attention.Spec.BackwardLayers": "PyTorch's autograd, of the modules' forward passes",
     "Attention.Spec.BackwardTransformer": "PyTorch's autograd, of the modules' forward passes",
     "Attention.Spec.OverflowBounds": "torch in float16, of which a test looks for overflows",
+    "Attention.Spec.OverflowChanges": "torch in float16, of which a test looks for overflows",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

@@ -16,6 +16,45 @@ attribute [local instance] Ring.intCast Semiring.natCast
 
 variable {R : Type u} [OrderedField R]
 
+/-- The factor of a weight that is kept. -/
+private theorem limitedFactor {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
+    {q largest : R} (hq : 0 ≤ q) (hq₁ : q * (1 + p.accumulation) < 1) (hone : 1 ≤ largest)
+    (factor : factorSize p q ≤ largest) {q' c z : Option R}
+    (h₁ : Limited largest (Rounded p.accumulation) q q')
+    (h₂ : ∀ a ∈ q', Limited largest (Rounded p.accumulation) (1 - a) c)
+    (h₃ : ∀ a ∈ c, a ≠ 0 → LimitedTimes largest p.accumulation 4 (1 / a) z) :
+    ∃ q₀ c₀ z₀, q' = some q₀ ∧ c = some c₀ ∧ z = some z₀ ∧ Rounded p.accumulation q q₀ ∧
+      Rounded p.accumulation (1 - q₀) c₀ ∧ RoundedTimes p.accumulation 4 (1 / c₀) z₀ ∧
+      AtMost (factorSize p q) z₀ := by
+  have one := OrderedRing.zero_lt_one (R := R)
+  have hu := hp.accumulation
+  simp only [factorSize, power_eq] at factor ⊢
+  generalize p.accumulation = u at *
+  have hqu := OrderedRing.mul_nonneg hq hu
+  obtain ⟨q'', rfl, r₁⟩ := h₁ ⟨by grind, by grind⟩
+  have b₁ : 0 ≤ q'' ∧ q'' ≤ q * (1 + u) := by
+    obtain ⟨θ, ⟨hθ, hθ'⟩, rfl⟩ := r₁
+    have k₁ := OrderedRing.mul_nonneg hq (b := 1 + θ) (by grind)
+    have k₂ := OrderedRing.mul_le_mul_of_nonneg_left hθ' hq
+    exact ⟨k₁, by grind⟩
+  obtain ⟨c', rfl, r₂⟩ := h₂ q'' rfl ⟨by grind, by grind⟩
+  have low : 0 < (1 - q * (1 + u)) * (1 - u) := OrderedRing.mul_pos (by grind) (by grind)
+  have b₂ : (1 - q * (1 + u)) * (1 - u) ≤ c' := by
+    obtain ⟨θ, ⟨hθ, hθ'⟩, rfl⟩ := r₂
+    have k₁ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 - q * (1 + u)) (b := 1 - q'')
+      (by grind) (c := 1 - u) (by grind)
+    have k₂ := OrderedRing.mul_le_mul_of_nonneg_left (a := 1 - u) (b := 1 + θ) (by grind)
+      (c := 1 - q'') (by grind)
+    exact Std.le_trans k₁ k₂
+  generalize (1 - q * (1 + u)) * (1 - u) = lo at *
+  have pos : 0 < c' := Std.lt_of_lt_of_le low b₂
+  have b₃ : AtMost (1 / lo) (1 / c') := by
+    have k₁ := OrderedField.div_nonneg (Std.le_of_lt one) pos
+    have k₂ := OrderedField.div_le_div_left (a := 1) (Std.le_of_lt one) low b₂
+    exact ⟨by grind, k₂⟩
+  obtain ⟨z', rfl, r₃, b₄⟩ := limitedTimes hu (h₃ c' rfl (by grind)) b₃ factor
+  exact ⟨q'', c', z', rfl, rfl, rfl, r₁, r₂, r₃, b₄⟩
+
 /-- **dropped-finite**: a value times its factor of dropout is a number, and one that a function
 without a largest number may compute, where the factor and the product are in the range. -/
 theorem limitedDropout {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1) {q largest : R}
@@ -25,41 +64,71 @@ theorem limitedDropout {p : Precision R} (hp : Precise p) (ha : p.accumulation <
     (h : LimitedDropout largest p.accumulation q keep v y) :
     ∃ z, y = some z ∧ ComputedDropout p.accumulation q keep v z ∧
       AtMost (droppedSize p q keep v) z := by
-  have one := OrderedRing.zero_lt_one (R := R)
   have hu := hp.accumulation
   cases keep with
   | false => exact ⟨0, h, rfl, .zero (Std.le_refl _)⟩
   | true =>
     obtain ⟨q', c, z, h₁, h₂, h₃, h₄⟩ := h
-    simp only [droppedSize, factorSize, power_eq, ↓reduceIte] at factor product ⊢
-    generalize p.accumulation = u at *
-    have hqu := OrderedRing.mul_nonneg hq hu
-    obtain ⟨q'', rfl, r₁⟩ := h₁ ⟨by grind, by grind⟩
-    have b₁ : 0 ≤ q'' ∧ q'' ≤ q * (1 + u) := by
-      obtain ⟨θ, ⟨hθ, hθ'⟩, rfl⟩ := r₁
-      have k₁ := OrderedRing.mul_nonneg hq (b := 1 + θ) (by grind)
-      have k₂ := OrderedRing.mul_le_mul_of_nonneg_left hθ' hq
-      exact ⟨k₁, by grind⟩
-    obtain ⟨c', rfl, r₂⟩ := h₂ q'' rfl ⟨by grind, by grind⟩
-    have low : 0 < (1 - q * (1 + u)) * (1 - u) := OrderedRing.mul_pos (by grind) (by grind)
-    have b₂ : (1 - q * (1 + u)) * (1 - u) ≤ c' := by
-      obtain ⟨θ, ⟨hθ, hθ'⟩, rfl⟩ := r₂
-      have k₁ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 - q * (1 + u)) (b := 1 - q'')
-        (by grind) (c := 1 - u) (by grind)
-      have k₂ := OrderedRing.mul_le_mul_of_nonneg_left (a := 1 - u) (b := 1 + θ) (by grind)
-        (c := 1 - q'') (by grind)
-      exact Std.le_trans k₁ k₂
-    generalize (1 - q * (1 + u)) * (1 - u) = lo at *
-    have pos : 0 < c' := Std.lt_of_lt_of_le low b₂
-    have b₃ : AtMost (1 / lo) (1 / c') := by
-      have k₁ := OrderedField.div_nonneg (Std.le_of_lt one) pos
-      have k₂ := OrderedField.div_le_div_left (a := 1) (Std.le_of_lt one) low b₂
-      exact ⟨by grind, k₂⟩
-    obtain ⟨z', rfl, r₃, b₄⟩ := limitedTimes hu (h₃ c' rfl (by grind)) b₃ factor
-    have b₅ := b₄.mul (atMost_absolute v)
-    obtain ⟨y', rfl, r₄, b₆⟩ := limited_rounded (h₄ z' rfl) b₅
-      (Std.le_trans (le_one_add_mul hu b₅.nonneg) product)
-    exact ⟨y', rfl, ⟨q'', c', z', r₁, r₂, r₃, r₄⟩, b₆⟩
+    obtain ⟨q₀, c₀, z₀, rfl, rfl, rfl, r₁, r₂, r₃, b₁⟩ := limitedFactor hp ha hq hq₁ hone factor
+      h₁ h₂ h₃
+    simp only [droppedSize, ↓reduceIte] at product ⊢
+    have b₂ := b₁.mul (atMost_absolute v)
+    obtain ⟨y₀, rfl, r₄, b₃⟩ := limited_rounded (h₄ z₀ rfl) b₂
+      (Std.le_trans (le_one_add_mul hu b₂.nonneg) product)
+    exact ⟨y₀, rfl, ⟨q₀, c₀, z₀, r₁, r₂, r₃, r₄⟩, b₃⟩
+
+private theorem limitedTimes_of {largest u x z : R} {k : Nat} (h : RoundedTimes u k x z) :
+    LimitedTimes largest u k x (some z) := by
+  induction k generalizing z with
+  | zero => exact congrArg some h
+  | succ k ih =>
+    obtain ⟨w, h₁, h₂⟩ := h
+    refine ⟨some w, ih h₁, fun a ha _ => ?_⟩
+    obtain rfl := Option.some.inj ha
+    exact ⟨z, rfl, h₂⟩
+
+/-- **dropped-weight-finite**: a function that multiplies a weight by its factor of dropout computes
+what one may that multiplies the value by it, where these products fit. -/
+theorem limitedDroppedWeight {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
+    {largest : Largest R} {rescalings : Nat} {q : R} (hq : 0 ≤ q) {keep : Bool} {w v : R}
+    (fits : droppedWeightFits p largest rescalings q keep v)
+    (hw : AtMost (weightSize p rescalings) w) {y : Option R}
+    (h : LimitedDroppedWeight largest p.accumulation q keep w v y) :
+    ∃ used, LimitedDropout largest.accumulator p.accumulation q keep v (some used) ∧
+      Limited largest.accumulator (Rounded p.accumulation) (w * used) y ∧ y ≠ none := by
+  have hu := hp.accumulation
+  simp only [droppedWeightFits, Bool.and_eq_true, Bool.not_eq_true', decide_eq_false_iff_not,
+    decide_eq_true_eq] at fits
+  obtain ⟨⟨⟨⟨⟨f₁, f₂⟩, f₃⟩, f₄⟩, f₅⟩, f₆⟩ := fits
+  cases keep with
+  | false =>
+    obtain rfl : y = some 0 := h
+    refine ⟨0, rfl, fun _ => ⟨0, rfl, 0, .zero hu, ?_⟩, nofun⟩
+    grind
+  | true =>
+    obtain ⟨q', c, z, x, h₁, h₂, h₃, h₄, h₅⟩ := h
+    obtain ⟨q₀, c₀, z₀, rfl, rfl, rfl, r₁, r₂, r₃, b₁⟩ := limitedFactor hp ha hq (by grind) f₂ f₃
+      h₁ h₂ h₃
+    have b₂ := hw.mul b₁
+    obtain ⟨x₀, rfl, r₄, b₃⟩ := limited_rounded (h₄ z₀ rfl) b₂ f₅
+    have b₄ := b₃.mul (atMost_absolute v)
+    have e : (1 + p.accumulation) * (weightSize p rescalings * factorSize p q) * absolute v
+        = weightSize p rescalings * droppedSize p q true v := by
+      simp only [droppedSize, ↓reduceIte]
+      grind
+    rw [e] at b₄
+    obtain ⟨y₀, rfl, r₅, -⟩ := limited_rounded (h₅ x₀ rfl) b₄ f₆
+    obtain ⟨θ, hθ, rfl⟩ := r₄
+    refine ⟨z₀ * v * (1 + θ), ?_, fun _ => ⟨y₀, rfl, ?_⟩, nofun⟩
+    · exact ⟨some q₀, some c₀, some z₀, fun _ => ⟨q₀, rfl, r₁⟩, fun a ha _ => by
+        obtain rfl := Option.some.inj ha
+        exact ⟨c₀, rfl, r₂⟩, fun a ha _ => by
+        obtain rfl := Option.some.inj ha
+        exact limitedTimes_of r₃, fun a ha _ => by
+        obtain rfl := Option.some.inj ha
+        exact ⟨_, rfl, θ, hθ, rfl⟩⟩
+    · obtain ⟨θ', hθ', rfl⟩ := r₅
+      exact ⟨θ', hθ', by grind⟩
 
 variable [NaturalExp R] {q_len kv_len d d_v : Nat}
 variable {p : Precision R} {f : ScoreFormats R} {largest : Largest R}

@@ -180,7 +180,7 @@ private theorem log_atMost {least most l x : R} (h₀ : 0 < least) (h₁ : least
   exact ⟨by grind, by grind⟩
 
 /-- The numbers of which a log-sum-exp is made. -/
-private theorem limited_sum {largest u B reference m l logl : R} {a b c k : Nat} (hu : 0 ≤ u)
+private theorem limited_logarithm {largest u B reference m l logl : R} {a b c k : Nat} (hu : 0 ≤ u)
     (hak : a + k + c ≤ 4) (hbc : b + c ≤ 4) (hlog : AtMost B logl) (hm : AtMost reference m)
     (e : exp logl = l)
     (fits : (1 + u) ^ 8 * (reference + (B + numeral 4 * u * (B + 1))) ≤ largest)
@@ -263,7 +263,7 @@ theorem limitedLogSumExp {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.a
     ((run_least hp ha base hu hσ run).2.2 attained)
   obtain ⟨a, b, c, k, logl, x, y, z, hak, hbc, e, hy, hz, hx, hL⟩ := h
   have hlog := log_atMost (by grind) low most e
-  exact limited_sum hp.unit hak hbc hlog hm e fits hy hz hx hL
+  exact limited_logarithm hp.unit hak hbc hlog hm e fits hy hz hx hL
 
 variable {q_len kv_len d d_v : Nat} {p : Precision R} {f : ScoreFormats R} {largest : Largest R}
 variable {additions roundings rescalings : Nat} {scale σ₁ σ₂ σ : R}

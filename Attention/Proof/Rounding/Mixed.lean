@@ -103,7 +103,7 @@ private theorem run_key (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
     all_goals simp only [Mixed.product, Mixed.weight, hs, Option.isSome, if_true]
     · exact stored_acc hf ha _
     · exact round_stored hf hw _
-    · exact stored_acc hf ha _
+    · exact tinyProduct_of_stored (Std.le_of_lt (two_zpow_pos _)) (stored_acc hf ha _)
 
 /-- Keys with scores that are at most `m` are a part that a function may compute. -/
 private theorem run_keys (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.Proof.Rounding.OverflowChanged
 
 public section

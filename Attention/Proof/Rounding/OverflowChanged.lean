@@ -26,7 +26,7 @@ variable {t : Fin d_v} {cols : List (Option (Fin kv_len))}
 variable {computed : Option (Fin kv_len) → Option R}
 
 /-- A column has a score if the query sees it, whatever the scores are. -/
-theorem sees_iff {col : Option (Fin kv_len)} :
+theorem changed_sees_iff {col : Option (Fin kv_len)} :
     changes.sees mask i col = true ↔ changes.score scale mask Q K i col ≠ none := by
   obtain ⟨cap, added, sink⟩ := changes
   cases col with
@@ -141,7 +141,7 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
   · obtain ⟨s, e, -, h, -⟩ := number none (by simp [ScoreChanges.sees, hs])
     simp only [e, Option.getD_some]
     exact h sink rfl hs
-  · obtain ⟨s, e, -, -, h⟩ := number (some j) (sees_iff.mpr hj)
+  · obtain ⟨s, e, -, -, h⟩ := number (some j) (changed_sees_iff.mpr hj)
     simp only [e, Option.getD_some]
     exact h j rfl
   have score : ∀ col ∈ cols, (changedKey p f additions changes whole scale mask Q K V i t
@@ -158,7 +158,7 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
       (⟨if changes.sees mask i col then some 0 else none, 0, value col⟩ : BoundedKey R).score
         = none := fun col h => by
     simp only [score col h]
-    have := sees_iff (changes := changes) (scale := scale) (mask := mask) (Q := Q) (K := K)
+    have := changed_sees_iff (changes := changes) (scale := scale) (mask := mask) (Q := Q) (K := K)
       (i := i) (col := col)
     cases e : changes.sees mask i col <;> simp_all
   have fits₃ : sumsFit p largest roundings rescalings
@@ -179,13 +179,13 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
     obtain ⟨col, hcol, rfl⟩ := List.mem_map.mp hk
     refine ⟨col, ?_, rfl⟩
     simp only [score col hcol] at hs
-    exact sees_iff.mpr hs
+    exact changed_sees_iff.mpr hs
   have attained' : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m := by
     obtain ⟨col, hs, e⟩ := attained
     have hcol := hcols.mem_iff.mpr (mem_columns hs)
     refine ⟨_, by rw [keys]; exact List.mem_map_of_mem hcol, ?_, ?_⟩
     · simp only [score col hcol]
-      exact sees_iff.mp hs
+      exact changed_sees_iff.mp hs
     · simp only [e, Option.getD_some]
   obtain ⟨l, o, h₁, h₂, h₃, h₄, h₅, h₆⟩ := limitedRun hp hu ha hstored htiny run hr hd fits₃
     (fun key hk hs => by

@@ -29,7 +29,7 @@ from pyimpl.backends import reference
 from pyimpl.internal.implements import implements
 from pyimpl.internal.scores import ScoreOptions
 
-# Products of two errors in the terms that are not proved: γ(k) = k·u / (1 − k·u), for k·u ≤ 1 %.
+# Slack on the error before the last store; what is proved holds with 1 in its place.
 SECOND_ORDER = 1.02
 # How often the quotient of an output may underflow: up to five roundings, and where it is stored.
 _QUOTIENT_ROUNDINGS = 6

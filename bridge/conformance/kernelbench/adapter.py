@@ -73,7 +73,7 @@ class ModelAdapter(Given, WholeBatches):
             return result
         size, heads, q_len, _ = batch.query.shape
         whole = torch.empty(size, heads, q_len, batch.value.shape[-1], device="meta")
-        shape, wanted = tuple(result.shape), tuple(self.laid_out(whole).shape)
+        shape, wanted = tuple(result.shape), tuple(self.lay_out(whole).shape)
         if shape != wanted:
             raise Misbehaviour(f"returned an output of shape {shape} instead of {wanted}")
         if isinstance(result, Unread):

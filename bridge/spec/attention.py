@@ -29,8 +29,8 @@ class ScoredValue:
     value: list[Value]
 
 
-# What becomes of the score of query `i` and key `j`: a new score, or `none` to mask the pair. Lean:
-# `Attention.Spec.ScoreMod`.
+# The change of the score of query `i` and key `j`: to a new score, or `none` to mask the pair.
+# Lean: `Attention.Spec.ScoreMod`.
 ScoreMod: TypeAlias = Callable[[int, int, Score], Score | None]
 
 # Which keys a query may attend to: `true` means it may. Lean: `Attention.Spec.Mask`.

@@ -44,7 +44,8 @@ def row_delta(
     d_v: int,
     num: Arithmetic,
 ) -> list[Value]:
-    """What a row subtracts from dP: D = rowsum (dO ∘ O), less the gradient by its log-sum-exp.
+    """The number that a row subtracts from dP: D = rowsum (dO ∘ O), less the gradient by its log-
+    sum-exp.
 
     Lean: `Attention.Spec.rowDelta`.
     """

@@ -21,7 +21,7 @@ from bridge.spec.vector import vec_smul, vec_zero
 
 @dataclass(frozen=True)
 class Written:
-    """What the loop has written after some tiles of keys.
+    """The gradients that the loop has written after some tiles of keys.
 
     dQ: the sums of all queries so far, not yet scaled, tile by tile.
 

@@ -47,7 +47,7 @@ def slope_gradient(
 
 
 def sink_first(of_sink: Any, of_key: Callable[[int], Any], j: int) -> Any:
-    """What belongs to a sink, before what belongs to the keys.
+    """The part of a sink, before the parts of the keys.
 
     Lean: `Attention.Spec.sinkFirst`.
     """

@@ -78,7 +78,7 @@ Edit: TypeAlias = EditAppend | EditDelete | EditReplace
 
 
 def edit_keys(row: list[ScoredValue], edit: Edit) -> list[ScoredValue]:
-    """What a change does to the keys of the row.
+    """The keys of the row after a change.
 
     Lean: `Attention.Spec.Online.Edit.keys`.
     """

@@ -16,7 +16,7 @@ from bridge.spec.vector import vec_smul, vec_sum_over
 
 @dataclass(frozen=True)
 class Partial:
-    """What a split writes: its output and its log-sum-exp.
+    """The result of a split: its output and its log-sum-exp.
 
     o: the attention over the keys of the split.
 

@@ -15,12 +15,12 @@ from bridge.spec.keep_mask import keeps_from
 from bridge.spec.online import empty, finish
 from bridge.spec.vector import vec_smul, vec_sum_over
 
-# What each weight is multiplied by: Z. Lean: `Attention.Spec.WeightFactor`.
+# The factor of each weight: Z. Lean: `Attention.Spec.WeightFactor`.
 WeightFactor: TypeAlias = Callable[[int, int], Value]
 
 
 def dropout_factor(p: Value, keep: bool, *, num: Arithmetic) -> Value:
-    """What dropout with probability `p` multiplies a weight by.
+    """The factor of a weight under dropout with probability `p`.
 
     Lean: `Attention.Spec.dropoutFactor`.
     """
@@ -28,7 +28,7 @@ def dropout_factor(p: Value, keep: bool, *, num: Arithmetic) -> Value:
 
 
 def weight_factor_dropout(p: Value, keep: Mask, *, num: Arithmetic) -> WeightFactor:
-    """What dropout with probability `p` multiplies each weight by, `keep` being those that it
+    """The factor of each weight under dropout with probability `p`, `keep` being those that it
     keeps.
 
     Lean: `Attention.Spec.WeightFactor.dropout`.

@@ -16,8 +16,8 @@ from bridge.spec.vector import vec_dot
 
 @dataclass(frozen=True)
 class GradientPrecision:
-    """What a backward pass rounds, and how coarsely: bounds of relative errors, 0 where nothing is
-    rounded, and of the absolute errors of numbers below the normal ones.
+    """The roundings of a backward pass, and how coarse they are: bounds of relative errors, 0
+    where nothing is rounded, and of the absolute errors of numbers below the normal ones.
 
     unit: of an operation on scores, weights and their gradients.
 
@@ -137,23 +137,27 @@ class GradientTerm:
 
 
 def exponent_error(
-    unit: Value, s: Value, L: Value, of_score: Value, of_lse: Value, *, num: Arithmetic
+    unit: Value, nu: Value, s: Value, L: Value, of_score: Value, of_lse: Value, *, num: Arithmetic
 ) -> Value:
     """How far s − L may be off, where the score s is off by `ofScore`, the log-sum-exp L by
-    `ofLse`, and both are rounded three times more: factors of another base, and the difference.
+    `ofLse`, and both are rounded three times more, factors of another base, and the difference:
+    each time they may be off by `ν` below the normal numbers.
 
     Lean: `Attention.Spec.exponentError`.
     """
+    of_score_1 = of_score + numeral(3, num=num) * nu
+    of_lse_1 = of_lse + numeral(3, num=num) * nu
     return (
-        of_score
-        + of_lse
+        of_score_1
+        + of_lse_1
         + gamma(3, unit, num=num)
-        * (absolute(s, num=num) + of_score + (absolute(L, num=num) + of_lse))
+        * (absolute(s, num=num) + of_score_1 + (absolute(L, num=num) + of_lse_1))
     )
 
 
 def recomputed_error(
     unit: Value,
+    nu: Value,
     exponential: Value,
     s: Value,
     L: Value,
@@ -166,7 +170,7 @@ def recomputed_error(
 
     Lean: `Attention.Spec.recomputedError`.
     """
-    return num.exp(exponent_error(unit, s, L, of_score, of_lse, num=num)) * (
+    return num.exp(exponent_error(unit, nu, s, L, of_score, of_lse, num=num)) * (
         num.value(1) + exponential
     ) - num.value(1)
 
@@ -228,7 +232,7 @@ def tiny_of(weight: Value, tiny: Value, *, num: Arithmetic) -> Value:
 def product_tiny(
     p: GradientPrecision, c: GradientCounts, factor: Value, *, num: Arithmetic
 ) -> Value:
-    """What underflows of dP: its products, that with dropout's factor, and where it is stored.
+    """The underflow of dP: of its products, of that with dropout's factor, and where it is stored.
     There are at most as many products as they are rounded times.
 
     Lean: `Attention.Spec.productTiny`.
@@ -244,7 +248,7 @@ def product_tiny(
 def mean_weight_tiny(
     p: GradientPrecision, c: GradientCounts, k: GradientKey, *, num: Arithmetic
 ) -> Value:
-    """What underflows of a weight of which D is made: each of its exponentials may lose as much as
+    """The underflow of a weight of which D is made: each of its exponentials may lose as much as
     it is, or double, and then it is stored.
 
     Lean: `Attention.Spec.meanWeightTiny`.
@@ -274,8 +278,8 @@ def mean_size(keys: list[GradientKey], *, num: Arithmetic) -> Value:
 
 
 def mean_factor(p: GradientPrecision, c: GradientCounts, *, num: Arithmetic) -> Value:
-    """What D is off by in its sums, as a factor F, whatever way it is come by: as the sum Σ P dP,
-    or as ⟨dO, O⟩ from an output that was stored.
+    """The relative error of D by its sums, as a factor F, whichever way D is computed: as the sum
+    Σ P dP, or as ⟨dO, O⟩ from an output that was stored.
 
     Lean: `Attention.Spec.meanFactor`.
     """
@@ -296,9 +300,9 @@ def mean_tiny(
     *,
     num: Arithmetic,
 ) -> Value:
-    """What underflows of D in either way, before its sums are rounded: of each key what is lost of
-    its weight, of its dP, and of its products with dP or with its value and in rescalings; then
-    the output where it is stored, and its products with dO. `reach` is Σ |dO|.
+    """The underflow of D in either way, before its sums are rounded: of each key that of its
+    weight, of its dP, and of its products with dP or with its value and in rescalings; then
+    that of the output where it is stored, and of its products with dO. `reach` is Σ |dO|.
 
     Lean: `Attention.Spec.meanTiny`.
     """
@@ -387,7 +391,7 @@ def inner_error(
 
 
 def weight_tiny(p: GradientPrecision, k: GradientKey, *, num: Arithmetic) -> Value:
-    """What underflows of a weight that multiplies G or meets dO, where it is computed again and
+    """The underflow of a weight that multiplies G or meets dO, where it is computed again and
     stored.
 
     Lean: `Attention.Spec.weightTiny`.
@@ -396,7 +400,7 @@ def weight_tiny(p: GradientPrecision, k: GradientKey, *, num: Arithmetic) -> Val
 
 
 def times_tiny(p: GradientPrecision, k: GradientKey, *, num: Arithmetic) -> Value:
-    """What underflows in up to two products that the weight takes part in, with G and the slope.
+    """The underflow of up to two products that the weight takes part in, with G and the slope.
 
     Lean: `Attention.Spec.timesTiny`.
     """
@@ -441,8 +445,8 @@ def score_gradient_term(
     *,
     num: Arithmetic,
 ) -> GradientTerm:
-    """What dS times the slope adds to dQ and dK, `other` being a component of the key or the
-    query: its error where it is stored for that product.
+    """The error that dS times the slope adds to dQ and dK, `other` being a component of the key or
+    the query: its error where it is stored for that product.
 
     Lean: `Attention.Spec.scoreGradientTerm`.
     """
@@ -465,7 +469,7 @@ def score_gradient_term(
 def weight_term(
     p: GradientPrecision, k: GradientKey, other: Value, *, num: Arithmetic
 ) -> GradientTerm:
-    """What a weight adds to dV.
+    """The error that a weight adds to dV.
 
     Lean: `Attention.Spec.weightTerm`.
     """

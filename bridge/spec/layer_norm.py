@@ -16,9 +16,9 @@ from bridge.spec.sum import sum_over
 class LayerNorm:
     """The parameters of a layer normalisation of vectors of length `d`.
 
-    gain: what each normalised component is multiplied by.
+    gain: the factor of each normalised component.
 
-    bias: what is added to it then.
+    bias: the number that is added to it then.
 
     Lean: `Attention.Spec.LayerNorm`.
     """

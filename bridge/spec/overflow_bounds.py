@@ -170,6 +170,20 @@ def quotient_size(p: Precision, roundings: int, row: list[BoundedKey], *, num: A
     )
 
 
+def denominator_size(
+    p: Precision, roundings: int, rescalings: int, row: list[BoundedKey], *, num: Arithmetic
+) -> Value:
+    """No denominator is larger: the weight of each key that is not masked, with all its growth.
+
+    Lean: `Attention.Spec.denominatorSize`.
+    """
+    return (
+        power(num.value(1) + p.accumulation, roundings + 1, num=num)
+        * weight_size(p, rescalings, num=num)
+        * sum_over(lambda key: of_unmasked(key, num.value(1), num=num), row, zero=num.value(0))
+    )
+
+
 def sums_fit(
     p: Precision,
     largest: Largest,
@@ -191,12 +205,7 @@ def sums_fit(
     return (
         numeral(2, num=num) * reference <= largest.accumulator
         and weight <= smaller(largest.accumulator, largest.weights)
-        and (
-            growth
-            * weight
-            * sum_over(lambda key: of_unmasked(key, num.value(1), num=num), row, zero=num.value(0))
-            <= largest.accumulator
-        )
+        and (denominator_size(p, roundings, rescalings, row, num=num) <= largest.accumulator)
         and (
             growth
             * weight
@@ -211,6 +220,63 @@ def sums_fit(
             quotient_size(p, roundings, row, num=num)
             <= smaller(largest.accumulator, largest.output)
         )
+    )
+
+
+def denominator_least(p: Precision, roundings: int, rescalings: int, *, num: Arithmetic) -> Value:
+    """No denominator of a row is smaller in which a score attains the reference point: its weight
+    is an exponential of 0, off by its error and where it is stored.
+
+    Lean: `Attention.Spec.denominatorLeast`.
+    """
+    return (
+        power(num.value(1) - p.accumulation, roundings, num=num)
+        * power(num.value(1) - p.exponential, rescalings, num=num)
+        * ((num.value(1) - p.exponential) * (num.value(1) - p.stored) - p.stored_tiny)
+    )
+
+
+def log_sum_exp_size(
+    p: Precision,
+    roundings: int,
+    rescalings: int,
+    reference: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> Value:
+    """No number is larger of which a log-sum-exp m + ln l is made: ln l is at most l and at least
+    −1 / l, is off by 4 units, and up to 8 roundings grow it.
+
+    Lean: `Attention.Spec.logSumExpSize`.
+    """
+    log = max(
+        denominator_size(p, roundings, rescalings, row, num=num),
+        num.value(1) / denominator_least(p, roundings, rescalings, num=num),
+    )
+    return power(num.value(1) + p.unit, 8, num=num) * (
+        reference + (log + numeral(4, num=num) * p.unit * (log + num.value(1)))
+    )
+
+
+def log_sum_exp_fits(
+    p: Precision,
+    largest: Largest,
+    roundings: int,
+    rescalings: int,
+    reference: Value,
+    row: list[BoundedKey],
+    *,
+    num: Arithmetic,
+) -> bool:
+    """The numbers of the log-sum-exp of a row are in the range, whose sums are.
+
+    Lean: `Attention.Spec.logSumExpFits`.
+    """
+    return (
+        not denominator_least(p, roundings, rescalings, num=num) <= num.value(0)
+        and log_sum_exp_size(p, roundings, rescalings, reference, row, num=num)
+        <= largest.accumulator
     )
 
 

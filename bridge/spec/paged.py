@@ -15,7 +15,7 @@ from bridge.spec.rows import KeyValue, scored_rows
 
 
 def pool_read(pool: list[list[Any]], table: list[int], t: int, *, page_size: int) -> Any | None:
-    """What lies where token `t` of the sequence with this table lies.
+    """The entry of token `t` of the sequence with this table.
 
     Lean: `Attention.Spec.Pool.read`.
     """

@@ -33,7 +33,7 @@ class Device:
 
 
 def rotate(xs: list[Any]) -> list[Any]:
-    """What each holds goes to the one before it, and what the first holds to the last.
+    """Each passes its keys to the device before it, the first to the last.
 
     Lean: `Attention.Spec.rotate`.
     """

@@ -175,7 +175,7 @@ class RingRules:
 
     take: `take i source` takes a buffer into the result of device i.
 
-    give: what is written from a result into a buffer.
+    give: the content that a result writes into a buffer.
 
     capacity: the number of messages that a channel has room for, beside one for each posted
     receive.

@@ -56,13 +56,13 @@ class ParcelSums:
     held: KeySums
 
 
-# What is in a buffer of the backward pass. Lean: `Attention.Spec.Parcel`.
+# The content of a buffer of the backward pass. Lean: `Attention.Spec.Parcel`.
 Parcel: TypeAlias = ParcelKeys | ParcelSums
 
 
 @dataclass(frozen=True)
 class BackwardState:
-    """What a device has found in the backward pass.
+    """The result of a device in the backward pass, so far.
 
     dQ: the gradients by its queries.
 

@@ -27,7 +27,7 @@ from bridge.spec.vector import vec_dot
 
 @dataclass(frozen=True)
 class ScoreChange:
-    """What becomes of the score of a query and a key before the softmax, in this order.
+    """The changes of the score of a query and a key before the softmax, in this order.
 
     cap: the score is squeezed into (−cap, cap) by softcap.
 
@@ -117,7 +117,7 @@ def changed_error(
 
 @dataclass(frozen=True)
 class ScoreChanges:
-    """What becomes of the scores of whole matrices before the softmax, in this order.
+    """The changes of the scores of whole matrices before the softmax, in this order.
 
     cap: each score is squeezed into (−cap, cap) by softcap.
 
@@ -134,7 +134,7 @@ class ScoreChanges:
 
 
 def score_changes_pair(changes: ScoreChanges, i: int, j: int) -> ScoreChange:
-    """What becomes of the score of query `i` and key `j`.
+    """The changes of the score of query `i` and key `j`.
 
     Lean: `Attention.Spec.ScoreChanges.pair`.
     """

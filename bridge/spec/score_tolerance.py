@@ -78,7 +78,7 @@ def operand_underflow(
 ) -> Value:
     """How far scaled operands below the normal numbers of their format move their inner product,
     where each is off by τ = r η_op at most and meets the other and `reach`: (1 + γ(additions +
-    6)) ((1 + u) (1 + u_op))^r τ Σ (reach (|qᵢ| + |kᵢ|) + τ). What is off so is rounded with the
+    6)) ((1 + u) (1 + u_op))^r τ Σ (reach (|qᵢ| + |kᵢ|) + τ). These errors are rounded with the
     products and sums, with the scale and with the score.
 
     Lean: `Attention.Spec.operandUnderflow`.
@@ -110,7 +110,7 @@ def underflow_formats(
     num: Arithmetic,
 ) -> ScoreFormats:
     """The formats of scores where products in the accumulator may be below its normal numbers too,
-    each off by `ν` at most. What is off so is rounded with the others: of the `d` products,
+    each off by `ν` at most. These errors are rounded with the others: of the `d` products,
     which meet the scale or what is left of it, and of up to three products and quotients of a
     score, or with its cap, 0 if it has none. It counts where scores are stored: (1 + u_s) (1 +
     γ(additions + 6)) ν (d max (1, |scale|) + 3 (1 + cap)).

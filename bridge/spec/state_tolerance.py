@@ -31,7 +31,7 @@ class BoundedColumn:
 
 
 def second_order(*, num: Arithmetic) -> Value:
-    """What products of two errors are allowed for by: 1.02.
+    """The factor that allows for products of two errors: 1.02.
 
     Lean: `Attention.Spec.secondOrder`.
     """

@@ -109,9 +109,9 @@ def output_rate(keys: list[BoundedRate], *, num: Arithmetic) -> Value:
 
 
 def rate_factor(p: Precision, roundings: int, rescalings: int, *, num: Arithmetic) -> Value:
-    """What the weight of a key goes through at most on its way into a sum, beside what is stored:
-    five operations on scores and weights, as a difference of rates and a product with a weight,
-    and `roundings` and `rescalings` of sums.
+    """The roundings, as one factor, of the weight of a key on its way into a sum, beside its
+    stores: five operations on scores and weights, as a difference of rates and a product with a
+    weight, and `roundings` and `rescalings` of sums.
 
     Lean: `Attention.Spec.rateFactor`.
     """
@@ -131,8 +131,8 @@ def weighed_loss(
     *,
     num: Arithmetic,
 ) -> Value:
-    """What numbers below the normal ones add to a sum of weights times rates times `other`, of
-    which each may be off by as much in up to `losses` products more.
+    """The error that numbers below the normal ones add to a sum of weights times rates times
+    `other`, of which each may be off by as much in up to `losses` products more.
 
     Lean: `Attention.Spec.weighedLoss`.
     """
@@ -312,11 +312,11 @@ class BoundedScoreRate:
 
 
 def score_rate_factor(p: Precision, f: ScoreFormats, additions: int, *, num: Arithmetic) -> Value:
-    """What each term of the rate of a score goes through at most before it is changed: a product
-    and `additions` additions; the products of the operands with the scale, as `operandFactor`
-    has them, and one rounding more to their format; the scale, which is rounded three times,
-    the product with it and the sum of two inner products; and to the format of scores each of
-    these, their sum and the result.
+    """The roundings, as one factor, of a term of the rate of a score before it is changed: a
+    product and `additions` additions; the products of the operands with the scale, as
+    `operandFactor` has them, and one rounding more to their format; the scale, which is rounded
+    three times, the product with it and the sum of two inner products; and to the format of
+    scores each of these, their sum and the result.
 
     Lean: `Attention.Spec.scoreRateFactor`.
     """
@@ -331,8 +331,9 @@ def score_rate_factor(p: Precision, f: ScoreFormats, additions: int, *, num: Ari
 def rate_underflow(
     tau: Value, nu: Value, q: list[Value], k: list[Value], *, d: int, num: Arithmetic
 ) -> Value:
-    """What numbers below the normal ones add to an inner product of operands that are each off by
-    τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν).
+    """The error that numbers below the normal ones add to an inner product of operands that are
+    each off by τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| +
+    τ) + ν).
 
     Lean: `Attention.Spec.rateUnderflow`.
     """
@@ -387,7 +388,7 @@ def bounded_score_rate(
 
 
 def change_factor(p: Precision, f: ScoreFormats, *, num: Arithmetic) -> Value:
-    """What two operations and as many roundings to the format of scores make of a rate.
+    """The error of a rate after two operations and as many roundings to the format of scores.
 
     Lean: `Attention.Spec.changeFactor`.
     """

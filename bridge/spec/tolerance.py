@@ -27,7 +27,8 @@ class Denominator(Enum):
 
 @dataclass(frozen=True)
 class Precision:
-    """What a function rounds, and how coarsely: bounds of errors, all relative but `storedTiny`.
+    """The roundings of a function, and how coarse they are: bounds of errors, all relative but
+    `storedTiny`.
 
     unit: of an operation on scores, weights and denominators: the unit roundoff of the
     accumulator.
@@ -94,7 +95,7 @@ class BoundedWeight:
 
 @dataclass(frozen=True)
 class ToleranceTerms:
-    """What a tolerance is the sum of.
+    """The terms of a tolerance.
 
     shared: errors of the weights, which numerator and denominator share.
 
@@ -283,8 +284,8 @@ def storing_errors(
 
 
 def over_remainder(x: Value, e: Value, most: Value, *, num: Arithmetic) -> Value:
-    """What an error `x` becomes where a sum is divided by that is too small by up to the share `e`
-    of itself, and at most `most`.
+    """The error that `x` becomes where the sum that divides is too small by up to the share `e` of
+    itself, and at most `most`.
 
     Lean: `Attention.Spec.overRemainder`.
     """

@@ -17,8 +17,8 @@ from bridge.spec.multi_head import MultiHead, multi_head_attend, multi_head_rows
 from bridge.spec.transformer_layer import DecoderLayer
 from bridge.spec.vector import vec_add
 
-# What a layer keeps for each row that it has seen: the keys and the values of all heads. Lean:
-# `Attention.Spec.LayerCache`.
+# The entry that a layer keeps for each row that it has seen: the keys and the values of all heads.
+# Lean: `Attention.Spec.LayerCache`.
 LayerCache: TypeAlias = list[tuple[list[Value], list[Value]]]
 
 

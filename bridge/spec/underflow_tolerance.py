@@ -53,16 +53,16 @@ def underflow_share(
 def lost_share(
     rescalings: int, low: Value, tiny: Value, k: BoundedWeight, *, num: Arithmetic
 ) -> Value:
-    """What the exponentials of a weight and of its rescalings take from it or add where they
-    underflow, as a share of the sum of the weights, which is at least `low`: twice, since a
-    weight that is stored anew may double such an error. Each may be off by as much as it is;
-    one of them alone is by no more than `tiny`.
+    """The error of a weight where its exponential, those of its rescalings and its product with a
+    factor of dropout underflow, as a share of the sum of the weights, which is at least `low`:
+    twice, since a weight that is stored anew may double such an error. Each may be off by as
+    much as it is; one of them alone is by no more than `tiny`.
 
     Lean: `Attention.Spec.lostShare`.
     """
     return numeral(2, num=num) * smaller(
-        power(numeral(3, num=num), rescalings, num=num) * (k.weight * k.factor / low),
-        numeral(rescalings + 1, num=num) * tiny,
+        power(numeral(3, num=num), rescalings + 2, num=num) * (k.weight * k.factor / low),
+        numeral(rescalings + 2, num=num) * tiny,
     )
 
 
@@ -75,9 +75,9 @@ def underflow_cost(
     *,
     num: Arithmetic,
 ) -> Value:
-    """What underflows of a sum of weights times the numbers `f`, which are sizes of values or 1,
-    as a share of the sum of the weights: the exponentials of each weight, and of each unmasked
-    key one product for itself and one for each rescaling.
+    """The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as
+    a share of the sum of the weights: of the exponentials of each weight and its product with a
+    factor, and for each unmasked key of as many products.
 
     Lean: `Attention.Spec.underflowCost`.
     """
@@ -88,7 +88,7 @@ def underflow_cost(
         keys,
         zero=num.value(0),
     ) + sum_over(
-        lambda key: num.value(0) if key.score is None else numeral(rescalings + 1, num=num) * tiny,
+        lambda key: num.value(0) if key.score is None else numeral(rescalings + 2, num=num) * tiny,
         row,
         zero=num.value(0),
     )
@@ -103,7 +103,7 @@ def underflow_left(
     *,
     num: Arithmetic,
 ) -> Value:
-    """What is left of the sum of the weights in a denominator, as a share: it is off by its
+    """The least share of the sum of the weights that is left in a denominator: it is off by its
     roundings, by weights that are stored, and by what underflows.
 
     Lean: `Attention.Spec.underflowLeft`.

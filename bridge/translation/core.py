@@ -199,6 +199,10 @@ def _none_or(missing: ast.expr, value: ast.expr) -> ast.expr:
     return ast.IfExp(missing, build.NONE, value)
 
 
+def _is_some(writer: Writer, t: Constant, before: Before) -> ast.expr:
+    return build.comparison(writer.expression(t.values()[0], before), ast.IsNot(), build.NONE)
+
+
 def _true_or(missing: ast.expr, value: ast.expr) -> ast.expr:
     return ast.BoolOp(ast.Or(), [missing, value])
 
@@ -253,6 +257,7 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "Option.some": same,
     "Option.map": _over_option(1, _none_or),
     "Option.bind": _over_option(0, _none_or),
+    "Option.isSome": _is_some,
     "Option.all": _over_option(1, _true_or),
     "Fin.mk": same,
     "Prod.mk": _pair,

@@ -284,8 +284,8 @@ public import Attention.Proof.Rounding.CappedRates
 public import Attention.Proof.Rounding.ChangedMatrices
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.Dot
-public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.Proof.Rounding.Dropout
+public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash

@@ -153,8 +153,8 @@ def _denominator_loss(
     own = math.exp((1 + 2 * blocks) * -math.log1p(-exponential))
     most = (high.amax(-1, keepdim=True) / low).clamp(max=own)
     share = (high / low).clamp(max=1.0)
-    tiny = rounding.accumulator.smallest_normal * most * (blocks + 1)
-    whole = 3.0 ** min(blocks, _MANY_BLOCKS) * share
+    tiny = rounding.accumulator.smallest_normal * most * (blocks + 2)
+    whole = 3.0 ** min(blocks + 2, _MANY_BLOCKS) * share
     lost = 2 * torch.minimum(whole, tiny).sum(-1, keepdim=True) + keys * tiny
     if rounding.weights is None or rounding.denominator == "unrounded":
         return lost, torch.zeros_like(lost)

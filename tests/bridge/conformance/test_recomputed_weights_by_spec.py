@@ -113,7 +113,7 @@ MUTANTS = {
     ),
     "exponentials that do not underflow": ("lost = 2 * torch.minimum", "lost = 0 * torch.minimum"),
     "products with a rescaling that do not underflow": ("+ keys * tiny", "+ 0 * keys * tiny"),
-    "one exponential of many that underflows": ("* most * (blocks + 1)", "* most"),
+    "one exponential of many that underflows": ("* most * (blocks + 2)", "* most"),
     "what underflows is not rounded": ("(1 + added_up) * lost", "lost"),
     "a base that is changed without underflow": ("_LSE_PRODUCTS = 8", "_LSE_PRODUCTS = 0"),
     "a weight whose base is changed without underflow": (

@@ -97,7 +97,7 @@ def against_source(
 
 def internal(shown: str) -> bool:
     """Whether a name is one that Lean made up: a part of it begins with an underscore."""
-    return any(part.startswith("_") for part in shown.split("."))
+    return any(part.startswith("_") for part in shown.replace("«", "").split("."))
 
 
 def _match(
@@ -120,7 +120,9 @@ def _match(
             other = candidates[0]
             waiting[other.name].remove(other)
             pairs.append((one, other))
-        elif not internal(one.shown) and not any(_comes_with(one, t) for t in types):
+        elif not (
+            internal(one.shown) or _is_syntax(one) or any(_comes_with(one, t) for t in types)
+        ):
             found.append(
                 f"{one.name} is stored for line {one.range[0]} of {one.module}, where no "
                 "declaration of that name is read from the text"
@@ -130,6 +132,11 @@ def _match(
             name = other.name or f"an {other.keyword}"
             found.append(f"{name} stands in line {other.first[0]}, and Lean stored no such thing")
     return pairs, found
+
+
+def _is_syntax(one: Stored) -> bool:
+    """Whether it is the parser of a `syntax` or a `macro`, which Lean names."""
+    return list(one.uses_of_type) == ["Lean.ParserDescr"]
 
 
 def _comes_with(one: Stored, of: Written) -> bool:

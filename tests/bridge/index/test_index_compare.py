@@ -99,3 +99,21 @@ def test_an_instance_that_lean_did_not_make_with_its_type(sample: Sample) -> Non
     sample.constants[name] = replace(one, range=(40, 0, 40, 3))
     sample.audited[name] = {**sample.audited[name], "first_line": 40, "last_line": 40}
     assert any(problem.startswith(f"{name} is stored for line 40") for problem in problems(sample))
+
+
+def test_parsers_and_their_expansions_stand_in_no_text(sample: Sample) -> None:
+    """Of `syntax` and `macro`, which Lean names; a definition of another type must be read."""
+    written = next(c for c in sample.constants.values() if c.kind == "definition" and c.range)
+    parser = replace(
+        written,
+        name="Attention.Spec.tacticSolve",
+        user_name=None,
+        uses_of_type=("Lean.ParserDescr",),
+    )
+    expansion = "Attention.Spec.«_aux_Attention_Spec___macroRules_tacticSolve[_,,]_1»"
+    made = {parser.name: parser, expansion: replace(parser, name=expansion, uses_of_type=())}
+    assert compare.against_source(sample.constants | made, sample.texts, sample.instances) == []
+    assert expansion not in "".join(compare.against_audit(made, {}))
+    other = {parser.name: replace(parser, uses_of_type=("Nat",))}
+    found = compare.against_source(sample.constants | other, sample.texts, sample.instances)
+    assert any("tacticSolve is stored for line" in problem for problem in found)

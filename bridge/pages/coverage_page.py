@@ -1,5 +1,4 @@
-"""`docs/coverage.md`: each operation of the Spec with its theorems, vectors, Python and Triton,
-and each kernel with how far it is checked."""
+"""`docs/coverage.md`: each operation of the Spec with its theorems, vectors, Python and Triton."""
 
 from __future__ import annotations
 
@@ -7,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bridge.pages.kernel_coverage import kernels, reasons
 from bridge.pages.map_data import Definition, Maps
 from bridge.pages.render import render
 from bridge.source.excerpt import Excerpt
-from bridge.vectors.model.attention import Family
 
 PAGE = "docs/coverage.md"
 # The kernels stand in this folder, with Triton's functions that they call.
@@ -36,15 +33,12 @@ class Row:
     through_python: tuple[str, ...]
 
 
-def page(maps: Maps, families: Sequence[Family]) -> str:
+def page(maps: Maps) -> str:
     """The text of the page."""
     found = rows(maps)
-    theorems = {theorem.lean: theorem.id for theorem in maps.theorems.values()}
     return render(
         "coverage.md.jinja",
         files={module: list(some) for module, some in groupby(found, lambda r: r.operation.module)},
-        kernels=kernels(families, theorems),
-        reasons=reasons(families),
         rows=found,
         implemented=maps.python.keys(),
         run=sum(not r.vectors and not r.through_vectors and r.operation.run for r in found),

@@ -1,5 +1,4 @@
-"""How far each Triton kernel is checked, feature by feature: the second table of
-`docs/coverage.md`."""
+"""`docs/kernel-coverage.md`: how far each Triton kernel is checked, feature by feature."""
 
 from __future__ import annotations
 
@@ -9,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.conformance.adapters.layouts import TAKEN as LAYOUTS
+from bridge.pages.map_data import Maps
+from bridge.pages.render import render
 from bridge.proving.own import SUBJECTS
 from bridge.ttir.classes import EDGES, features
 from bridge.ttir.compare import Shape
@@ -22,6 +23,7 @@ from pyimpl.backends.kernels.offline.cases import KERNELS, cases
 from pyimpl.backends.kernels.parts.launch import padded_size
 from pyimpl.internal.scores import KERNEL_CHANGES
 
+PAGE = "docs/kernel-coverage.md"
 # Kernels that know nothing of scores: all that they are asked for is one row.
 _WITHOUT_SCORES = ("rows", "combine")
 _BACKWARD = ("rows", "keys", "queries", "bias")
@@ -84,6 +86,16 @@ class Kernel:
     file: str
     function: str
     rows: dict[str, Row]
+
+
+def page(maps: Maps, families: Sequence[Family]) -> str:
+    """The text of the page."""
+    theorems = {theorem.lean: theorem.id for theorem in maps.theorems.values()}
+    return render(
+        "kernel-coverage.md.jinja",
+        kernels=kernels(families, theorems),
+        reasons=reasons(families),
+    )
 
 
 def kernels(

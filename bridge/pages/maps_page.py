@@ -1,4 +1,4 @@
-"""`docs/maps.md`: the way to the five maps, with the contents of each."""
+"""`docs/maps.md`: the way to the six maps, with the contents of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bridge.pages import benchmarks
 from bridge.pages.coverage_page import rows
 from bridge.pages.map_data import Maps
 from bridge.pages.render import render
+from pyimpl.backends.kernels.offline.cases import KERNELS
 
 PAGE = "docs/maps.md"
 
@@ -25,6 +26,7 @@ def page(root: Path, maps: Maps) -> str:
         maps=maps,
         uses=sum(len(one.rests_on) for one in maps.theorems.values()),
         rows=rows(maps),
+        kernels=len(KERNELS),
         verdicts={name: verdicts[name] for name in claims.VERDICTS if verdicts[name]},
         documents=manifest.documents,
         mutants=MUTANTS,

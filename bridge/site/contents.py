@@ -59,6 +59,7 @@ _PARTS = {
         "docs/maps.md",
         "docs/theorem-map.md",
         "docs/coverage.md",
+        "docs/kernel-coverage.md",
         "docs/claims.md",
         "docs/mutants.md",
         "docs/benchmarks.md",

@@ -61,7 +61,7 @@ def line(text: str, label: str) -> list[str]:
 
 
 def test_every_cell_is_a_link() -> None:
-    text = coverage_page.page(MAPS, ())
+    text = coverage_page.page(MAPS)
     assert line(text, "flash") == [
         '<a id="op-flash"></a>[<code>flash</code>](../Attention/Spec/A.lean#L3-L5)',
         "[loop](theorems.md#loop)",
@@ -79,15 +79,13 @@ def test_every_cell_is_a_link() -> None:
 
 def test_what_has_nothing_has_a_dash() -> None:
     alone = replace(definition("alone"), run=False)
-    text = coverage_page.page(
-        replace(MAPS, definitions={**MAPS.definitions, alone.name: alone}), ()
-    )
+    text = coverage_page.page(replace(MAPS, definitions={**MAPS.definitions, alone.name: alone}))
     assert line(text, "alone")[1:] == ["–", "–", "–", "–"]
 
 
 def test_many_links_are_folded() -> None:
     many = {f"family{n}": 2 for n in range(7)}
-    text = coverage_page.page(replace(MAPS, vectors={f"{SPEC}softmax": many}), ())
+    text = coverage_page.page(replace(MAPS, vectors={f"{SPEC}softmax": many}))
     cell = line(text, "softmax")[2]
     assert cell.startswith("<details><summary>7 families, 14 vectors</summary>[family0](")
     assert cell.endswith("(2)</details>")

@@ -32,7 +32,13 @@ import pyimpl
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = MARKS
-MAPS = ("maps.html", "theorem-map/rounding.html", "coverage.html", "benchmarks.html")
+MAPS = (
+    "maps.html",
+    "theorem-map/rounding.html",
+    "coverage.html",
+    "kernel-coverage.html",
+    "benchmarks.html",
+)
 
 
 @contextmanager
@@ -312,8 +318,13 @@ def test_a_map_by_keyboard(browser: Any, site: Path) -> None:
     assert browser.current_url == f"{(page.parent / file).resolve().as_uri()}#{anchor}"
 
 
-def test_coverage_on_a_phone_has_no_row_that_scrolls(browser: Any, site: Path) -> None:
-    open_page(browser, site / "coverage.html", PHONE)
+@pytest.mark.parametrize(
+    ("page", "title"), [("coverage", '"vectors: "'), ("kernel-coverage", '"proved in Lean: "')]
+)
+def test_coverage_on_a_phone_has_no_row_that_scrolls(
+    browser: Any, site: Path, page: str, title: str
+) -> None:
+    open_page(browser, site / f"{page}.html", PHONE)
     wide = browser.execute_script(
         "return [...document.querySelectorAll('.coverage td')]"
         ".filter((t) => t.getBoundingClientRect().right > window.innerWidth).length"
@@ -321,7 +332,7 @@ def test_coverage_on_a_phone_has_no_row_that_scrolls(browser: Any, site: Path) -
     assert wide == 0
     third = "[...document.querySelectorAll('.coverage td:nth-child(3)')]"
     content = f"return {third}.map((cell) => getComputedStyle(cell, '::before').content)"
-    assert set(browser.execute_script(content)) == {'"proved in Lean: "', '"vectors: "'}
+    assert set(browser.execute_script(content)) == {title}
     folded = browser.find_element("css selector", ".coverage summary")
     folded.click()
     assert browser.find_element("css selector", ".coverage details[open] a").is_displayed()

@@ -10,7 +10,6 @@ from types import ModuleType
 
 import numpy as np
 import torch
-from bridge.spec.gradient_store_tolerance import present_gradient_term
 from numpy.typing import NDArray
 from tolerance_by_spec import (
     CLOSE,
@@ -27,6 +26,7 @@ from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.recomputed_weights import Softmax
 from bridge.conformance.tolerances.rounding_model import FORMATS, Format, RoundingModel
 from bridge.conformance.tolerances.tolerance import FACTOR_ROUNDINGS
+from bridge.spec.gradient_store_tolerance import present_gradient_term
 from bridge.spec.gradient_tolerance import (
     GradientCounts,
     GradientKey,

@@ -9,11 +9,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from bridge.spec.gradient_store_tolerance import (
-    present_error,
-    shared_gradient_error,
-    stored_gradient_error,
-)
 from gradients_by_spec import ROUNDING_MODELS, Problem, exact, units, wrong_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +16,11 @@ from tolerance_by_spec import CLOSE, NATURAL, change_code, coarse_below, differe
 
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.rounding_model import FLOAT16, FLOAT32, RoundingModel
+from bridge.spec.gradient_store_tolerance import (
+    present_error,
+    shared_gradient_error,
+    stored_gradient_error,
+)
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 
 

@@ -10,7 +10,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from bridge.spec.capped_rate_tolerance import bounded_score_rate_through_cap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance_by_spec import (
@@ -30,6 +29,7 @@ from bridge.conformance.tolerances.recomputed_weights import Scored, Softmax, so
 from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
 from bridge.conformance.tolerances.tangent_tolerance import Rates
 from bridge.spec import tangent_tolerance as by_spec
+from bridge.spec.capped_rate_tolerance import bounded_score_rate_through_cap
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(4),

@@ -54,7 +54,7 @@ def test_commands_name_the_python_of_the_environment(page: Path) -> None:
 # drawn with, and that of attention over a net.
 _NO_HAND = re.compile(
     r"Attention\.lean|Attention/Vectors/All\.lean|Attention/Claims/|Attention/.*/Generated/|bench/|bridge/spec/|docs/(maps|theorem(s\.md|-)|vector|mutants|"
-    r"coverage|tolerances|backward|distributed|index|approximation|claims|modules|paper|timings|add-a-feature)|"
+    r"coverage|kernel-coverage|tolerances|backward|distributed|index|approximation|claims|modules|paper|timings|add-a-feature)|"
     r"pyimpl/modules/(internal/|transformer)|tests/(generated|vectors|test_docs|pyimpl/modules)|"
     r"bridge/vectors/schema|bridge/bridge_maps|.*\.svg"
 )

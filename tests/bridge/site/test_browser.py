@@ -124,7 +124,14 @@ def test_an_error_would_be_seen(browser: Any, site: Path, tmp_path: Path) -> Non
     broken = tmp_path / "broken.html"
     broken.write_text("<script>nothing()</script><img src=none.svg>", "utf-8")
     browser.get(broken.as_uri())
-    assert len(console_of(browser)) == 2
+    found: list[str] = []
+
+    def are_both_there() -> bool:
+        # That a resource is missing may be said after the page is there.
+        found.extend(console_of(browser))
+        return len(found) == 2
+
+    wait_for(are_both_there, "both errors")
 
 
 def test_under_a_path_of_a_server(browser: Any, site: Path) -> None:

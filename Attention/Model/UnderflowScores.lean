@@ -28,7 +28,7 @@ product costs no addition if it is 0 itself. -/
     (∀ i : Fin d, StoredTimes p f a (σ₁ * q[i]) (q' i)) ∧
     (∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i)) ∧
     (∀ i : Fin d, Stored p.accumulation ν (q' i * k' i) (products i)) ∧
-    SumOf p.accumulation (fun i => q' i * k' i = 0) products additions (List.finRange d) sum ∧
+    SumOf p.accumulation 0 (fun i => q' i * k' i = 0) products additions (List.finRange d) sum ∧
     TinyTimes p.unit ν 2 (σ * sum) x ∧ StoredNear f.scores f.scoresTiny x score
 
 /-- `y` is what a function may compute for cap · tanh (x / cap), as `ComputedSoftcap` has it, where

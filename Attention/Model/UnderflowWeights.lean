@@ -42,7 +42,7 @@ roundings of sums and rescalings, `rescalings` of the latter. -/
     (roundings rescalings : Nat) (L : R) : Prop :=
   ∃ (computed : Option (Fin kv_len) → R) (m : R) (part : Part R),
     TinyScoresScaled p f ν additions changes scale mask Q K i computed ∧
-    TinyRun p ν m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
+    TinyRun p ν 0 m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
     part.keys = (cols.map fun col => ⟨cappedKey p (changes.formats p f ν additions d scale)
       additions changes scale mask Q K i (values col) col, computed col⟩) ∧
     (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) ∧ part.rescalings ≤ rescalings ∧

@@ -37,14 +37,14 @@ abbrev StaysWithin (run : Precision R → R → R → Part R → Prop) : Prop :=
       (o - (attend row)[0])
 
 /-- Positive control: a run whose numbers underflow by no more than is said. -/
-theorem tinyRun_staysWithin : StaysWithin (R := R) TinyRun :=
+theorem tinyRun_staysWithin : StaysWithin (R := R) fun p ν => TinyRun p ν 0 :=
   fun _ hp _ hν _ _ run hνq _ same attained _ close _ _ hr ha third hN hD left _ result =>
     Proof.rounded_attention_underflow hp hν run hνq Nat.zero_lt_one same attained close hr ha third
       hN hD left result
 
 /-- Exponentials a hundred times as large as is said are flushed to 0, and products. -/
 @[expose] def underflowsHundredfold (p : Precision R) (ν : R) : R → Part R → Prop :=
-  TinyRun p (100 * ν)
+  TinyRun p (100 * ν) 0
 
 /-! ## What counterexamples are made of -/
 
@@ -52,7 +52,7 @@ omit [Exponential R R] in
 private theorem itself {u ν : R} (hu : 0 ≤ u) (x : R) : Stored u ν x x := Proof.stored_refl hu x
 
 /-- The keys (0, 0) and (−1, 1), of which the second has a weight that underflows to 0. -/
-private theorem run_flushed : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0
+private theorem run_flushed : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 0
     ⟨[exactKey 0 0, exactKey (0 - 1) 1], 1 + 0, 0 + 0, 1, 0⟩ := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e₁ : ∀ x : R, x - 0 = x := fun x => by grind
@@ -62,16 +62,16 @@ private theorem run_flushed : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0
     rw [Stored, Proof.absolute_of_nonneg (Std.le_of_lt pos), Semiring.zero_mul,
       OrderedField.max_def, if_pos (Std.le_of_lt pos)]
     exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
-  have a : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 (singlePart 0 0 1 0) :=
+  have a : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 0 (singlePart 0 0 1 0) :=
     .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
-      (rounded_refl (Std.le_refl _) _)
+      (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [exp_sub_self]; exact itself (Std.le_refl _) _)
       (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored (Std.le_of_lt (exp_pos _))
         (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
-  have b : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 (singlePart (0 - 1) 1 0 0) :=
+  have b : TinyRun (tinyOnly (0 : R)) (exp (0 - 1 : R) : R) 0 0 (singlePart (0 - 1) 1 0 0) :=
     .key (x := 0 - 1 - 0) (w := 0) (w' := 0) (by simp [exactKey])
-      (by show (0 : R) - 1 ≤ 0; grind) (rounded_refl (Std.le_refl _) _)
+      (by show (0 : R) - 1 ≤ 0; grind) (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [e₁]; exact flushed) (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored (Std.le_of_lt (exp_pos _))
         (by rw [Semiring.zero_mul]; exact itself (Std.le_refl _) _))
@@ -229,7 +229,7 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1
 
 /-- Where the second key is lost from the numerator, the output is too far off. -/
 private theorem loses {run : Precision R → R → R → Part R → Prop} (claim : StaysWithin run)
-    {l o : R} (zero : o / l = 0) (h : run (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+    {l o : R} (zero : o / l = 0) (h : run (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
       ⟨[exactKey 0 0, exactKey (0 - 1) 1], l, o, 1, 0⟩) : False := by
   obtain ⟨hw, hw₁⟩ := small_weight (R := R)
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -272,14 +272,14 @@ private theorem hundred (w : R) : 100 * (w / 100) = w := by grind
 theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundredfold :=
   fun claim => loses claim (l := 1 + 0) (o := 0 + 0)
     (by rw [Semiring.add_zero, Field.div_eq_mul_inv, Semiring.zero_mul]) (by
-    show TinyRun _ (100 * ((exp (0 - 1 : R) : R) / 100)) 0 _
+    show TinyRun _ (100 * ((exp (0 - 1 : R) : R) / 100)) 0 0 _
     rw [hundred]
     exact run_flushed)
 
 /-- Weights of up to a hundred times `ν` are lost where a factor of dropout multiplies them: they
 count in the denominator alone. -/
 @[expose] def factorsLoseHundredfold (p : Precision R) (ν m : R) (part : Part R) : Prop :=
-  ∃ a b : Part R, TinyRun p ν m a ∧ TinyRun p ν m b ∧ b.l ≤ 100 * ν ∧
+  ∃ a b : Part R, TinyRun p ν 0 m a ∧ TinyRun p ν 0 m b ∧ b.l ≤ 100 * ν ∧
     part = ⟨a.keys ++ b.keys, a.l + b.l, a.o, max a.additions b.additions + 1,
       max a.rescalings b.rescalings⟩
 
@@ -291,17 +291,17 @@ theorem factorsLoseHundredfold_refuted : ¬ StaysWithin (R := R) factorsLoseHund
     clear claim
     grind
   have e₁ : ∀ x : R, x - 0 = x := fun x => by grind
-  have a : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+  have a : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
       ⟨[exactKey 0 0], 1, 0, 0, 0⟩ :=
     .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
-      (rounded_refl (Std.le_refl _) _)
+      (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [exp_sub_self]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored hν (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
-  have b : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0
+  have b : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
       ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩ :=
     .key (x := 0 - 1 - 0) (w := exp (0 - 1 : R)) (w' := exp (0 - 1 : R)) (by simp [exactKey])
       (by show (0 : R) - 1 ≤ 0; have := OrderedRing.zero_lt_one (R := R); clear claim; grind)
-      (rounded_refl (Std.le_refl _) _)
+      (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [e₁]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored hν (itself (Std.le_refl _) _))
   exact loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)

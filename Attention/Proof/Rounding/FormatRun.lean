@@ -40,7 +40,7 @@ theorem formatPrecision_precise (hp : 0 < f.precision) : Precise (formatPrecisio
 whose products and exponentials underflow by half of its smallest positive number at most. -/
 theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : Part R}
     (run : FormatRun floor f m part) :
-    TinyRun (formatPrecision R f) ((2 : R) ^ (f.least - 1)) m part ∧ f.IsNumber part.l ∧
+    TinyRun (formatPrecision R f) ((2 : R) ^ (f.least - 1)) 0 m part ∧ f.IsNumber part.l ∧
       f.IsNumber part.o := by
   have number := fun x : R => isNumber_round (f := f) hf hp x
   induction run with
@@ -54,19 +54,19 @@ theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : P
       rwa [e] at this
     exact ⟨.masked hk, zero, zero⟩
   | @key m key hk hm hc hm' =>
-    exact ⟨.key hk hm (round_sums hf hc hm').2 (round_stored hf hp _)
+    exact ⟨.key hk hm (.inl (round_sums hf hc hm').2) (round_stored hf hp _)
       (stored_refl (Std.le_refl _) _) (tinyProduct_of_stored (Std.le_of_lt (two_zpow_pos _))
         (round_stored hf hp _)), number _, number _⟩
   | @add m a b _ _ iha ihb =>
     obtain ⟨ra, la, oa⟩ := iha
     obtain ⟨rb, lb, ob⟩ := ihb
     have sum : ∀ {g : Part R → R}, f.IsNumber (g a) → f.IsNumber (g b) →
-        PartSum ((2 : R) ^ (-(f.precision : Int))) g 1 [a, b] (f.round floor (g a + g b)) :=
+        PartSum ((2 : R) ^ (-(f.precision : Int))) 0 g 1 [a, b] (f.round floor (g a + g b)) :=
       fun ha hb => by
         obtain ⟨θ, hθ, e⟩ := (round_sums hf ha hb).1
         rw [e, Semiring.right_distrib]
         exact .add (xs := [a]) (ys := [b]) .one .one ⟨θ, hθ, rfl⟩ ⟨θ, hθ, rfl⟩
-    have := TinyRun.join (p := formatPrecision R f) (ν := (2 : R) ^ (f.least - 1)) (m := m)
+    have := TinyRun.join (p := formatPrecision R f) (ν := (2 : R) ^ (f.least - 1)) (μ := 0) (m := m)
       (parts := [a, b]) (a := max a.additions b.additions) (k := 1)
       (r := max a.rescalings b.rescalings)
       (fun part h => by
@@ -81,8 +81,8 @@ theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : P
     rw [List.flatMap_cons, List.flatMap_cons, List.flatMap_nil, List.append_nil] at this
     exact ⟨this, number _, number _⟩
   | rescale _ hm hn hn' ih =>
-    exact ⟨.rescale ih.1 hm (round_sums hf hn hn').2 (round_stored hf hp _) (round_stored hf hp _)
-      (round_stored hf hp _), number _, number _⟩
+    exact ⟨.rescale ih.1 hm (.inl (round_sums hf hn hn').2) (round_stored hf hp _)
+      (round_stored hf hp _) (round_stored hf hp _), number _, number _⟩
 
 /-- **format-attention**: attention computed by parts in one format, of scores that are known but
 for δ each and a constant of the row, its quotient rounded to the format too, is within the

@@ -46,7 +46,7 @@ private theorem number_zero (f : Format) : f.IsNumber (0 : R) :=
 private theorem sum_rounded (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
     {α : Type v} {free : α → Prop} {g : α → R} (as : List α)
     (numbers : ∀ a ∈ as, p.accumulator.IsNumber (g a)) :
-    SumOf (p.precision R).unit free g as.length as (p.sum floor (as.map g)) ∧
+    SumOf (p.precision R).unit 0 free g as.length as (p.sum floor (as.map g)) ∧
       p.accumulator.IsNumber (p.sum floor (as.map g)) := by
   induction as with
   | nil => exact ⟨.nil, number_zero _⟩
@@ -91,7 +91,7 @@ private theorem key_numbers (hf : IsFloor floor) (ha : 0 < p.accumulator.precisi
 private theorem run_key (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
     (hw : 0 < p.weights.precision) {m : R} (hm : p.accumulator.IsNumber m) {key : ComputedKey R}
     (number : p.accumulator.IsNumber key.computed) (h : key.score ≠ none → key.computed ≤ m) :
-    TinyRun (p.precision R) (p.underflow R) m
+    TinyRun (p.precision R) (p.underflow R) 0 m
       ⟨[key], p.weight floor m key.score.isSome key.computed,
         p.product floor m key.score.isSome key.computed key.value, 0, 0⟩ := by
   cases hs : key.score with
@@ -99,7 +99,7 @@ private theorem run_key (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
   | some s =>
     refine .key (w' := p.weights.round floor
         (p.weight floor m key.score.isSome key.computed)) (by simp [hs]) (h (by simp [hs]))
-      (round_sums hf number hm).2 ?_ ?_ ?_
+      (.inl (round_sums hf number hm).2) ?_ ?_ ?_
     all_goals simp only [Mixed.product, Mixed.weight, hs, Option.isSome, if_true]
     · exact stored_acc hf ha _
     · exact round_stored hf hw _
@@ -110,7 +110,7 @@ private theorem run_keys (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
     (hw : 0 < p.weights.precision) {m : R} (hm : p.accumulator.IsNumber m)
     (keys : List (ComputedKey R)) (numbers : ∀ key ∈ keys, p.accumulator.IsNumber key.computed)
     (h : ∀ key ∈ keys, key.score ≠ none → key.computed ≤ m) :
-    TinyRun (p.precision R) (p.underflow R) m ⟨keys,
+    TinyRun (p.precision R) (p.underflow R) 0 m ⟨keys,
       p.sum floor (keys.map fun k => p.weight floor m k.score.isSome k.computed),
       p.sum floor (keys.map fun k => p.product floor m k.score.isSome k.computed k.value),
       keys.length, 0⟩ := by
@@ -125,7 +125,7 @@ private theorem run_keys (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
   have hl := add (·.l) fun key => (key_numbers hf ha m key.computed key.value _).1
   have ho := add (·.o) fun key => (key_numbers hf ha m key.computed key.value _).2
   rw [List.length_map, List.map_map] at hl ho
-  have := TinyRun.join (p := p.precision R) (ν := p.underflow R) (m := m) (a := 0) (r := 0)
+  have := TinyRun.join (p := p.precision R) (ν := p.underflow R) (μ := 0) (m := m) (a := 0) (r := 0)
     (fun part hpart => by
       obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hpart
       exact run_key hf ha hw hm (numbers key hkey) (h key hkey))

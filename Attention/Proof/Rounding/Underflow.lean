@@ -70,14 +70,15 @@ private theorem companion_masked {key : ComputedKey R}
 omit [Exponential R R] in
 /-- What one component of the parts comes to where they are put together. -/
 private theorem component_join {U : R} (hU : 0 ≤ U) {f g : Part R → R} {k e : Nat}
-    {c s : ComputedKey R → R} {parts : List (Part R)} {z : R} (h : PartSum U f k parts z)
+    {c s : ComputedKey R → R} {parts : List (Part R)} {z : R} (h : PartSum U 0 f k parts z)
     (hc : ∀ part ∈ parts, AtMost ((1 + U) ^ e * sumOver c part.keys) (f part - g part))
     (hs : ∀ part ∈ parts, AtMost ((1 + U) ^ e * sumOver s part.keys) (g part))
     (masked : ∀ key, key.score = none → s key = 0) :
     ∃ z₀, RoundedSum U k (parts.map g) z₀ ∧
       AtMost ((1 + U) ^ (k + e) * sumOver c (parts.flatMap (·.keys))) (z - z₀) ∧
       AtMost ((1 + U) ^ (k + e) * sumOver s (parts.flatMap (·.keys))) z₀ := by
-  obtain ⟨z₀, h₁, h₂⟩ := sumOf_companion (g := g) hU h hc fun part hpart hm => by
+  obtain ⟨z₀, _, h₁, h₀, h₂⟩ := sumOf_companion (g := g) hU (Std.le_refl _) h hc
+    fun part hpart hm => by
     have h := hs part hpart
     have e₁ : sumOver s part.keys = sumOver (fun _ => 0) part.keys :=
       sumOver_congr fun k hk => masked k (hm k hk)
@@ -85,6 +86,7 @@ private theorem component_join {U : R} (hU : 0 ≤ U) {f g : Part R → R} {k e 
     obtain ⟨a₁, a₂⟩ := h
     grind
   have h₃ := roundedSum_size hU h₁ hs
+  rw [h₀.eq_zero, Semiring.add_zero] at h₂
   rw [sumOver_mul_left, ← sumOver_flatMap, ← Semiring.mul_assoc, ← Semiring.pow_add] at h₂ h₃
   exact ⟨z₀, h₁, h₂, h₃⟩
 
@@ -108,7 +110,7 @@ private theorem flatMap_companion {parts : List (Part R)} {c : Part R → Part R
 private theorem companion_join (hp : Precise p) (hν : 0 ≤ ν) {l o : R} {parts : List (Part R)}
     {a k r : Nat} {c : Part R → Part R} (h : ∀ part ∈ parts, Companion p ν m part (c part))
     (hr : ∀ part ∈ parts, part.additions ≤ a ∧ part.rescalings ≤ r)
-    (hl : PartSum p.unit (·.l) k parts l) (ho : PartSum p.accumulation (·.o) k parts o) :
+    (hl : PartSum p.unit 0 (·.l) k parts l) (ho : PartSum p.accumulation 0 (·.o) k parts o) :
     ∃ part₀, Companion p ν m ⟨parts.flatMap (·.keys), l, o, a + k, r⟩ part₀ := by
   have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt OrderedRing.zero_lt_one
   have abs : ∀ k : ComputedKey R, (0 : R) ≤ absolute k.value := fun k => absolute_nonneg _
@@ -183,13 +185,14 @@ private theorem companion_rescale (hp : Precise p) (hν : 0 ≤ ν) (hνq : ν �
 /-- **tiny-run**: whatever a function computes whose products and exponentials underflow, one that
 rounds in the same places without underflow might have computed but for the costs of the keys, where
 no error of an underflow is larger than the relative error of an exponential. -/
-theorem tiny_run (hp : Precise p) (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν m part)
+theorem tiny_run (hp : Precise p) (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
     (hr : part.rescalings ≠ 0 → p.unit ≤ 1 ∧ ν ≤ p.exponential) :
     ∃ part₀, Companion p ν m part part₀ := by
   induction run with
   | masked hk => exact ⟨_, companion_masked hk⟩
   | @key m x w w' o key hk hm hx hw hw' ho =>
-    obtain ⟨l₀, o₀, h₁, h₂, h₃, h₄, h₅⟩ := key_companion hp hν hk hm hx hw hw' ho
+    obtain ⟨l₀, o₀, h₁, h₂, h₃, h₄, h₅⟩ :=
+      key_companion hp hν hk hm (rounded_of_difference hp.unit hx) hw hw' ho
     have e : ∀ c : ComputedKey R → R, sumOver c [key] = c key := fun c => by
       rw [sumOver_cons, sumOver_nil, Semiring.add_zero]
     refine ⟨_, h₁, rfl, rfl, rfl, fun k hk' _ => ?_, ?_, ?_, ?_, ?_⟩
@@ -215,6 +218,6 @@ theorem tiny_run (hp : Precise p) (hν : 0 ≤ ν) {part : Part R} (run : TinyRu
   | rescale _ hm hx hα hl ho ih =>
     obtain ⟨part₀, h⟩ := ih fun _ => hr (Nat.succ_ne_zero _)
     obtain ⟨hu, hνq⟩ := hr (Nat.succ_ne_zero _)
-    exact companion_rescale hp hν hνq hu h hm hx hα hl ho
+    exact companion_rescale hp hν hνq hu h hm (rounded_of_difference hp.unit hx) hα hl ho
 
 end Attention.Proof

@@ -160,7 +160,7 @@ may fall below the normal numbers, its products of weights with factors too (`Ti
 off by `ν` and by no more than it is, is within the tolerance and `underflowError`, both with the
 further roundings. -/
 theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {m : R} {part : Part R}
-    (run : TinyRun p ν m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keys : List (DroppedKey R)}
     (factors : ∀ k ∈ keys, dropoutFactor q k.keep ≤ z ∧
       ComputedDropout p.accumulation q k.keep k.value k.used)

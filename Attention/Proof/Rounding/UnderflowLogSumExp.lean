@@ -173,7 +173,7 @@ private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x)
 the log-sum-exp that such a function writes is within what the tolerance has for what is left of the
 denominator then, and for eight products. -/
 theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
-    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν m part)
+    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
     (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
@@ -254,7 +254,7 @@ theorem tiny_logSumExp_matrices [NaturalExp R] {q_len kv_len d d_v : Nat}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     {computed : Option (Fin kv_len) → R}
     (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
-    {m : R} {part : Part R} (run : TinyRun p ν m part)
+    {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
       changes true scale mask Q K V i t cols computed (columnValue V t))

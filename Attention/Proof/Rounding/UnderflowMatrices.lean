@@ -39,7 +39,7 @@ private theorem stored_output [Exponential R R] {p : Precision R} {ν u η x o o
 
 /-- `rounded_attention_underflow` of a result that is stored in a format of its own. -/
 theorem rounded_output_underflow [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
-    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν m part)
+    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
@@ -82,7 +82,7 @@ theorem tiny_changed_matrices
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     (hcols : cols.Perm changes.columns) {computed : Option (Fin kv_len) → R}
     (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
-    {m : R} {part : Part R} (run : TinyRun p ν m part)
+    {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
       changes false scale mask Q K V i t cols computed (columnValue V t))
@@ -134,7 +134,7 @@ theorem tiny_dropout_matrices
     {used : Option (Fin kv_len) → R} (sink : used none = 0)
     (factors : ∀ j, dropoutFactor q (keep i j) ≤ z ∧
       ComputedDropout p.accumulation q (keep i j) V[j][t] (used (some j)))
-    {m : R} {part : Part R} (run : TinyRun p ν m part)
+    {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
       changes false scale mask Q K V i t cols computed used)

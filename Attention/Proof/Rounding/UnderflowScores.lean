@@ -127,12 +127,12 @@ theorem tiny_score (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     ComputedScore p (underflowFormats p f ν additions d scale cap) additions σ₁ σ₂ σ q k y := by
   obtain ⟨a, b, q', k', products, sum, x, hab, hq, hk, hprod, hsum, hx, hy⟩ := h
   obtain ⟨θ, hθ⟩ := Classical.skolem.mp fun i => stored_split hp.accumulation hν (hprod i)
-  obtain ⟨sum₀, h₁, h₂⟩ := sumOf_companion (g := fun i => q' i * k' i * (1 + θ i))
-    (e := fun _ => ν) hp.accumulation hsum (fun i _ => (hθ i).2.1)
+  obtain ⟨sum₀, _, h₁, h₀, h₂⟩ := sumOf_companion (g := fun i => q' i * k' i * (1 + θ i))
+    (e := fun _ => ν) hp.accumulation (Std.le_refl _) hsum (fun i _ => (hθ i).2.1)
     (fun i _ h => by
       show q' i * k' i * (1 + θ i) = 0
       rw [h, Semiring.zero_mul])
-  rw [sumOver_const, List.length_finRange, ← numeral_eq] at h₂
+  rw [h₀.eq_zero, Semiring.add_zero, sumOver_const, List.length_finRange, ← numeral_eq] at h₂
   have h₃ := h₂.mul hσ
   rw [mul_sub_swap] at h₃
   obtain ⟨x₀, h₄, h₅⟩ := storedTimes_companion hp.unit hν hx h₃

@@ -367,7 +367,7 @@ private theorem growth_le {a G T : R} {n k N : Nat} (ha : 0 ≤ a) (hT : 1 ≤ T
 costs, where sizes of values that are at most `T` times those that `V` is of cost no more than `V`
 has. -/
 theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
-    (run : TinyRun p ν m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
     {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + c)))
@@ -440,7 +440,7 @@ theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
 numbers, each off by `ν` and by no more than it is, a function of which `rounded_attention` asks the
 rest is within the tolerance and `underflowError` of the exact attention. -/
 theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
-    (run : TinyRun p ν m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)

@@ -247,13 +247,12 @@ theorem tiny_logSumExp_matrices [NaturalExp R] {q_len kv_len d d_v : Nat}
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) {ν : R} (hν : 0 ≤ ν)
     {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ)
-    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ)
-    {changes : ScoreChanges R q_len kv_len} (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
+    {scale : R} {changes : ScoreChanges R q_len kv_len}
+    (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     {computed : Option (Fin kv_len) → R}
-    (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
     {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
@@ -270,11 +269,12 @@ theorem tiny_logSumExp_matrices [NaturalExp R] {q_len kv_len d d_v : Nat}
     (errors : underflowLogSumExpFactor p ν roundings rescalings row ≤ exp E)
     {L' : R} (result : TinyLogSumExp p.unit ν m part.l L') :
     AtMost (underflowLogSumExpTolerance p ν E (L - M) M (largestError row)) (L' - L) := by
+  obtain ⟨σ₁, σ₂, σ, hσ, scores⟩ := tiny_scores archimedean hp hu (score_depth hp hf hd) hf₀ hν
+    hcap scores
   obtain ⟨c, hc, close⟩ := computedChangedKeys_error (p := p)
     (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
     (whole := true) (used := columnValue V t) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
-    hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
-    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
+    hf₀ hf₁ hd hσ hcap scores
   obtain rfl := hc rfl
   rw [← keys] at close
   have e : part.keys.map (·.toBoundedKey) = row := by

@@ -75,13 +75,12 @@ theorem tiny_changed_matrices
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) {ν : R} (hν : 0 ≤ ν)
     {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ)
-    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ)
-    {changes : ScoreChanges R q_len kv_len} (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
+    {scale : R} {changes : ScoreChanges R q_len kv_len}
+    (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     (hcols : cols.Perm changes.columns) {computed : Option (Fin kv_len) → R}
-    (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
     {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
@@ -100,11 +99,12 @@ theorem tiny_changed_matrices
     {u η o' : R} (stored : StoredNear u η o o') (negligible : R) :
     AtMost (outputTolerance p ν u η roundings rescalings negligible row)
       (o' - (changes.attention scale mask Q K V)[i][t]) := by
+  obtain ⟨σ₁, σ₂, σ, hσ, scores⟩ := tiny_scores archimedean hp hu (score_depth hp hf hd) hf₀ hν
+    hcap scores
   obtain ⟨c, -, close⟩ := computedChangedKeys_error (p := p)
     (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
     (whole := false) (used := columnValue V t) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
-    hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
-    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
+    hf₀ hf₁ hd hσ hcap scores
   rw [← keys] at close
   rw [← attend_columns hcols]
   have e : part.keys.map (·.toBoundedKey) = row := by
@@ -123,13 +123,12 @@ theorem tiny_dropout_matrices
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) {ν : R} (hν : 0 ≤ ν)
     {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ)
-    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ)
-    {changes : ScoreChanges R q_len kv_len} (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
+    {scale : R} {changes : ScoreChanges R q_len kv_len}
+    (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     (hcols : cols.Perm changes.columns) {computed : Option (Fin kv_len) → R}
-    (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
     {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keep : Mask q_len kv_len}
     {used : Option (Fin kv_len) → R} (sink : used none = 0)
     (factors : ∀ j, dropoutFactor q (keep i j) ≤ z ∧
@@ -153,11 +152,12 @@ theorem tiny_dropout_matrices
     AtMost (outputTolerance (moreRoundings p (roundings + 6) (z + numeral 5)) ν u η roundings
         rescalings negligible row)
       (o' - (changes.attentionDropout scale mask Q K V (.dropout q keep))[i][t]) := by
+  obtain ⟨σ₁, σ₂, σ, hσ, scores⟩ := tiny_scores archimedean hp hu (score_depth hp hf hd) hf₀ hν
+    hcap scores
   obtain ⟨c, -, close⟩ := computedChangedKeys_error (p := p)
     (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
     (whole := false) (used := used) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
-    hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
-    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
+    hf₀ hf₁ hd hσ hcap scores
   obtain ⟨dropped, hfactors, hpart, hbounded, hscored⟩ := exists_droppedKeys (p := p)
     (f := changes.formats p f ν additions d scale) (additions := additions) (changes := changes)
     (scale := scale) (mask := mask) (Q := Q) (K := K) (cols := cols) (computed := computed)

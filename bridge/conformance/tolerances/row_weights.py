@@ -25,8 +25,10 @@ _SCORE_ROUNDINGS = 2
 # cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
 # its relative accuracy near 0), and the product.
 _SOFTCAP_ROUNDINGS = 8
-# Products and quotients of a score beside those of its inner product, or with its cap.
+# Products, quotients and sums of a score beside those of its inner product, or with its cap.
 _SCORE_PRODUCTS = 3.0
+# Of each number of an inner product: its product, and the sum with the others.
+_INNER_PRODUCTS = 2.0
 # With more tiles a weight that underflows is off by less than as much as it is, times 3 for each.
 _MANY_BLOCKS = 600.0
 # A number that is added, a product whose base may be changed; and the sum of score and number.
@@ -87,13 +89,14 @@ def score_underflow(
     head_dim: int, scale: float, changes: ScoreChanges, rounding: RoundingModel
 ) -> float:
     """At most what a score is off by where it is stored below the normal numbers, and where its
-    products and quotients in the accumulator are below these."""
+    products, quotients and sums in the accumulator are below these."""
     stored, tiny = 0.0, 0.0
     if rounding.scores is not None:
         stored = rounding.scores.unit
         tiny = rounding.scores.underflow(rounding.flush_to_zero)
     cap = 0.0 if changes.softcap is None else changes.softcap
-    numbers = head_dim * max(1.0, abs(scale)) + _SCORE_PRODUCTS * (1.0 + cap)
+    inner = _INNER_PRODUCTS * head_dim * max(1.0, abs(scale))
+    numbers = inner + _SCORE_PRODUCTS * (1.0 + cap)
     growth = 1.0 + float(gamma(np.array(head_dim + 5.0), rounding.accumulation_unit))
     return tiny + (1.0 + stored) * growth * rounding.accumulator.smallest_normal * numbers
 
@@ -122,9 +125,9 @@ def _change_errors(
 
 
 @implements("Attention.Spec.sinkError")
-def _sink_error(sink: float, rounding: RoundingModel) -> float:
-    """The bound of the error of a sink's score."""
-    return math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink)
+def _sink_error(sink: float, tiny: float, rounding: RoundingModel) -> float:
+    """The bound of the error of a sink's score. tiny: what underflows of a score."""
+    return math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink) + tiny
 
 
 @dataclass(frozen=True)
@@ -236,10 +239,11 @@ def bound_weights(
     products = scale * (q @ k.swapaxes(-1, -2))
     scores = _apply_changes(products, changes)
     mask = mask & (scores > -np.inf)
+    tiny = score_underflow(q.shape[-1], scale, changes, rounding)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:
         # One more key, whose score is given.
-        sink_errors = np.full((*scores.shape[:-1], 1), _sink_error(changes.sink, rounding))
+        sink_errors = np.full((*scores.shape[:-1], 1), _sink_error(changes.sink, tiny, rounding))
         scores = np.concatenate([scores, np.full_like(sink_errors, changes.sink)], axis=-1)
         mask = np.concatenate([mask, np.ones_like(sink_errors, dtype=bool)], axis=-1)
     num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
@@ -251,7 +255,6 @@ def bound_weights(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    tiny = score_underflow(q.shape[-1], scale, changes, rounding)
     errors = _score_errors(q, k, products, below_max, tiny, scale, rounding)
     errors = _change_errors(errors, products, tiny, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)

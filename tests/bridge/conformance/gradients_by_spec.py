@@ -178,7 +178,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:
-        seen.append((sink, sink_error(forwards, sink, num=NATURAL)))
+        seen.append((sink, sink_error(forwards, formats, sink, num=NATURAL)))
     if not seen:
         return Row({}, None, GradientCounts(0, 0, 0))
     blocks = math.ceil(kv_len / (rounding.block_n or 1))

@@ -72,7 +72,7 @@ def wrong_changes(
     )
     d = inputs.q.shape[1]
     with localcontext(digits()):
-        sink = sink_error(p, Decimal("1.5"), num=NATURAL)
+        sink = sink_error(p, formats, Decimal("1.5"), num=NATURAL)
         for i in range(len(inputs.q)):
             last = float(rows.score_errors[i, -1])
             if abs(difference(last, sink)) > CLOSE * float(sink):
@@ -180,6 +180,10 @@ MUTANTS = {
     "a sink of two errors and not their product": (
         "math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink)",
         "_SCORE_ROUNDINGS * rounding.accumulator.unit * abs(sink)",
+    ),
+    "a sink that does not underflow": (
+        "math.log1p(rounding.accumulator.unit)) * abs(sink) + tiny",
+        "math.log1p(rounding.accumulator.unit)) * abs(sink)",
     ),
     "a common error that cancels": (
         "below_max = np.abs(products) if in_full else gap",

@@ -123,12 +123,16 @@ MUTANTS = {
         "pass",
     ),
     "inner products that do not underflow": (
-        "numbers = head_dim * max(1.0, abs(scale)) + ",
-        "numbers = ",
+        "_INNER_PRODUCTS = 2.0",
+        "_INNER_PRODUCTS = 0.0",
+    ),
+    "sums of an inner product that do not underflow": (
+        "_INNER_PRODUCTS = 2.0",
+        "_INNER_PRODUCTS = 1.0",
     ),
     "products that do not meet the scale": (
-        "numbers = head_dim * max(1.0, abs(scale)) + ",
-        "numbers = head_dim + ",
+        "head_dim * max(1.0, abs(scale))",
+        "head_dim",
     ),
     "products with the scale that do not underflow": (
         "_SCORE_PRODUCTS = 3.0",

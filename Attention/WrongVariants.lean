@@ -86,6 +86,7 @@ public import Attention.WrongVariants.TransformerApproximates
 public import Attention.WrongVariants.TransformerMemorises
 public import Attention.WrongVariants.TransformerReal
 public import Attention.WrongVariants.TransformerTokens
+public import Attention.WrongVariants.UnderflowScores
 public import Attention.WrongVariants.UnsplitScores
 public import Attention.WrongVariants.Varlen
 

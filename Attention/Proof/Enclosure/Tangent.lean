@@ -76,7 +76,8 @@ instance keptByField_dualContains : KeptByField (DualContains (R := R) (p := p))
   div := dualContains_div
 
 /-- And so does the exponential, by the chain rule. -/
-instance keptByExp_dualContains [NaturalExp R] : KeptByExp (DualContains (R := R) (p := p)) where
+instance keptByExp_dualContains [NaturalExp R] : KeptByExp (DualContains (R := R) (p := p))
+    (DualContains (R := R) (p := p)) where
   exp hx := ⟨Interval.contains_exp hx.1, Interval.contains_mul (Interval.contains_exp hx.1) hx.2⟩
 
 /-- A matrix with its rates. -/

@@ -162,7 +162,7 @@ structure Flushed {α : Type v} (ν : R) (free : α → Prop) (parts : List α) 
   /-- Not negative. -/
   nonneg : 0 ≤ c
   /-- Nothing is lost where all are free. -/
-  free : (∀ part ∈ parts, free part) → c = 0
+  nothing : (∀ part ∈ parts, free part) → c = 0
   /-- With `ν` more it is no larger than a sum that has `ν` for each that is not free. -/
   counted : (∃ part ∈ parts, ¬free part) → ∀ t : α → R, (∀ part ∈ parts, 0 ≤ t part) →
     (∀ part ∈ parts, ¬free part → ν ≤ t part) → c + ν ≤ sumOver t parts
@@ -174,7 +174,7 @@ theorem Flushed.le {α : Type v} {ν c : R} {free : α → Prop} {parts : List �
   by_cases some : ∃ part ∈ parts, ¬free part
   · have := h.counted some t ht ht'
     grind
-  · rw [h.free fun part hp => Classical.byContradiction fun hn => some ⟨part, hp, hn⟩]
+  · rw [h.nothing fun part hp => Classical.byContradiction fun hn => some ⟨part, hp, hn⟩]
     exact sumOver_nonneg ht
 
 /-- Nothing is lost of additions that lose nothing. -/
@@ -197,8 +197,8 @@ private theorem flushed_append {α : Type v} {ν cx cy n : R} {free : α → Pro
   have i₁ := hx.nonneg
   have i₂ := hy.nonneg
   refine ⟨by grind, fun h => ?_, fun h t ht ht' => ?_⟩
-  · have e₁ := hx.free fun a ha => h a (by simp [ha])
-    have e₂ := hy.free fun a ha => h a (by simp [ha])
+  · have e₁ := hx.nothing fun a ha => h a (by simp [ha])
+    have e₂ := hy.nothing fun a ha => h a (by simp [ha])
     have e₃ := hn₀ fun ⟨⟨a, ha, hf⟩, _⟩ => hf (h a (by simp [ha]))
     grind
   · rw [sumOver_append]
@@ -210,11 +210,11 @@ private theorem flushed_append {α : Type v} {ν cx cy n : R} {free : α → Pro
       · have j₂ := hy.counted sy t ty fun a ha => ht' a (by simp [ha])
         have := hn' sx sy
         grind
-      · have e₁ := hy.free (whole _ sy)
+      · have e₁ := hy.nothing (whole _ sy)
         have e₂ := hn₀ fun h => sy h.2
         have := sumOver_nonneg ty
         grind
-    · have e₁ := hx.free (whole _ sx)
+    · have e₁ := hx.nothing (whole _ sx)
       have e₂ := hn₀ fun h => sx h.1
       have := sumOver_nonneg tx
       obtain ⟨a, ha, hf⟩ := h
@@ -277,7 +277,7 @@ theorem sumOf_companion {α : Type v} {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
   | @free k part parts z hpart _ ih =>
     obtain ⟨z₀, c, h₁, h₂, h₃⟩ := ih (fun x hx => he x (by simp [hx]))
       fun x hx => hm x (by simp [hx])
-    refine ⟨z₀, c, ?_, ⟨h₂.nonneg, fun h => h₂.free fun x hx => h x (by simp [hx]), ?_⟩,
+    refine ⟨z₀, c, ?_, ⟨h₂.nonneg, fun h => h₂.nothing fun x hx => h x (by simp [hx]), ?_⟩,
       h₃.mono ?_⟩
     · rw [List.map_cons, hm part (by simp) hpart]
       exact .zero h₁
@@ -313,7 +313,7 @@ theorem sumOf_companion {α : Type v} {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     obtain ⟨z₀, c, h₁, h₂, h₃⟩ := ih (fun x hx => he x (hp.mem_iff.mp hx))
       fun x hx => hm x (hp.mem_iff.mp hx)
     exact ⟨z₀, c, .permute h₁ (hp.map g), ⟨h₂.nonneg,
-      fun h => h₂.free fun x hx => h x (hp.mem_iff.mp hx), fun ⟨p, hp', hn⟩ t ht ht' => by
+      fun h => h₂.nothing fun x hx => h x (hp.mem_iff.mp hx), fun ⟨p, hp', hn⟩ t ht ht' => by
         rw [← sumOver_perm _ hp]
         exact h₂.counted ⟨p, hp.mem_iff.mpr hp', hn⟩ t (fun x hx => ht x (hp.mem_iff.mp hx))
           fun x hx => ht' x (hp.mem_iff.mp hx)⟩, by rwa [← sumOver_perm _ hp]⟩

@@ -47,9 +47,13 @@ theorem contains_one : (1 : Interval p).Contains (1 : R) :=
   Interval.contains_ofNat 1 Ring.intCast_one.symm
 
 /-- Operations with intervals contain those with numbers. -/
-instance keptByField_contains : KeptByField (Interval.Contains (R := R) (p := p)) :=
-  ⟨⟨contains_zero, Interval.contains_add⟩, ⟨Interval.contains_mul⟩, contains_one,
-    Interval.contains_sub, Interval.contains_div⟩
+instance keptByField_contains : KeptByField (Interval.Contains (R := R) (p := p)) where
+  zero := contains_zero
+  one := contains_one
+  add := Interval.contains_add
+  sub := Interval.contains_sub
+  mul := Interval.contains_mul
+  div := Interval.contains_div
 
 variable [NaturalExp R]
 

@@ -21,8 +21,8 @@ variable {q_len kv_len d d_v : Nat}
 instance : KeptBySum (IsImage realGradient) where
   zero := (Lean.Grind.Semiring.zero_mul _).symm
   add {I J x y} hx hy := by
-    rw [hx, hy, IsImage, realGradient, Real.ofRat_add, Lean.Grind.Semiring.right_distrib]
-    rfl
+    rw [hx, hy, IsImage, realGradient, realGradient, realGradient, Real.ofRat_add]
+    exact (Lean.Grind.Semiring.right_distrib ..).symm
 
 instance : KeptByMul (IsImage realGradient) (IsImage Real.ofRat) (IsImage realGradient) where
   mul {I J x y} hx hy := by

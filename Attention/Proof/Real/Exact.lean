@@ -75,8 +75,8 @@ instance : KeptByMul (IsImage Real.ofInt) (IsImage Real.ofInt) (IsImage Real.ofI
 instance : KeptBySum (IsImage realScore) where
   zero := (Lean.Grind.Semiring.zero_mul _).symm
   add {I J x y} hx hy := by
-    rw [hx, hy, IsImage, realScore, Real.ofInt_add, Lean.Grind.Semiring.right_distrib]
-    rfl
+    rw [hx, hy, IsImage, realScore, realScore, realScore, Real.ofInt_add]
+    exact (Lean.Grind.Semiring.right_distrib ..).symm
 
 /-- Scores are multiplied by integers. -/
 instance : KeptByMul (IsImage realScore) (IsImage Real.ofInt) (IsImage realScore) where
@@ -123,7 +123,8 @@ theorem bias_isReal {q_len kv_len : Nat} (B : Matrix (Option Int) q_len kv_len) 
 /-- ALiBi's slope is multiplied by ln 2. -/
 theorem alibi_isReal {q_len kv_len : Nat} (alignment : Alignment) (slope : Int) :
     ModIsReal (ScoreMod.alibi (q_len := q_len) (kv_len := kv_len) alignment slope)
-      (ScoreMod.alibi alignment (realScore slope)) := related_alibi (fun _ => rfl) alignment rfl
+      (ScoreMod.alibi alignment (realScore slope)) :=
+  related_alibi (N := IsImage Real.ofInt) (fun _ => rfl) alignment rfl
 
 /-! ## Attention -/
 

@@ -154,8 +154,7 @@ theorem lseTangent_enclosed {α : Type} {keys : List α} {s' : α → Option (Du
     {s : α → Option (Dual R)} (hs : ∀ k ∈ keys, DualScoreContains (s' k) (s k)) {L : Dual R}
     (hL : IsLogSumExp (Dual R) (some L) (keys.map s)) :
     (lseTangent (keys.map s')).Contains L.der := by
-  have hl : DualContains (denominator (keys.map s')) (denominator (keys.map s) : Dual R) :=
-    related_denominator hs
+  have hl : DualContains (R := R) (p := p) _ _ := related_denominator hs
   have he : L.der = lseTangent (keys.map s) := by
     have hpos := Exponential.exp_ne_zero (R := R) L.val
     have h₀ : (denominator (keys.map s) : Dual R) = exp L := hL.symm

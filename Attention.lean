@@ -219,6 +219,7 @@ public import Attention.Proof.Enclosure.Layers
 public import Attention.Proof.Enclosure.LogSumExp
 public import Attention.Proof.Enclosure.Mods
 public import Attention.Proof.Enclosure.Related
+public import Attention.Proof.Enclosure.RelatedGradients
 public import Attention.Proof.Enclosure.Sink
 public import Attention.Proof.Enclosure.Stacks
 public import Attention.Proof.Enclosure.Tangent

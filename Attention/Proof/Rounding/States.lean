@@ -68,7 +68,7 @@ private theorem four_eq : (numeral 4 : R) = 4 := by
 private theorem hundred_eq : (numeral 100 : R) = 100 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
-/-- What an error of the exponent makes of an exponential. -/
+/-- The error of an exponential whose exponent is off. -/
 private theorem exp_close [NaturalExp R] {e δ : R} (h : AtMost e δ) (he : e < 1) :
     AtMost (1 / (1 - e) - 1) (exp δ - 1) := by
   have h₁ := one_add_le_one_div he
@@ -202,7 +202,7 @@ private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (h
 
 /-! ## All changes -/
 
-/-- What underflows of a product with a weight, and is rounded with a sum. -/
+/-- The part of a product with a weight that underflows, and is rounded with a sum. -/
 private theorem underflow_close {u ν w w₀ x y B H θ σ : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     (hw : AtMost ν (w - w₀)) (hx : AtMost H x) (hθ : AtMost u θ) (hσ : AtMost u σ)
     (hy : AtMost ν (y - w * x * (1 + θ))) (hB : (1 + u) * (1 + u) ≤ B) :

@@ -31,7 +31,7 @@ private theorem stored_growth {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (k m : 
     (OrderedField.one_le_pow (one_le_one_plus hσ) m)
   rwa [Semiring.one_mul] at this
 
-/-- What is stored of a number that is off by a factor. -/
+/-- Storing a number that is off by a factor. -/
 private theorem scaled_below {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
     (hx : Majorised (Φ * a) b x' x) (h : StoredBelow u η x' y) :
     Majorised (Φ * (1 + u) * (a + η)) b y x := by
@@ -183,7 +183,7 @@ private theorem tiled_bound {p : GradientPrecision R} (hp : PreciseGradient p)
       (pow_le_gamma hp.unit he hu))
     n₃ (OrderedField.pow_le_pow (one_le_one_plus hp.operands) ha)) n₄
 
-/-- What each product loses before it is added: in its operand, and itself. -/
+/-- The losses of each product before it is added: in its operand, and its own. -/
 private theorem tiled_products {p : GradientPrecision R} (hp : PreciseGradient p) {a c : Nat}
     {σ y y' y'' x e product : R} {t : GradientTerm R}
     (ht : AtMost t.error (x - e) ∧ AtMost t.size e ∧ t.other = y)
@@ -217,7 +217,7 @@ private theorem tiled_products {p : GradientPrecision R} (hp : PreciseGradient p
     show e * (σ * y) = σ * (e * y) by clear h₁ h₂ h₃; grind] at h₃
   exact scaled_below f hp.accumulation hp.tiny h₃ h
 
-/-- What a tile adds. -/
+/-- The sum that a tile adds. -/
 private theorem tiled_part {p : GradientPrecision R} (hp : PreciseGradient p) {k b f : Nat}
     {Φ σ' sum sum' added : R} (hΦ : 1 ≤ Φ) {A B products E : Fin n → R} {part : List (Fin n)}
     (h : ∀ j, Majorised (Φ * A j) (B j) (products j) (E j))
@@ -245,7 +245,7 @@ private theorem tiled_part {p : GradientPrecision R} (hp : PreciseGradient p) {k
   generalize Φ * (1 + p.accumulation) ^ k * (1 + p.operands) ^ b * (1 + p.unit) ^ f = F
   grind
 
-/-- What is lost meets no more than `reach`. -/
+/-- The losses meet no more than `reach`. -/
 private theorem tiled_reach {reach v w N A l₃ l₄ l₅ l₆ : R} (h₁ : v * w ≤ reach) (h₂ : w ≤ reach)
     (h₃ : 1 ≤ reach) (nA : 0 ≤ A) (n₃ : 0 ≤ N * l₃) (n₄ : 0 ≤ N * l₄) (n₅ : 0 ≤ l₅)
     (n₆ : 0 ≤ l₆) :
@@ -258,7 +258,7 @@ private theorem tiled_reach {reach v w N A l₃ l₄ l₅ l₆ : R} (h₁ : v * 
   clear h₁ h₂ h₃ nA n₃ n₄ n₅ n₆
   grind
 
-/-- What is lost in all. -/
+/-- All losses together. -/
 private theorem tiled_lost {ν η o X : R} (hν : 0 ≤ ν) (hη : 0 ≤ η) (ho : 0 ≤ o) (hX : 0 ≤ X)
     {n N a b c f g s roundings stores tiles : Nat} (hN : N ≤ tiles + 1) (hn : n ≤ roundings)
     (hs : s ≤ 2 * tiles) (hab : a + b ≤ stores) (hcfg : c + f + g ≤ 3) :

@@ -24,7 +24,8 @@ variable {R : Type u} [OrderedField R] [Exp R R] {q_len kv_len d : Nat}
 
 /-- `L` is what a function may write for the log-sum-exp of the columns `cols` of query `i`, which
 has `values` for them: any run of `TinyRun` in which a key's part goes through at most `roundings`
-roundings of sums and rescalings, `rescalings` of the latter. -/
+roundings of sums and rescalings, `rescalings` of the latter, and whose differences of scores of `ν`
+at most may be flushed to 0. -/
 @[expose] def TinyLogSumExpOf (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
     (changes : ScoreChanges R q_len kv_len) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len)
@@ -32,9 +33,9 @@ roundings of sums and rescalings, `rescalings` of the latter. -/
     (roundings rescalings : Nat) (L : R) : Prop :=
   ∃ (computed : Option (Fin kv_len) → R) (m : R) (part : Part R),
     TinyScores p f ν additions changes scale mask Q K i computed ∧
-    TinyRun p ν 0 m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
-    part.keys = (cols.map fun col => ⟨cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col, computed col⟩) ∧
+    TinyRun p ν ν m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
+    part.keys = (cols.map fun col => ⟨(cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings, computed col⟩) ∧
     (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) ∧ part.rescalings ≤ rescalings ∧
     part.additions + part.rescalings ≤ roundings ∧ TinyLogSumExp p.unit ν m part.l L
 

@@ -60,9 +60,10 @@ where numbers underflow: `logSumExpFactor` with what is left of the denominator 
     / underflowLeft p ν roundings rescalings row
 
 /-- The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that the
-factor above has, and up to eight products that change a base, of maximum, logarithm and sum. -/
+factor above has, up to eight products that change a base, of maximum, logarithm and sum, and the
+sum itself, which may be flushed to 0. -/
 @[expose] def underflowLogSumExpTolerance (p : Precision R) (ν E logTotal maximum Δ : R) : R :=
-  logSumExpTolerance p E logTotal maximum Δ + (1 + gamma 4 p.unit) * (numeral 8 * ν)
+  logSumExpTolerance p E logTotal maximum Δ + (1 + gamma 4 p.unit) * (numeral 9 * ν)
 
 /-- How much further off the output may be where numbers underflow: what that does to the numerator
 and to the denominator, over what is left of this, and up to five roundings of the quotient. -/

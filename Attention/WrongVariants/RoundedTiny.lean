@@ -18,14 +18,18 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-/-- The claim of `rounded_attention_underflow`, made of any runs. -/
-abbrev StaysWithin (run : Precision R → R → R → Part R → Prop) : Prop :=
-  ∀ p : Precision R, Precise p → ∀ ν : R, 0 ≤ ν → ∀ (m : R) (part : Part R), run p ν m part →
+/-- The claim of `rounded_attention_underflow`, made of any runs, of keys with any room in their
+errors for differences that are flushed to 0. -/
+abbrev StaysWithin (run : Precision R → R → R → R → Part R → Prop)
+    (room : R → Nat → R := fun μ rescalings => numeral (rescalings + 1) * μ) : Prop :=
+  ∀ p : Precision R, Precise p → ∀ ν : R, 0 ≤ ν → ∀ μ : R, 0 ≤ μ → ∀ (m : R) (part : Part R),
+    run p ν μ m part →
     (part.rescalings ≠ 0 → ν ≤ p.exponential) → ∀ row : List (ScoredValue R R 1),
     part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[0])) →
-    (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → ∀ c : R,
-    (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
-    ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
+    (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → ∀ (c : R)
+    (roundings rescalings : Nat), (∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost (key.error - room μ rescalings) (key.computed - (s + c))) →
+    part.rescalings ≤ rescalings →
     part.additions + part.rescalings ≤ roundings →
     (p.denominator = .rounded → 3 * storingErrors p rescalings
       (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1) →
@@ -37,14 +41,14 @@ abbrev StaysWithin (run : Precision R → R → R → Part R → Prop) : Prop :=
       (o - (attend row)[0])
 
 /-- Positive control: a run whose numbers underflow by no more than is said. -/
-theorem tinyRun_staysWithin : StaysWithin (R := R) fun p ν => TinyRun p ν 0 :=
-  fun _ hp _ hν _ _ run hνq _ same attained _ close _ _ hr ha third hN hD left _ result =>
-    Proof.rounded_attention_underflow hp hν run hνq Nat.zero_lt_one same attained close hr ha third
-      hN hD left result
+theorem tinyRun_staysWithin : StaysWithin (R := R) TinyRun :=
+  fun _ hp _ hν _ hμ _ _ run hνq _ same attained _ _ _ close hr ha third hN hD left _ result =>
+    Proof.rounded_attention_underflow hp hν hμ run hνq Nat.zero_lt_one same attained close hr ha
+      third hN hD left result
 
 /-- Exponentials a hundred times as large as is said are flushed to 0, and products. -/
-@[expose] def underflowsHundredfold (p : Precision R) (ν : R) : R → Part R → Prop :=
-  TinyRun p (100 * ν) 0
+@[expose] def underflowsHundredfold (p : Precision R) (ν μ : R) : R → Part R → Prop :=
+  TinyRun p (100 * ν) μ
 
 /-! ## What counterexamples are made of -/
 
@@ -228,7 +232,7 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1
   grind
 
 /-- Where the second key is lost from the numerator, the output is too far off. -/
-private theorem loses {run : Precision R → R → R → Part R → Prop} (claim : StaysWithin run)
+private theorem loses {run : Precision R → R → R → R → Part R → Prop} (claim : StaysWithin run)
     {l o : R} (zero : o / l = 0) (h : run (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
       ⟨[exactKey 0 0, exactKey (0 - 1) 1], l, o, 1, 0⟩) : False := by
   obtain ⟨hw, hw₁⟩ := small_weight (R := R)
@@ -238,14 +242,15 @@ private theorem loses {run : Precision R → R → R → Part R → Prop} (claim
   obtain ⟨hν, hν₁⟩ := small _ hw hw₁
   obtain ⟨left, allowed⟩ := flushedKeys_allowed hν hν₁
   have same := itself (R := R) (u := 0) (ν := (exp (0 - 1 : R) : R) / 100) (Std.le_refl 0)
-  have h := claim _ (tinyOnly_precise (Std.le_refl 0)) _ hν 0 _ h (fun h => absurd rfl h)
+  have h := claim _ (tinyOnly_precise (Std.le_refl 0)) _ hν 0 (Std.le_refl _) 0 _ h
+    (fun h => absurd rfl h)
     [⟨some 0, #v[0]⟩, ⟨some (0 - 1), #v[1]⟩] rfl ⟨exactKey 0 0, by simp, by simp [exactKey], rfl⟩ 0
-    (fun key hk s hs => by
+    1 0 (fun key hk s hs => Proof.room_zero (by
       simp only [List.mem_cons, List.not_mem_nil, or_false] at hk
       rcases hk with rfl | rfl <;>
       · obtain rfl := Option.some.inj hs
-        exact exactKey_close ..)
-    1 0 (Nat.le_refl _) (Nat.le_refl _) nofun
+        exact exactKey_close ..))
+    (Nat.le_refl _) (Nat.le_refl _) nofun
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀) left _
     ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, same _⟩, same _⟩, same _⟩, same _⟩, same _⟩ 0
@@ -278,8 +283,8 @@ theorem underflowsHundredfold_refuted : ¬ StaysWithin (R := R) underflowsHundre
 
 /-- Weights of up to a hundred times `ν` are lost where a factor of dropout multiplies them: they
 count in the denominator alone. -/
-@[expose] def factorsLoseHundredfold (p : Precision R) (ν m : R) (part : Part R) : Prop :=
-  ∃ a b : Part R, TinyRun p ν 0 m a ∧ TinyRun p ν 0 m b ∧ b.l ≤ 100 * ν ∧
+@[expose] def factorsLoseHundredfold (p : Precision R) (ν μ m : R) (part : Part R) : Prop :=
+  ∃ a b : Part R, TinyRun p ν μ m a ∧ TinyRun p ν μ m b ∧ b.l ≤ 100 * ν ∧
     part = ⟨a.keys ++ b.keys, a.l + b.l, a.o, max a.additions b.additions + 1,
       max a.rescalings b.rescalings⟩
 
@@ -307,5 +312,62 @@ theorem factorsLoseHundredfold_refuted : ¬ StaysWithin (R := R) factorsLoseHund
   exact loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
     (by rw [Field.div_eq_mul_inv, Semiring.zero_mul])
     ⟨_, _, a, b, by rw [hundred]; exact Std.le_refl _, rfl⟩
+
+/-- No error has room for differences that are flushed to 0. -/
+@[expose] def noRoom (_ : R) (_ : Nat) : R := 0
+
+theorem noRoom_refuted : ¬ StaysWithin (R := R) TinyRun noRoom := fun claim => by
+  obtain ⟨hw, hw₁⟩ := small_weight (R := R)
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨left, allowed⟩ := flushedKeys_allowed (R := R) (Std.le_refl 0) (by
+    rw [Semiring.mul_zero]
+    exact Std.le_of_lt h₀)
+  have key : ∀ s v : R, s ≤ 0 → -1 ≤ s → TinyRun (tinyOnly (0 : R)) 0 1 0 (singlePart s v 1 v) :=
+    fun s v hs hs' => .key (x := 0) (w := 1) (w' := 1) (by simp [exactKey]) hs
+      (.inr ⟨⟨by show -1 ≤ s - 0; grind, by show s - 0 ≤ 1; grind⟩, rfl⟩)
+      (by rw [exp_zero]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored (Std.le_refl _)
+        (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
+  have run : TinyRun (tinyOnly (0 : R)) 0 1 0
+      ⟨[exactKey 0 0, exactKey (0 - 1) 1], 1 + 1, 0 + 1, 1, 0⟩ :=
+    .join (p := tinyOnly (0 : R)) (m := 0) (a := 0) (k := 1) (r := 0)
+      (parts := [singlePart 0 0 1 0, singlePart (0 - 1) 1 1 1])
+      (fun part hp => by
+        simp only [List.mem_cons, List.not_mem_nil, or_false] at hp
+        rcases hp with rfl | rfl
+        · exact key 0 0 (Std.le_refl _) (by clear claim; grind)
+        · exact key (0 - 1) 1 (by clear claim; grind) (by clear claim; grind))
+      (fun part hp => by
+        simp only [List.mem_cons, List.not_mem_nil, or_false] at hp
+        rcases hp with rfl | rfl <;> exact ⟨Nat.le_refl _, Nat.le_refl _⟩)
+      (.add (xs := [singlePart 0 0 1 0]) (ys := [singlePart (0 - 1) 1 1 1]) .one .one
+        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _))
+      (.add (xs := [singlePart 0 0 1 0]) (ys := [singlePart (0 - 1) 1 1 1]) .one .one
+        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _))
+  have same := itself (R := R) (u := 0) (ν := 0) (Std.le_refl 0)
+  have h := claim _ (tinyOnly_precise (Std.le_refl 0)) 0 (Std.le_refl _) 1 (Std.le_of_lt h₀) 0 _ run
+    (fun h => absurd rfl h)
+    [⟨some 0, #v[0]⟩, ⟨some (0 - 1), #v[1]⟩] rfl ⟨exactKey 0 0, by simp, by simp [exactKey], rfl⟩ 0
+    1 0 (fun key hk s hs => by
+      rw [noRoom, show ∀ e : R, e - 0 = e from fun e => by grind]
+      simp only [List.mem_cons, List.not_mem_nil, or_false] at hk
+      rcases hk with rfl | rfl <;>
+      · obtain rfl := Option.some.inj hs
+        exact exactKey_close ..)
+    (Nat.le_refl _) (Nat.le_refl _) nofun
+    (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀)
+    (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀) left _
+    ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, same _⟩, same _⟩, same _⟩, same _⟩, same _⟩ 0
+  have h₁ : (0 + 1) / (1 + 1) - (exp (0 - 1 : R) : R) / (1 + exp (0 - 1 : R)) ≤ 29 * 0 := by
+    have := (h.mono allowed).2
+    rw [attend_two] at this
+    exact this
+  clear h claim same allowed left run key
+  generalize (exp (0 - 1 : R) : R) = w at *
+  have e₂ := OrderedField.mul_div_cancel (b := 1 + w) (by grind) w
+  generalize w / (1 + w) = q at *
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 / 2) (b := q) (by grind)
+    (c := 1 + w) (by grind)
+  grind
 
 end Attention.WrongVariants

@@ -190,8 +190,8 @@ abbrev TinyWeightsStayClose
     f.scores ≤ 1 / 32 → 0 ≤ ν →
     10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
     (∀ cap, changes.cap = some cap → 0 < cap) →
-    (row = cols.map fun col => cappedKey p (changes.formats p f ν additions 1 scale) additions
-      changes scale mask Q K 0 (values col) col) →
+    (row = cols.map fun col => (cappedKey p (changes.formats p f ν additions 1 scale) additions
+      changes scale mask Q K 0 (values col) col).flushed ν rescalings) →
     numeral (roundings + 1) * p.unit < 1 → 0 < underflowLeft p ν roundings rescalings row →
     numeral 4 * p.unit < 1 → IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K 0)) →
     rowMax (cols.map (changes.score scale mask Q K 0)) = some M →

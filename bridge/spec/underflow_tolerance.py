@@ -151,14 +151,14 @@ def underflow_log_sum_exp_tolerance(
     num: Arithmetic,
 ) -> Value:
     """The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that
-    the factor above has, and up to eight products that change a base, of maximum, logarithm and
-    sum.
+    the factor above has, up to eight products that change a base, of maximum, logarithm and sum,
+    and the sum itself, which may be flushed to 0.
 
     Lean: `Attention.Spec.underflowLogSumExpTolerance`.
     """
     return log_sum_exp_tolerance(p, E, log_total, maximum, delta, num=num) + (
         num.value(1) + gamma(4, p.unit, num=num)
-    ) * (numeral(8, num=num) * nu)
+    ) * (numeral(9, num=num) * nu)
 
 
 def underflow_error(

@@ -279,8 +279,9 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precisio
       exact computedKeys_toBoundedKey
     rw [e, attention_of_cols (List.Perm.refl _), ← bounded]
     rw [← bounded] at left
-    refine rounded_output_underflow hp hν run (fun h => absurd rfl h) t.isLt same seen close
-      (Nat.le_refl _) (by simp only [length]; omega) nofun hN hD left
+    refine rounded_output_underflow hp hν (Std.le_refl 0) run (fun h => absurd rfl h) t.isLt
+      same seen (fun key hk s hs => room_zero (close key hk s hs)) (Nat.le_refl _)
+      (by simp only [length]; omega) nofun hN hD left
       ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, stored_acc hf ha _⟩, stored_same _⟩, stored_same _⟩,
         stored_same _⟩, stored_same _⟩ (round_storedNear hf _) negligible
 

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.Rounding.Flushed
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Spec.UnderflowTolerance
@@ -437,16 +438,17 @@ theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
   exact hyo.mono (fold_pow hν hP₁ hPe (numeral_nonneg (R := R) 5))
 
 /-- **rounded-underflow**: where products, quotients and exponentials may fall below the normal
-numbers, each off by `ν` and by no more than it is, a function of which `rounded_attention` asks the
-rest is within the tolerance and `underflowError` of the exact attention. -/
-theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
-    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+numbers, each off by `ν` and by no more than it is, and differences of scores of `μ` at most may be
+flushed to 0, for which the errors of scores have room, a function of which `rounded_attention` asks
+the rest is within the tolerance and `underflowError` of the exact attention. -/
+theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {μ : R} (hμ : 0 ≤ μ)
+    {part : Part R} (run : TinyRun p ν μ m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
-    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
-      AtMost key.error (key.computed - (s + c)))
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    {c : R} {roundings rescalings : Nat} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost (key.error - numeral (rescalings + 1) * μ) (key.computed - (s + c)))
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings
       (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
@@ -457,6 +459,9 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey))
         + underflowError p ν roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
+  obtain ⟨part, e, run, attained, close⟩ := flushed_part hp.unit hμ run attained hr close
+  simp only [← e.bounded, ← e.scored, ← e.l, ← e.o, ← e.additions, ← e.rescalings]
+    at same hνq hr ha third left result ⊢
   have hn₀ := numeral_nonneg (R := R) roundings
   have hD' : 2 * numeral roundings * p.unit < 1 := by
     have := hp.unit
@@ -472,7 +477,6 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
       rw [Semiring.mul_one]
       exact le_one_add (pow_sub_one_le_gamma hp.accumulation (Nat.le_refl _) hN))
     (by rw [Semiring.one_mul]; exact Std.le_refl _) result
-  -- The run without underflow.
   have within : ∀ t, RoundedTimes p.accumulation 5 (part₀.o / part₀.l) t →
       AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
         (t - (attend row)[j]) := fun t ht => by
@@ -491,7 +495,6 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
   obtain ⟨y, hy, hyo⟩ := quotient _ hM
   have total := (within y hy).add hyo
   rw [sub_add_sub] at total
-  rw [underflowError, exact_eq]
-  exact total
+  rwa [underflowError, exact_eq]
 
 end Attention.Proof

@@ -59,8 +59,8 @@ private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -76,9 +76,11 @@ private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
   have e' : part.keys.map (·.score) = cols.map (changes.score scale mask Q K i) := by
     rw [keys, List.map_map]
     rfl
-  have := rounded_logSumExp_underflow hp hν run hνq attained (fun key hk s hs => by
+  have := rounded_logSumExp_underflow hp hν hν run hνq attained (fun key hk s hs => by
       rw [keys] at hk
       obtain ⟨col, -, rfl⟩ := List.mem_map.mp hk
+      show AtMost (_ + numeral (rescalings + 1) * ν - numeral (rescalings + 1) * ν) _
+      rw [show ∀ a b : R, a + b - b = a from fun a b => by grind]
       exact tiny_column archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap scores hs)
     hr ha hD (by rwa [e]) h4 (by rwa [e']) (by rwa [e']) (by rwa [e]) result
   rwa [e] at this
@@ -101,8 +103,8 @@ theorem tiny_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -129,8 +131,8 @@ theorem tiny_gradient_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -167,8 +169,8 @@ theorem tiny_tangent_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))

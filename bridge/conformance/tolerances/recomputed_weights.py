@@ -29,8 +29,8 @@ _SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 _LSE_ROUNDINGS = 4
-# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
-_LSE_PRODUCTS = 8
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product; and the sum.
+_LSE_PRODUCTS = 9
 # 3 to the power of more tiles is no number of float64 that a weight may be multiplied by.
 _MANY_BLOCKS = 600
 _Number = TypeVar("_Number", float, Tensor)
@@ -71,6 +71,7 @@ class Softmax:
     sink_error: Tensor
 
 
+@implements("Attention.Spec.BoundedKey.flushed")
 @implements("Attention.Spec.ScoreChanges.cappedError")
 @implements("Attention.Spec.cappedKey")
 def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
@@ -97,8 +98,9 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     visible = visible & ~dead
     kv_len = s.shape[-1]
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
-    of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
     tiny = rounding.accumulator.smallest_normal
+    # Differences that are flushed to 0: of a score and the maximum, and each rise of that.
+    of_lse = _lse_error(filled, of_filled + (blocks + 1) * tiny, keys, blocks, rounding)
     error = _recomputed_error(u, tiny, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
@@ -218,7 +220,7 @@ def _scores(
         tanh = torch.tanh(s / cap)
         tiny = rounding.accumulator.smallest_normal
         slope = 1 - tanh**2
-        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, cap, off))
+        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, tiny, cap, off))
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = compose(power(_SUM_ROUNDINGS, u), stored)
@@ -237,10 +239,11 @@ def _lost(q: Tensor, scored: Scored, rounding: RoundingModel) -> float:
 
 
 @implements("Attention.Spec.tanhError")
-def _tanh_error(unit: float, cap: float, off: Tensor) -> Tensor:
+def _tanh_error(unit: float, tiny: float, cap: float, off: Tensor) -> Tensor:
     """How far tanh(score / cap) may be off, for a score that is off by this. Its slope is at most
-    1, and no two values of it are further than 2 apart."""
-    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit
+    1, and no two values of it are further than 2 apart. tiny: what the quotient, rounded three
+    times, is off by each time that it is below the normal numbers."""
+    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit + 4 * tiny
 
 
 @implements("Attention.Spec.softcapSlopeError")

@@ -101,6 +101,13 @@ def score_underflow(
     return tiny + (1.0 + stored) * growth * rounding.accumulator.smallest_normal * numbers
 
 
+@implements("Attention.Spec.BoundedKey.flushed")
+def _flushed_differences(blocks: Array, rounding: RoundingModel) -> Array:
+    """At most what differences of scores that are flushed to 0 move a score: its own from the
+    maximum, and each rise of that."""
+    return (1.0 + blocks) * rounding.accumulator.smallest_normal
+
+
 @implements("Attention.Spec.softcapError")
 @implements("Attention.Spec.addedError")
 @implements("Attention.Spec.changedError")
@@ -258,7 +265,7 @@ def bound_weights(
     errors = _score_errors(q, k, products, below_max, tiny, scale, rounding)
     errors = _change_errors(errors, products, tiny, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)
-    score_errors = np.where(mask, errors, 0.0)
+    score_errors = np.where(mask, errors + _flushed_differences(blocks, rounding), 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
     largest_error = score_errors.max(-1, keepdims=True, initial=0.0)
     errors = score_errors + unit * (gap + score_errors + largest_error)

@@ -36,8 +36,8 @@ EVALUATION = 1.0 + 2.0**-20
 _OUTPUT_ROUNDINGS = 6
 # Roundings of maximum and logarithm each: the logarithm, changes of base, the sum of both.
 _LSE_ROUNDINGS = 4.0
-# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
-_LSE_PRODUCTS = 8.0
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product; and the sum.
+_LSE_PRODUCTS = 9.0
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
 FACTOR_ROUNDINGS = 5

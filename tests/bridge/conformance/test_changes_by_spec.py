@@ -21,6 +21,7 @@ from tolerance_by_spec import (
     change_code,
     difference,
     digits,
+    flushed_error,
     precision,
     score_formats,
 )
@@ -72,7 +73,9 @@ def wrong_changes(
     )
     d = inputs.q.shape[1]
     with localcontext(digits()):
+        columns = len(inputs.k) + 1
         sink = sink_error(p, formats, Decimal("1.5"), num=NATURAL)
+        sink = flushed_error(rounding, columns, sink)
         for i in range(len(inputs.q)):
             last = float(rows.score_errors[i, -1])
             if abs(difference(last, sink)) > CLOSE * float(sink):
@@ -93,6 +96,7 @@ def wrong_changes(
                     None if added is None else Decimal(float(added[i, j])),
                 )
                 exact = changed_error(p, formats, change, s, before, num=NATURAL)
+                exact = flushed_error(rounding, columns, exact)
                 caller = 2.0**-51 * float(abs(s)) + loss_of_float64(inputs, i, j)
                 more = difference(float(rows.score_errors[i, j]), exact)
                 close = CLOSE * float(exact)

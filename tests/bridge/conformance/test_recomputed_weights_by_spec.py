@@ -116,7 +116,16 @@ MUTANTS = {
     "products with a rescaling that do not underflow": ("+ keys * tiny", "+ 0 * keys * tiny"),
     "one exponential of many that underflows": ("* most * (blocks + 2)", "* most"),
     "what underflows is not rounded": ("(1 + added_up) * lost", "lost"),
-    "a base that is changed without underflow": ("_LSE_PRODUCTS = 8", "_LSE_PRODUCTS = 0"),
+    "a base that is changed without underflow": ("_LSE_PRODUCTS = 9", "_LSE_PRODUCTS = 0"),
+    "a sum with the maximum that is not flushed to 0": ("_LSE_PRODUCTS = 9", "_LSE_PRODUCTS = 8"),
+    "differences of scores that are not flushed to 0": (
+        "of_filled + (blocks + 1) * tiny",
+        "of_filled",
+    ),
+    "rises of the maximum that are not flushed to 0": (
+        "of_filled + (blocks + 1) * tiny",
+        "of_filled + tiny",
+    ),
     "a weight whose base is changed without underflow": (
         "of_score + 3 * tiny, of_lse + 3 * tiny",
         "of_score, of_lse",

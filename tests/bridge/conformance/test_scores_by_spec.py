@@ -160,6 +160,14 @@ MUTANTS = {
     ),
     "one rounding less of each score": ("_SCORE_ROUNDINGS = 2", "_SCORE_ROUNDINGS = 1"),
     "one addition less of a product": ("head_dim + 1.0", "head_dim + 0.0"),
+    "differences that are not flushed to 0": (
+        "(1.0 + blocks) * rounding.accumulator.smallest_normal",
+        "0.0 * blocks",
+    ),
+    "rises of the maximum that are not flushed to 0": (
+        "(1.0 + blocks) * rounding.accumulator.smallest_normal",
+        "(1.0 + 0.0 * blocks) * rounding.accumulator.smallest_normal",
+    ),
 }
 
 

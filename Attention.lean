@@ -290,6 +290,7 @@ public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
+public import Attention.Proof.Rounding.Flushed
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
 public import Attention.Proof.Rounding.Gamma

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Rounding
+public import Attention.Spec.UnderflowTolerance
 
 public section
 
@@ -32,6 +33,11 @@ is off by `ν`, and by no more than twice of what it is; its relative error is t
 @[expose] def TinyProduct (u ν w x o : R) : Prop :=
   ∃ f v y, x = f * v ∧ 1 ≤ 2 * f ∧ AtMost ν (y - w * f) ∧
     AtMost (2 * absolute (w * f)) (y - w * f) ∧ Stored u ν (y * v) o
+
+/-- A computed key whose score is further off, as `BoundedKey.flushed` has it. -/
+@[expose] def ComputedKey.flushed (ν : R) (rescalings : Nat) (key : ComputedKey R) :
+    ComputedKey R :=
+  { key with toBoundedKey := key.toBoundedKey.flushed ν rescalings }
 
 /-- `x` is the difference `d` of two numbers, rounded, or flushed to 0 where it is `μ` at most. -/
 @[expose] def Difference (u μ d x : R) : Prop := Rounded u d x ∨ AtMost μ d ∧ x = 0

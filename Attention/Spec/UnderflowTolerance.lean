@@ -24,6 +24,11 @@ the sum of the weights. -/
     (keys : List (BoundedWeight R)) : R :=
   tinyShare { p with storedTiny := ν } rescalings keys
 
+/-- A key whose score is further off where differences of scores of `ν` at most are flushed to 0:
+by ν for its difference from the reference point, and for each rise of that. -/
+@[expose] def BoundedKey.flushed (ν : R) (rescalings : Nat) (key : BoundedKey R) : BoundedKey R :=
+  { key with error := key.error + numeral (rescalings + 1) * ν }
+
 /-- The error of a weight where its exponential, those of its rescalings and its product with a
 factor of dropout underflow, as a share of the sum of the weights, which is at least `low`: twice,
 since a weight that is stored anew may double such an error. Each may be off by as much as it is;

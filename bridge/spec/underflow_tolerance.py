@@ -50,6 +50,21 @@ def underflow_share(
     )
 
 
+def bounded_key_flushed(
+    nu: Value, rescalings: int, key: BoundedKey, *, num: Arithmetic
+) -> BoundedKey:
+    """A key whose score is further off where differences of scores of `ν` at most are flushed to 0:
+    by ν for its difference from the reference point, and for each rise of that.
+
+    Lean: `Attention.Spec.BoundedKey.flushed`.
+    """
+    return BoundedKey(
+        score=key.score,
+        error=key.error + numeral(rescalings + 1, num=num) * nu,
+        value=key.value,
+    )
+
+
 def lost_share(
     rescalings: int, low: Value, tiny: Value, k: BoundedWeight, *, num: Arithmetic
 ) -> Value:

@@ -156,9 +156,10 @@ theorem baseUnderflows_refuted : ¬ LogSumExpStays (R := R) baseUnderflows := fu
     rw [Stored, e, Semiring.zero_mul, OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
     exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
   have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl
-    ⟨0, 1, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
+    ⟨0, 1, 0, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
       rw [Semiring.mul_zero, Semiring.zero_mul]
-      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩, (Semiring.add_zero 0).symm⟩
+      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩,
+      ⟨by clear claim; grind, by clear claim; grind⟩, rfl⟩
   clear claim flushed e
   grind
 

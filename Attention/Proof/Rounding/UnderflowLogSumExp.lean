@@ -120,15 +120,15 @@ private theorem denominator_of_companion {W l l₀ g C γ D em A : R} (hW : 0 < 
   exact ⟨companion_above hG rfl hleft hl₁ hem hup (ha.trans hb.symm) h₁,
     companion_below hG hleft hem hA hlo ha hb h₂⟩
 
-/-- A log-sum-exp whose products underflow is one whose products do not, but for eight of them. -/
+/-- A log-sum-exp whose products and sum underflow is one whose do not, but for these nine. -/
 private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     (h4 : numeral 4 * u < 1) (h : TinyLogSumExp u ν m l L) :
-    ∃ L₀, ComputedLogSumExp u m l L₀ ∧ AtMost ((1 + gamma 4 u) * (numeral 8 * ν)) (L - L₀) := by
-  obtain ⟨a, b, c, k, logl, x, y, z, h₁, h₂, hexp, hy, hz, hx, hL⟩ := h
+    ∃ L₀, ComputedLogSumExp u m l L₀ ∧ AtMost ((1 + gamma 4 u) * (numeral 9 * ν)) (L - L₀) := by
+  obtain ⟨a, b, c, k, logl, x, y, z, s, h₁, h₂, hexp, hy, hz, hx, hs, hL⟩ := h
   obtain ⟨z₀, j₁, j₂⟩ := storedTimes_companion hu hν hz (c := 0) (x₀ := y) ⟨by grind, by grind⟩
   obtain ⟨x₀, j₃, j₄⟩ := storedTimes_companion hu hν hx (c := 0) (x₀ := m) ⟨by grind, by grind⟩
-  have j₅ := j₄.add j₂
-  rw [show x - x₀ + (z - z₀) = x + z - (x₀ + z₀) by grind] at j₅
+  have j₅ := (j₄.add j₂).add hs
+  rw [show x - x₀ + (z - z₀) + (s - (x + z)) = s - (x₀ + z₀) by grind] at j₅
   obtain ⟨L₀, j₆, j₇⟩ := storedTimes_companion hu hν hL j₅
   refine ⟨L₀, ⟨a, b, c, k, logl, x₀, y, z₀, h₁, h₂, hexp, hy, j₁, j₃, j₆⟩, j₇.mono ?_⟩
   have grow : ∀ n : Nat, n ≤ 4 → (1 + u) ^ n ≤ 1 + gamma 4 u := fun n hn => by
@@ -147,6 +147,8 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
     rw [Semiring.natCast_add, Semiring.natCast_add] at h
     rw [numeral_eq, numeral_eq, numeral_eq, numeral_eq]
     exact h
+  rw [show (9 : Nat) = 8 + 1 by omega, numeral_succ]
+  have k₅ := OrderedRing.mul_le_mul_of_nonneg_right g₃ hν
   have hG : 0 ≤ 1 + gamma 4 u := by
     have := gamma_nonneg hu h4
     have := OrderedRing.zero_lt_one (R := R)
@@ -164,14 +166,14 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
   generalize (1 + u) ^ k = K at *
   generalize (1 + u) ^ c = Z at *
   generalize 1 + gamma 4 u = G at *
-  clear hz hx hL hy hb hk hc hG h4 hexp h₁ h₂ j₁ j₃ j₆
+  clear hz hx hs hL hy hb hk hc hG h4 hexp h₁ h₂ j₁ j₃ j₆
   grind
 
 private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
 
-/-- **tiny-lse**: where products and exponentials may underflow, those of the logarithm's base too,
-the log-sum-exp that such a function writes is within what the tolerance has for what is left of the
-denominator then, and for eight products. -/
+/-- **tiny-lse**: where products, exponentials and sums may underflow, products for the logarithm's
+base and the sum of maximum and logarithm too, the log-sum-exp that such a function writes is within
+the tolerance for what is left of the denominator then, and for nine such operations. -/
 theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
     (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
@@ -193,7 +195,7 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : 
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
     rw [numeral_succ] at hD
     grind
-  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  obtain ⟨part₀, C⟩ := tiny_run hp hν hu run hνq
   have close₀ : ∀ key ∈ part.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - (s + 0)) := fun key hk s hs => by
     rw [Semiring.add_zero]
@@ -224,7 +226,7 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : 
     have := pow_sub_one_le_gamma hp.unit
       (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD
     grind
-  have el := C.l.mono (Std.le_trans
+  have el := (C.l hp hν).mono (Std.le_trans
     (OrderedRing.mul_le_mul_of_nonneg_right pow_le (sumOver_nonneg fun k _ => cost_nonneg hp hν
       (one k)))
     (OrderedRing.mul_le_mul_of_nonneg_left c₁ hγ₁))

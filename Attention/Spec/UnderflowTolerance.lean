@@ -4,7 +4,7 @@ public import Attention.Spec.LogSumExpTolerance
 
 public section
 
-/-! # The tolerance where products, quotients and exponentials underflow
+/-! # The tolerance where products, quotients, exponentials and sums underflow
 
 The part of an output's tolerance that is due to numbers below the normal ones of the format in
 which a function computes. Each of them is off by `ν` at most, and never by more than it is. As
@@ -39,7 +39,8 @@ one of them alone is by no more than `tiny`. -/
 
 /-- The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
 share of the sum of the weights: of the exponentials of each weight and its product with a factor,
-and for each unmasked key of as many products. -/
+and for each unmasked key of a product and an addition, of a product for each rescaling, and of that
+of the value with a factor, which a weight of up to 4 multiplies. -/
 @[expose] def underflowCost [Exp R R] (p : Precision R) (ν : R) (rescalings : Nat)
     (row : List (BoundedKey R)) (f : BoundedWeight R → R) : R :=
   let keys := boundedWeights p rescalings row
@@ -47,7 +48,7 @@ and for each unmasked key of as many products. -/
   sumOver (fun k => lostShare rescalings (lowTotal keys) tiny k * f k) keys
     + sumOver (fun key => match key.score with
       | none => 0
-      | some _ => numeral (rescalings + 2) * tiny) row
+      | some _ => numeral (rescalings + 6) * tiny) row
 
 /-- The least share of the sum of the weights that is left in a denominator: it is off by its
 roundings, by weights that are stored, and by what underflows. -/

@@ -160,7 +160,8 @@ theorem baseUnderflows_refuted : ¬ LogSumExpStays (R := R) baseUnderflows := fu
   have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl
     ⟨0, 1, 0, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
       rw [Semiring.mul_zero, Semiring.zero_mul]
-      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩, ⟨by grind, by grind⟩, rfl⟩
+      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩,
+      ⟨by clear claim; grind, by clear claim; grind⟩, rfl⟩
   clear claim flushed e
   grind
 

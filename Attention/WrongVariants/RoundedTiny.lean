@@ -5,9 +5,10 @@ public import Attention.WrongVariants.RoundedUnderflow
 
 public section
 
-/-! # Wrong variants of products, quotients and exponentials that underflow
+/-! # Wrong variants of products, quotients, exponentials and sums that underflow
 
-Functions whose exponentials underflow further than they say, or products with a factor of dropout.
+Functions whose exponentials underflow further than they say, or sums, or products with a factor of
+dropout.
 Over every ordered field, for every exponential. Source: docs/tolerances.md, sections 3 and 4. -/
 
 namespace Attention.WrongVariants
@@ -106,19 +107,21 @@ private theorem least (x y : R) : smaller x y ≤ x ∧ smaller x y ≤ y := by
   · exact ⟨by grind, Std.le_refl _⟩
 
 omit [Exponential R R] in
-private theorem numerals : (numeral 1 : R) = 1 ∧ (numeral 2 : R) = 2 ∧ (numeral 5 : R) = 5 := by
+private theorem numerals : (numeral 1 : R) = 1 ∧ (numeral 2 : R) = 2 ∧ (numeral 5 : R) = 5 ∧
+    (numeral 6 : R) = 6 := by
   simp only [Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  exact ⟨by grind, by grind, by grind⟩
+  exact ⟨by grind, by grind, by grind, by grind⟩
 
 /-- A cost of these keys, for numbers that are at most 1. -/
 private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
     (hf : ∀ k, 0 ≤ f k) (h₁ : f ⟨1, 1, 0⟩ ≤ 1) (h₂ : f ⟨exp (0 - 1 : R), 1, 1⟩ ≤ 1) :
     0 ≤ underflowCost (tinyOnly 0) ν 0 flushedKeys f ∧
-      underflowCost (tinyOnly 0) ν 0 flushedKeys f ≤ 12 * ν := by
+      underflowCost (tinyOnly 0) ν 0 flushedKeys f ≤ 20 * ν := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have pos := exp_pos (R := R) (0 - 1 : R)
   rw [underflowCost]
-  simp only [flushedKeys, boundedWeights_two, sumOver_cons, sumOver_nil, Nat.zero_add, numerals.2.1]
+  simp only [flushedKeys, boundedWeights_two, sumOver_cons, sumOver_nil, Nat.zero_add,
+    numerals.2.2.2]
   have hlow : 0 < lowTotal [(⟨1, 1, 0⟩ : BoundedWeight R), ⟨exp (0 - 1 : R), 1, 1⟩] := by
     simp only [lowTotal, sumOver_cons, sumOver_nil]
     generalize (exp (0 - 1 : R) : R) = w at *
@@ -170,10 +173,10 @@ private theorem cost_two {ν : R} (hν : 0 ≤ ν) (f : BoundedWeight R → R)
   exact ⟨by grind, by grind⟩
 
 /-- The tolerance of them. -/
-private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1) :
+private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 100 * ν ≤ 1) :
     0 < underflowLeft (tinyOnly 0) ν 1 0 (flushedKeys : List (BoundedKey R)) ∧
       tolerance (tinyOnly 0) 1 0 0 flushedKeys + underflowError (tinyOnly 0) ν 1 0 0 flushedKeys
-        ≤ 29 * ν := by
+        ≤ 43 * ν := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   obtain ⟨hw, hw₁⟩ := small_weight (R := R)
   obtain ⟨C₀, c₁⟩ := cost_two hν (fun _ => 1) (fun _ => Std.le_of_lt h₀) (Std.le_refl _)
@@ -205,7 +208,7 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1
           + tolerance (tinyOnly 0) 1 0 0 flushedKeys)
           * underflowCost (tinyOnly 0) ν 0 flushedKeys (fun _ => 1))
         / underflowLeft (tinyOnly 0) ν 1 0 flushedKeys + 5 * ν := by
-    rw [underflowError, numerals.2.2]
+    rw [underflowError, numerals.2.2.1]
     simp only [show (tinyOnly (0 : R)).accumulation = 0 from rfl,
       show (tinyOnly (0 : R)).unit = 0 from rfl, gamma_zero]
     rw [Semiring.add_zero, Semiring.one_mul, Semiring.one_mul]
@@ -224,7 +227,7 @@ private theorem flushedKeys_allowed {ν : R} (hν : 0 ≤ ν) (h : 60 * ν ≤ 1
     (fun k => absolute k.value) = V at *
   have hL : 0 < L := by grind
   refine ⟨hL, ?_⟩
-  have k₁ : (V + (o + T) * C) / L ≤ 24 * ν := by
+  have k₁ : (V + (o + T) * C) / L ≤ 38 * ν := by
     rw [OrderedField.div_le_iff hL]
     have k₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := o + T) (b := 1 / 2) (by grind) C₀
     have k₃ := OrderedRing.mul_le_mul_of_nonneg_left (a := 4) (b := 5 * L) (by grind) hν
@@ -237,7 +240,7 @@ private theorem loses {run : Precision R → R → R → R → Part R → Prop} 
       ⟨[exactKey 0 0, exactKey (0 - 1) 1], l, o, 1, 0⟩) : False := by
   obtain ⟨hw, hw₁⟩ := small_weight (R := R)
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have small : ∀ w : R, 0 < w → w < 1 → 0 ≤ w / 100 ∧ 60 * (w / 100) ≤ 1 :=
+  have small : ∀ w : R, 0 < w → w < 1 → 0 ≤ w / 100 ∧ 100 * (w / 100) ≤ 1 :=
     fun w _ _ => ⟨by grind, by grind⟩
   obtain ⟨hν, hν₁⟩ := small _ hw hw₁
   obtain ⟨left, allowed⟩ := flushedKeys_allowed hν hν₁
@@ -254,7 +257,7 @@ private theorem loses {run : Precision R → R → R → R → Part R → Prop} 
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀) left _
     ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, same _⟩, same _⟩, same _⟩, same _⟩, same _⟩ 0
-  have h₁ : -(29 * ((exp (0 - 1 : R) : R) / 100)) ≤ o / l
+  have h₁ : -(43 * ((exp (0 - 1 : R) : R) / 100)) ≤ o / l
       - exp (0 - 1 : R) / (1 + exp (0 - 1 : R)) := by
     have := (h.mono allowed).1
     rw [attend_two] at this
@@ -264,10 +267,10 @@ private theorem loses {run : Precision R → R → R → R → Part R → Prop} 
   generalize (exp (0 - 1 : R) : R) = w at *
   have e₂ := OrderedField.mul_div_cancel (b := 1 + w) (by grind) w
   generalize w / (1 + w) = q at *
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (a := q) (b := 29 * (w / 100)) (by grind)
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (a := q) (b := 43 * (w / 100)) (by grind)
     (c := 1 + w) (by grind)
   rw [e₂] at h₂
-  have h₃ : (1 + w) * (29 * (w / 100)) ≤ 2 * (29 * (w / 100)) :=
+  have h₃ : (1 + w) * (43 * (w / 100)) ≤ 2 * (43 * (w / 100)) :=
     OrderedRing.mul_le_mul_of_nonneg_right (by grind) (by grind)
   grind
 
@@ -288,27 +291,30 @@ count in the denominator alone. -/
     part = ⟨a.keys ++ b.keys, a.l + b.l, a.o, max a.additions b.additions + 1,
       max a.rescalings b.rescalings⟩
 
-theorem factorsLoseHundredfold_refuted : ¬ StaysWithin (R := R) factorsLoseHundredfold :=
-  fun claim => by
+/-- The two keys, as they are where nothing underflows. -/
+private theorem run_exact : 0 ≤ (exp (0 - 1 : R) : R) / 100 ∧
+    TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0 ⟨[exactKey 0 0], 1, 0, 0, 0⟩ ∧
+    TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
+      ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩ := by
   have hν : 0 ≤ (exp (0 - 1 : R) : R) / 100 := by
     have := exp_pos (R := R) (0 - 1 : R)
     generalize (exp (0 - 1 : R) : R) = w at *
-    clear claim
     grind
   have e₁ : ∀ x : R, x - 0 = x := fun x => by grind
-  have a : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
-      ⟨[exactKey 0 0], 1, 0, 0, 0⟩ :=
-    .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
+  refine ⟨hν, ?_, ?_⟩
+  · exact .key (x := 0 - 0) (w := 1) (w' := 1) (by simp [exactKey]) (Std.le_refl _)
       (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [exp_sub_self]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored hν (by rw [Semiring.one_mul]; exact itself (Std.le_refl _) _))
-  have b : TinyRun (tinyOnly (0 : R)) ((exp (0 - 1 : R) : R) / 100) 0 0
-      ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩ :=
-    .key (x := 0 - 1 - 0) (w := exp (0 - 1 : R)) (w' := exp (0 - 1 : R)) (by simp [exactKey])
-      (by show (0 : R) - 1 ≤ 0; have := OrderedRing.zero_lt_one (R := R); clear claim; grind)
+  · exact .key (x := 0 - 1 - 0) (w := exp (0 - 1 : R)) (w' := exp (0 - 1 : R)) (by simp [exactKey])
+      (by show (0 : R) - 1 ≤ 0; have := OrderedRing.zero_lt_one (R := R); grind)
       (.inl (rounded_refl (Std.le_refl _) _))
       (by rw [e₁]; exact itself (Std.le_refl _) _) (itself (Std.le_refl _) _)
       (Proof.tinyProduct_of_stored hν (itself (Std.le_refl _) _))
+
+theorem factorsLoseHundredfold_refuted : ¬ StaysWithin (R := R) factorsLoseHundredfold :=
+  fun claim => by
+  obtain ⟨-, a, b⟩ := run_exact (R := R)
   exact loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
     (by rw [Field.div_eq_mul_inv, Semiring.zero_mul])
     ⟨_, _, a, b, by rw [hundred]; exact Std.le_refl _, rfl⟩
@@ -369,5 +375,33 @@ theorem noRoom_refuted : ¬ StaysWithin (R := R) TinyRun noRoom := fun claim => 
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 / 2) (b := q) (by grind)
     (c := 1 + w) (by grind)
   grind
+
+/-- Sums of two numerators may be off by a hundred times `ν`. -/
+@[expose] def sumsLoseHundredfold (p : Precision R) (ν m : R) (part : Part R) : Prop :=
+  ∃ (a b : Part R) (l o : R), TinyRun p ν 0 m a ∧ TinyRun p ν 0 m b ∧
+    PartSum p.unit ν (·.l) 1 [a, b] l ∧ PartSum p.accumulation (100 * ν) (·.o) 1 [a, b] o ∧
+    part = ⟨a.keys ++ b.keys, l, o, max a.additions b.additions + 1,
+      max a.rescalings b.rescalings⟩
+
+theorem sumsLoseHundredfold_refuted : ¬ StaysWithin (R := R) sumsLoseHundredfold :=
+  fun claim => by
+  obtain ⟨-, a, b⟩ := run_exact (R := R)
+  refine loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
+    (by rw [Field.div_eq_mul_inv, Semiring.zero_mul])
+    ⟨_, _, 1 + exp (0 - 1 : R), 0, a, b,
+      .add (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
+        (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
+        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _),
+      .tiny (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
+        (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
+        ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
+        ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
+        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _) ?_, rfl⟩
+  rw [hundred]
+  have pos := exp_pos (R := R) (0 - 1 : R)
+  show AtMost (exp (0 - 1 : R) : R) (0 - (0 + exp (0 - 1 : R) * 1))
+  clear claim a b
+  generalize (exp (0 - 1 : R) : R) = w at *
+  exact ⟨by grind, by grind⟩
 
 end Attention.WrongVariants

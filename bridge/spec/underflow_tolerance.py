@@ -1,4 +1,4 @@
-"""The tolerance where products, quotients and exponentials underflow.
+"""The tolerance where products, quotients, exponentials and sums underflow.
 
 Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/UnderflowTolerance.lean`.
 """
@@ -92,7 +92,8 @@ def underflow_cost(
 ) -> Value:
     """The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as
     a share of the sum of the weights: of the exponentials of each weight and its product with a
-    factor, and for each unmasked key of as many products.
+    factor, and for each unmasked key of a product and an addition, of a product for each
+    rescaling, and of that of the value with a factor, which a weight of up to 4 multiplies.
 
     Lean: `Attention.Spec.underflowCost`.
     """
@@ -103,7 +104,7 @@ def underflow_cost(
         keys,
         zero=num.value(0),
     ) + sum_over(
-        lambda key: num.value(0) if key.score is None else numeral(rescalings + 2, num=num) * tiny,
+        lambda key: num.value(0) if key.score is None else numeral(rescalings + 6, num=num) * tiny,
         row,
         zero=num.value(0),
     )

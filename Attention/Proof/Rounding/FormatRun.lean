@@ -61,7 +61,8 @@ theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : P
     obtain ⟨ra, la, oa⟩ := iha
     obtain ⟨rb, lb, ob⟩ := ihb
     have sum : ∀ {g : Part R → R}, f.IsNumber (g a) → f.IsNumber (g b) →
-        PartSum ((2 : R) ^ (-(f.precision : Int))) 0 g 1 [a, b] (f.round floor (g a + g b)) :=
+        PartSum ((2 : R) ^ (-(f.precision : Int))) ((2 : R) ^ (f.least - 1)) g 1 [a, b]
+          (f.round floor (g a + g b)) :=
       fun ha hb => by
         obtain ⟨θ, hθ, e⟩ := (round_sums hf ha hb).1
         rw [e, Semiring.right_distrib]

@@ -42,7 +42,7 @@ private theorem rounded_same {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
 private theorem number_zero (f : Format) : f.IsNumber (0 : R) :=
   ⟨0, f.least, Nat.two_pow_pos _, Int.le_refl _, by rw [Ring.intCast_zero, Semiring.zero_mul]⟩
 
-/-- Sums of numbers of the accumulator have relative errors alone. -/
+/-- Sums of numbers of the accumulator have relative errors alone, whatever they might lose. -/
 private theorem sum_rounded (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
     {α : Type v} {ν : R} {free : α → Prop} {g : α → R} (as : List α)
     (numbers : ∀ a ∈ as, p.accumulator.IsNumber (g a)) :
@@ -118,7 +118,7 @@ private theorem run_keys (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
   have add := fun (g : Part R → R) (hg : ∀ key : ComputedKey R, p.accumulator.IsNumber (g ⟨[key],
       p.weight floor m key.score.isSome key.computed,
       p.product floor m key.score.isSome key.computed key.value, 0, 0⟩)) =>
-    (sum_rounded (p := p) (ν := 0)
+    (sum_rounded (p := p) (ν := p.underflow R)
       (free := fun part : Part R => ∀ key ∈ part.keys, key.score = none) hf ha
       (g := g) (keys.map fun k => ⟨[k], p.weight floor m k.score.isSome k.computed,
         p.product floor m k.score.isSome k.computed k.value, 0, 0⟩) fun part hpart => by

@@ -114,20 +114,20 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
             * f ⟨(w k).weight, (w k).factor, v k⟩) keys
           + sumOver (fun k => match s k with
             | none => 0
-            | some _ => numeral (rescalings + 2) * tiny) keys := fun v f => by
+            | some _ => numeral (rescalings + 6) * tiny) keys := fun v f => by
     rw [underflowCost, hw v]
     simp only [share, total]
     rw [sumOver_map, rowOf, sumOver_map]
     rfl
-  have numer : (0 : R) ≤ numeral (rescalings + 2) * tiny :=
-    OrderedRing.mul_nonneg (numeral_nonneg _) htiny
+  have numer : ∀ n : Nat, (0 : R) ≤ numeral n * tiny := fun n =>
+    OrderedRing.mul_nonneg (numeral_nonneg n) htiny
   refine ⟨fun k => lostShare rescalings low tiny (w k), _, fun k => ?_,
     sumOver_nonneg fun k _ => ?_, fun v => ⟨cost v _, cost v _, fun roundings => ?_⟩⟩
   · show 0 ≤ lostShare rescalings low tiny (w k)
     rw [lostShare]
     refine OrderedRing.mul_nonneg (numeral_nonneg 2) (le_smaller (OrderedRing.mul_nonneg ?_
       (OrderedField.div_nonneg (OrderedRing.mul_nonneg (nonneg k).1 (Std.le_of_lt (nonneg k).2))
-        hlow)) numer)
+        hlow)) (numer _))
     rw [power_eq]
     have := OrderedRing.zero_lt_one (R := R)
     exact Std.le_of_lt (OrderedField.pow_pos (by
@@ -135,7 +135,7 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
       grind) _)
   · split
     · exact Std.le_refl _
-    · exact numer
+    · exact numer _
   · rw [underflowLeft, underflowLeft, cost, cost, hw, hw]
     congr 1
     congr 1
@@ -205,8 +205,12 @@ private theorem unflushed_dropped {μ m q z : R} (hu : 0 ≤ p.unit) (hμ : 0 �
     exact close k hk'
 
 /-- **tiny-dropout**: a function as in `rounded_dropout`, whose products, quotients and exponentials
-may fall below the normal numbers, its products of weights with factors too (`TinyProduct`), each
-off by XX (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+may fall below the normal numbers, its products of weights or of values with factors too
+(`TinyProduct`), each off by `ν` and by no more than it is, whose sums may by `ν`, and whose
+differences of scores of `μ` at most may be flushed to 0, for which the errors of scores have room,
+is within the tolerance and `underflowError`, both with the further roundings. -/
+theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {μ : R} (hμ : 0 ≤ μ) {m : R}
+    {part : Part R} (run : TinyRun p ν μ m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keys : List (DroppedKey R)}
     (factors : ∀ k ∈ keys, dropoutFactor q k.keep ≤ z ∧
       ComputedDropout p.accumulation q k.keep k.value k.used)

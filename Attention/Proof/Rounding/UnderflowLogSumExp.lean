@@ -148,6 +148,8 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
     rw [Semiring.natCast_add, Semiring.natCast_add] at h
     rw [numeral_eq, numeral_eq, numeral_eq, numeral_eq]
     exact h
+  rw [show (9 : Nat) = 8 + 1 by omega, numeral_succ]
+  have k₅ := OrderedRing.mul_le_mul_of_nonneg_right g₃ hν
   have hG : 0 ≤ 1 + gamma 4 u := by
     have := gamma_nonneg hu h4
     have := OrderedRing.zero_lt_one (R := R)
@@ -172,10 +174,10 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
 
 private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
 
-/-- **tiny-lse**: where products and exponentials may underflow, those of the logarithm's base too,
-the log-sum-exp that such a function writes is within what the tolerance has for what is left of the
-denominator then, and for eight products and the sum, where the errors of scores have room for
-differences that are flushed to 0. -/
+/-- **tiny-lse**: where products, exponentials and sums may underflow, products for the logarithm's
+base and the sum of maximum and logarithm too, the log-sum-exp that such a function writes is within
+the tolerance for what is left of the denominator then, and for nine such operations, where the
+errors of scores have room for differences that are flushed to 0. -/
 theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν μ m : R} (hp : Precise p)
     (hν : 0 ≤ ν) (hμ : 0 ≤ μ) {part : Part R} (run : TinyRun p ν μ m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
@@ -208,7 +210,7 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν μ m
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
     rw [numeral_succ] at hD
     grind
-  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  obtain ⟨part₀, C⟩ := tiny_run hp hν hu run hνq
   have close : ∀ key ∈ part₁.keys, ∀ s, key.score = some s →
       AtMost key.error (key.computed - s) := fun key hk s hs => by
     have := close₀ key hk s hs
@@ -239,7 +241,7 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν μ m
     have := pow_sub_one_le_gamma hp.unit
       (show part₁.additions + part₁.rescalings ≤ roundings + 1 by omega) hD
     grind
-  have el := C.l.mono (Std.le_trans
+  have el := (C.l hp hν).mono (Std.le_trans
     (OrderedRing.mul_le_mul_of_nonneg_right pow_le (sumOver_nonneg fun k _ => cost_nonneg hp hν
       (one k)))
     (OrderedRing.mul_le_mul_of_nonneg_left c₁ hγ₁))

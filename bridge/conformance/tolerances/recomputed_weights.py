@@ -16,7 +16,11 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
-from bridge.conformance.tolerances.row_weights import ScoreChanges, score_underflow
+from bridge.conformance.tolerances.row_weights import (
+    TINY_OPERATIONS,
+    ScoreChanges,
+    score_underflow,
+)
 from pyimpl.internal.implements import implements
 
 # γ(k) where k·u reaches 1 and there is no bound.
@@ -29,8 +33,9 @@ _SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 _LSE_ROUNDINGS = 4
-# Of these, of maximum, logarithm and their sum, each that changes a base is a product; and the sum.
-_LSE_PRODUCTS = 9
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product, and there is
+# the sum: what may underflow.
+_LSE_OPERATIONS = 9
 # 3 to the power of more tiles is no number of float64 that a weight may be multiplied by.
 _MANY_BLOCKS = 600
 _Number = TypeVar("_Number", float, Tensor)
@@ -135,7 +140,8 @@ def _lse_error(
     error = of_weights + of_sum
     sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
     four = gamma(_LSE_ROUNDINGS, u)
-    return error + four * sizes + (1 + four) * _LSE_PRODUCTS * rounding.accumulator.smallest_normal
+    tiny = _LSE_OPERATIONS * rounding.accumulator.smallest_normal
+    return error + four * sizes + (1 + four) * tiny
 
 
 @implements("Attention.Spec.underflowCost")
@@ -155,9 +161,10 @@ def _denominator_loss(
     own = math.exp((1 + 2 * blocks) * -math.log1p(-exponential))
     most = (high.amax(-1, keepdim=True) / low).clamp(max=own)
     share = (high / low).clamp(max=1.0)
-    tiny = rounding.accumulator.smallest_normal * most * (blocks + 2)
+    tiny = rounding.accumulator.smallest_normal * most
     whole = 3.0 ** min(blocks + 2, _MANY_BLOCKS) * share
-    lost = 2 * torch.minimum(whole, tiny).sum(-1, keepdim=True) + keys * tiny
+    lost = 2 * torch.minimum(whole, (blocks + 2) * tiny).sum(-1, keepdim=True)
+    lost = lost + keys * (blocks + TINY_OPERATIONS) * tiny
     if rounding.weights is None or rounding.denominator == "unrounded":
         return lost, torch.zeros_like(lost)
     unit = rounding.weights.unit

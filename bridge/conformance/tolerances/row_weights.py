@@ -29,6 +29,9 @@ _SOFTCAP_ROUNDINGS = 8
 _SCORE_PRODUCTS = 3.0
 # Of each number of an inner product: its product, and the sum with the others.
 _INNER_PRODUCTS = 2.0
+# Beside those of rescalings, what a key's part of a sum loses below the normal numbers, each the
+# smallest of them: a product, an addition, and, times a weight of up to 4, a value's with a factor.
+TINY_OPERATIONS = 6
 # With more tiles a weight that underflows is off by less than as much as it is, times 3 for each.
 _MANY_BLOCKS = 600.0
 # A number that is added, a product whose base may be changed; and the sum of score and number.
@@ -357,10 +360,10 @@ def underflow_costs(rows: Rows, size: Array, rounding: RoundingModel) -> tuple[A
     of the weights: [..., q_len, value_dim], [..., q_len, 1]. size: of the values.
 
     It counts the exponentials of each weight and its product with a factor of dropout, with their
-    largest errors, and each product.
+    largest errors, each product and each addition.
     """
-    tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 2.0)
+    tiny = rounding.accumulator.smallest_normal * rows.unit_share
     whole = 3.0 ** np.minimum(rows.blocks + 2.0, _MANY_BLOCKS) * rows.share
-    lost = 2.0 * np.minimum(whole, tiny) * rows.mask
-    products = rows.num_keys * tiny
-    return lost @ size + products, lost.sum(-1, keepdims=True) + products
+    lost = 2.0 * np.minimum(whole, (rows.blocks + 2.0) * tiny) * rows.mask
+    flushed = rows.num_keys * (rows.blocks + TINY_OPERATIONS) * tiny
+    return lost @ size + flushed, lost.sum(-1, keepdims=True) + flushed

@@ -113,11 +113,19 @@ MUTANTS = {
         "of_storing",
     ),
     "exponentials that do not underflow": ("lost = 2 * torch.minimum", "lost = 0 * torch.minimum"),
-    "products with a rescaling that do not underflow": ("+ keys * tiny", "+ 0 * keys * tiny"),
-    "one exponential of many that underflows": ("* most * (blocks + 2)", "* most"),
+    "products and sums that do not underflow": ("lost + keys *", "lost + 0 * keys *"),
+    "products with a rescaling that do not underflow": (
+        "(blocks + TINY_OPERATIONS)",
+        "TINY_OPERATIONS",
+    ),
+    "one exponential of many that underflows": ("(blocks + 2) * tiny", "tiny"),
+    "sums that do not underflow": ("blocks + TINY_OPERATIONS", "blocks + TINY_OPERATIONS - 1"),
     "what underflows is not rounded": ("(1 + added_up) * lost", "lost"),
-    "a base that is changed without underflow": ("_LSE_PRODUCTS = 9", "_LSE_PRODUCTS = 0"),
-    "a sum with the maximum that is not flushed to 0": ("_LSE_PRODUCTS = 9", "_LSE_PRODUCTS = 8"),
+    "a base that is changed without underflow": ("_LSE_OPERATIONS = 9", "_LSE_OPERATIONS = 1"),
+    "a sum with the maximum that does not underflow": (
+        "_LSE_OPERATIONS = 9",
+        "_LSE_OPERATIONS = 8",
+    ),
     "differences of scores that are not flushed to 0": (
         "of_filled + (blocks + 1) * tiny",
         "of_filled",

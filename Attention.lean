@@ -291,6 +291,7 @@ public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Flushed
+public import Attention.Proof.Rounding.FlushedSums
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
 public import Attention.Proof.Rounding.Gamma
@@ -333,6 +334,7 @@ public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.StoredGradients
 public import Attention.Proof.Rounding.StoredShares
+public import Attention.Proof.Rounding.StoredSums
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.TangentWeights

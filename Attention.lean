@@ -291,6 +291,7 @@ public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
+public import Attention.Proof.Rounding.ForwardWeights
 public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.GradientMatrices
 public import Attention.Proof.Rounding.GradientMeans

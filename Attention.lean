@@ -294,6 +294,7 @@ public import Attention.Proof.Rounding.Flushed
 public import Attention.Proof.Rounding.FlushedSums
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
+public import Attention.Proof.Rounding.ForwardWeights
 public import Attention.Proof.Rounding.Gamma
 public import Attention.Proof.Rounding.GradientMatrices
 public import Attention.Proof.Rounding.GradientMeans

@@ -191,13 +191,13 @@ theorem tinyWeight_of_forward {q_len kv_len n : Nat} {p : Precision R} {f : Scor
     {Q : Matrix R q_len n} {K : Matrix R kv_len n} {i : Fin q_len}
     {values computed : Option (Fin kv_len) → R} {cols : List (Option (Fin kv_len))}
     (hp : Precise p) (hu : p.unit ≤ 1) (hν : 0 ≤ ν)
-    (scores : TinyScoresScaled p f ν additions changes scale mask Q K i computed)
-    {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
-    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
-    (keys : part.keys = (cols.map fun col => ⟨cappedKey p (changes.formats p f ν additions n scale)
-      additions changes scale mask Q K i (values col) col, computed col⟩))
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
+    {m : R} {part : Part R} (run : TinyRun p ν ν m part)
+    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential) {roundings rescalings : Nat}
+    (keys : part.keys = (cols.map fun col => ⟨(cappedKey p (changes.formats p f ν additions n scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings, computed col⟩))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings) {logl : R} (hl : exp logl = part.l)
     (one : 1 ≤ part.l) {col : Option (Fin kv_len)} {d x w : R} {steps : List (R × R)} (hd : d ≤ 0)
     (hx : Rounded p.unit d x) (hs : ∀ t ∈ steps, t.1 ≤ 0 ∧ Rounded p.unit t.1 t.2)
@@ -205,7 +205,8 @@ theorem tinyWeight_of_forward {q_len kv_len n : Nat} {p : Precision R} {f : Scor
     TinyWeight p f ν ν additions changes scale mask Q K i values cols roundings rescalings col
       (w * exp (sumOver (·.2) steps) / part.l) := by
   refine ⟨computed, m + logl, scores, ⟨computed, m, part, scores, run, hνq, keys, attained, hr, ha,
-    0, 0, 0, 0, logl, m, logl, logl, by decide, by decide, hl, ?_, rfl, rfl, rfl⟩,
+    0, 0, 0, 0, logl, m, logl, logl, m + logl, by decide, by decide, hl, ?_, rfl, rfl,
+    ⟨by grind, by grind⟩, rfl⟩,
     recomputedWeight_of_forward hp.unit hu hν hp.exponential hd hx hs sum hw hl one⟩
   rw [show logl - logl = 0 by grind, show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul,
     Semiring.zero_mul]

@@ -80,7 +80,7 @@ private theorem tanh_quotient (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat,
   have k := hx.mul (b := cap⁻¹) (y := cap⁻¹) ⟨by grind, Std.le_refl _⟩
   rwa [← Field.div_eq_mul_inv, show (x - s) * cap⁻¹ = x / cap - s / cap by grind] at k
 
-/-- What three quotients below the normal numbers come to. -/
+/-- Three quotients below the normal numbers. -/
 private theorem three_tiny {u ν : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν : 0 ≤ ν) {a : Nat}
     (ha : a ≤ 3) : (1 + u) ^ a * 0 + (1 + u) ^ a * (numeral a * ν) ≤ 4 * ν := by
   have h₁ := OrderedField.pow_le_pow (x := 1 + u) (by grind) ha
@@ -92,7 +92,7 @@ private theorem three_tiny {u ν : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν
     generalize (1 + u) ^ a = x at *
     grind
   have h₆ : (numeral a : R) ≤ 3 := by
-    have h := numeral_mono (R := R) ha
+    have h := numeral_le_numeral (R := R) ha
     rwa [show (numeral 3 : R) = 3 by rw [numeral_succ, two_numeral]; grind] at h
   have h₇ := OrderedField.mul_le_mul (OrderedRing.mul_nonneg (numeral_nonneg (R := R) a) hν)
     (OrderedRing.mul_le_mul_of_nonneg_right h₆ hν) (a := numeral a * ν) (b := 3 * ν)

@@ -148,8 +148,6 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
     rw [Semiring.natCast_add, Semiring.natCast_add] at h
     rw [numeral_eq, numeral_eq, numeral_eq, numeral_eq]
     exact h
-  rw [show (9 : Nat) = 8 + 1 by omega, numeral_succ]
-  have k₅ := OrderedRing.mul_le_mul_of_nonneg_right g₃ hν
   have hG : 0 ≤ 1 + gamma 4 u := by
     have := gamma_nonneg hu h4
     have := OrderedRing.zero_lt_one (R := R)

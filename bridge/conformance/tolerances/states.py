@@ -9,8 +9,8 @@ each: ln 2, and the product), and whose difference is rounded too, is known to
     ε(s, m) = 4u + u·ln 2·(2|s| + 2|m| + |s − m|) + ν
 
 of itself, where `torch.exp` may add the 4u; a product or sum adds u of itself. A weight, product,
-sum or difference below the normal numbers is off by the smallest of these, ν, at most. Products of two
-errors are below 1 % of this for the scores of the vectors, and 2 % more are allowed.
+sum or difference below the normal numbers is off by the smallest of these, ν, at most. Products of
+two errors are below 1 % of this for the scores of the vectors, and 2 % more are allowed.
 """
 
 from __future__ import annotations

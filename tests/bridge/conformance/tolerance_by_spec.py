@@ -330,9 +330,7 @@ def score_errors(
             k = [Decimal(float(x)) for x in inputs.k[j]]
             size = magnitude(q, k, d=d, num=NATURAL)
             tiny = operand_underflow(p, formats, d - 1, q, k, d=d, num=NATURAL)
-            error = score_error(
-                p, formats, d - 1, scale, size, tiny, s, largest - s, num=NATURAL
-            )
+            error = score_error(p, formats, d - 1, scale, size, tiny, s, largest - s, num=NATURAL)
             errors[j] = flushed_error(rounding, len(inputs.k), error)
     return errors
 

@@ -219,6 +219,7 @@ public import Attention.Proof.Enclosure.Layers
 public import Attention.Proof.Enclosure.LogSumExp
 public import Attention.Proof.Enclosure.Mods
 public import Attention.Proof.Enclosure.Related
+public import Attention.Proof.Enclosure.RelatedGradients
 public import Attention.Proof.Enclosure.Sink
 public import Attention.Proof.Enclosure.Stacks
 public import Attention.Proof.Enclosure.Tangent
@@ -289,6 +290,8 @@ public import Attention.Proof.Rounding.DroppedMatrices
 public import Attention.Proof.Rounding.Exact
 public import Attention.Proof.Rounding.Factors
 public import Attention.Proof.Rounding.Flash
+public import Attention.Proof.Rounding.Flushed
+public import Attention.Proof.Rounding.FlushedSums
 public import Attention.Proof.Rounding.Format
 public import Attention.Proof.Rounding.FormatRun
 public import Attention.Proof.Rounding.ForwardWeights
@@ -333,6 +336,7 @@ public import Attention.Proof.Rounding.States
 public import Attention.Proof.Rounding.Stored
 public import Attention.Proof.Rounding.StoredGradients
 public import Attention.Proof.Rounding.StoredShares
+public import Attention.Proof.Rounding.StoredSums
 public import Attention.Proof.Rounding.Sum
 public import Attention.Proof.Rounding.TangentRates
 public import Attention.Proof.Rounding.TangentWeights

@@ -24,6 +24,7 @@ public import Attention.WrongVariants.EnclosureTransformer
 public import Attention.WrongVariants.EnclosureWidth
 public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
+public import Attention.WrongVariants.FlushedSums
 public import Attention.WrongVariants.FlushedTangents
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Gradient
@@ -87,6 +88,7 @@ public import Attention.WrongVariants.TransformerApproximates
 public import Attention.WrongVariants.TransformerMemorises
 public import Attention.WrongVariants.TransformerReal
 public import Attention.WrongVariants.TransformerTokens
+public import Attention.WrongVariants.UnderflowScores
 public import Attention.WrongVariants.UnsplitScores
 public import Attention.WrongVariants.Varlen
 

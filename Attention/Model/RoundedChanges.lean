@@ -44,15 +44,20 @@ number that is added. -/
     | none => y = z
     | some a => ComputedSum p f a z y
 
+/-- `y` is what a function may compute for the score of a sink: that number, rounded twice, and off
+by what underflows of a score. -/
+@[expose] def ComputedSink (p : Precision R) (f : ScoreFormats R) (sink y : R) : Prop :=
+  ∃ w, RoundedTimes p.unit 2 sink w ∧ AtMost f.scoresTiny (y - w)
+
 variable {q_len kv_len d d_v : Nat}
 
 /-- `computed` are what a function may compute for the scores of the columns of query `i` that it
-sees: the score of each product, changed, and that of the sink, rounded twice. -/
+sees: the score of each product, changed, and that of the sink. -/
 @[expose] def ComputedScores [Exp R R] (p : Precision R) (f : ScoreFormats R) (additions : Nat)
     (σ₁ σ₂ σ : R) (changes : ScoreChanges R q_len kv_len) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len)
     (computed : Option (Fin kv_len) → R) : Prop :=
-  (∀ sink, changes.sink = some sink → RoundedTimes p.unit 2 sink (computed none)) ∧
+  (∀ sink, changes.sink = some sink → ComputedSink p f sink (computed none)) ∧
     ∀ j, changes.score scale mask Q K i (some j) ≠ none →
       ∃ x, ComputedScore p f additions σ₁ σ₂ σ Q[i] K[j] x ∧
         ComputedChange p f (changes.pair i j) x (computed (some j))

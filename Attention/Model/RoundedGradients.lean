@@ -1,6 +1,6 @@
 module
 
-public import Attention.Model.Rounding
+public import Attention.Model.Underflow
 public import Attention.Spec.BackwardDropout
 public import Attention.Spec.GradientTolerance
 
@@ -9,16 +9,16 @@ public section
 /-! # Gradients that are rounded
 
 What a backward pass that rounds may compute for one query row, and for the sums of products over
-keys or queries. Products, quotients, exponentials and numbers that are stored may be below the
-normal numbers of their formats. Sums and differences have no such error: of numbers of a format
-they are exact there (`round-sums`).
+keys or queries. Products, quotients, exponentials, numbers that are stored, and sums and
+differences may be below the normal numbers of their formats. Sums have such an error only where
+they are flushed to 0: with gradual underflow they are exact there (`round-sums`).
 Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.Model
 
 open Spec
 
-universe u
+universe u v
 
 variable {R : Type u} [OrderedField R] {n d d_v : Nat}
 
@@ -31,6 +31,12 @@ by at most `η`, and in which 0 is 0. -/
 @[expose] def BelowTimes (u η : R) : Nat → R → R → Prop
   | 0, x, y => y = x
   | k + 1, x, y => ∃ z, BelowTimes u η k x z ∧ StoredBelow u η z y
+
+/-- `z` is the sum of a number `f` of each of some things, added as in `RoundedSum`; the sum of two
+numbers may be off by `ν` besides, as where it is flushed to 0. A sum of nothing but 0 is 0, and
+where such a sum is added nothing is lost. -/
+abbrev FlushedSum {α : Type v} (u ν : R) (f : α → R) : Nat → List α → R → Prop :=
+  SumOf u ν (fun a => f a = 0) f
 
 /-- Errors that mean something. -/
 structure PreciseGradient (p : GradientPrecision R) : Prop where
@@ -130,7 +136,7 @@ product with a factor that is off itself, and storing. -/
     (dO v : Vec R d) (x : R) : Prop :=
   ∃ (k : Nat) (products : Fin d → R) (sum t y : R), k + 1 ≤ c.products ∧ d ≤ c.products ∧
     (∀ i : Fin d, StoredBelow p.accumulation p.tiny (dO[i] * v[i]) (products i)) ∧
-    RoundedSum p.accumulation k ((List.finRange d).map products) sum ∧
+    FlushedSum p.accumulation p.tiny products k (List.finRange d) sum ∧
     AtMost p.factors (t - 1) ∧ AtMost p.tiny (y - factor * sum * t) ∧
     StoredBelow p.scores p.scoresTiny y x
 
@@ -147,7 +153,7 @@ inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : Backw
   | ofProducts {k : Nat} {w x y : Fin n → R} {D : R} : (∀ j, r.MeanWeight p c j (w j)) →
       (∀ j, ComputedProduct p c (r.factor j) r.dO (r.value j) (x j)) →
       (∀ j, StoredBelow p.accumulation p.tiny (w j * x j) (y j)) →
-      RoundedSum p.accumulation k ((List.finRange n).map y) D → c.products + k + 1 ≤ c.delta →
+      FlushedSum p.accumulation p.tiny y k (List.finRange n) D → c.products + k + 1 ≤ c.delta →
       ComputedMean p c r D
   /-- As ⟨dO, O⟩, of an output that is stored. Of a component of O the part of a key, its weight
   times its value, has gone through at most `m` roundings, the exponentials of all rescalings, and
@@ -161,7 +167,7 @@ inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : Backw
         (sumOver (fun j => (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i)
           (List.finRange n)) (o i)) →
       (∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i)) →
-      RoundedSum p.accumulation k ((List.finRange d_v).map y) D → m + k + 1 ≤ c.delta →
+      FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D → m + k + 1 ≤ c.delta →
       d_v ≤ c.products → ComputedMean p c r D
 
 /-- `S` is what a function may compute for dS of key `j` from its `D`, and `X` what of S times the
@@ -169,7 +175,8 @@ slope meets keys and queries. Products with G and with the slope are rounded twi
 @[expose] def ComputedScoreGradient (p : GradientPrecision R) (c : GradientCounts)
     (r : BackwardRow R n d_v) (D : R) (j : Fin n) (S X : R) : Prop :=
   ∃ (a b : Nat) (x G w slope y : R), a + b ≤ 2 ∧
-    ComputedProduct p c (r.factor j) r.dO (r.value j) x ∧ RoundedSum p.unit 3 [x, -D, r.dL] G ∧
+    ComputedProduct p c (r.factor j) r.dO (r.value j) x ∧
+    FlushedSum p.unit p.tiny id 3 [x, -D, r.dL] G ∧
     StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny w ∧
     BelowTimes p.unit p.tiny a (w * G) S ∧ AtMost (r.slopeError j) (slope - r.slope j) ∧
     BelowTimes p.unit p.tiny b (S * slope) y ∧ StoredBelow p.stored p.storedTiny y X
@@ -197,7 +204,7 @@ three times together. The part that multiplies the sum is `reach` at most. -/
     (∀ j, BelowTimes p.unit p.tiny e (σ * y j) (y' j)) ∧
     (∀ j, BelowTimes p.operands p.operandsTiny a (y' j) (y'' j)) ∧
     (∀ j, StoredBelow p.accumulation p.tiny (x j * y'' j) (products j)) ∧
-    RoundedSum p.accumulation k ((List.finRange n).map products) sum ∧
+    FlushedSum p.accumulation p.tiny products k (List.finRange n) sum ∧
     BelowTimes p.operands p.operandsTiny b sum sum' ∧
     BelowTimes p.unit p.tiny f (σ' * sum') z
 
@@ -207,7 +214,7 @@ three times together. The part that multiplies the sum is `reach` at most. -/
   ∃ (k : Nat) (x' products : Fin n → R), k + 1 ≤ roundings ∧ n ≤ roundings ∧
     (∀ j, StoredBelow stored storedTiny (x j) (x' j)) ∧
     (∀ j, StoredBelow accumulation tiny (x' j * y j) (products j)) ∧
-    RoundedSum accumulation k ((List.finRange n).map products) z
+    FlushedSum accumulation tiny products k (List.finRange n) z
 
 /-- Query `i` of attention with dropout with its keys. -/
 @[expose] def backwardRow [Exp R R] {q_len kv_len : Nat} (scale : R)

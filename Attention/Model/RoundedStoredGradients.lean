@@ -20,23 +20,29 @@ universe u
 variable {R : Type u} [OrderedField R] {n : Nat}
 
 /-- `z` is the sum of the list, added in some order in a tree of depth at most `k` as in
-`RoundedSum`; any number and any sum in it may be stored in a format of unit roundoff `σ`, with `η`
-below its normal numbers. No number goes through more than `m` stores, and there are `s` of them. -/
-inductive StoredSum (u σ η : R) : Nat → Nat → Nat → List R → R → Prop
+`RoundedSum`, where the sum of two numbers may be off by `ν` besides, as in `FlushedSum`; any number
+and any sum in it may be stored in a format of unit roundoff `σ`, with `η` below its normal numbers.
+No number goes through more than `m` stores, and there are `s` of them. -/
+inductive StoredSum (u ν σ η : R) : Nat → Nat → Nat → List R → R → Prop
   /-- The empty sum is 0. -/
-  | nil {k m : Nat} : StoredSum u σ η k m 0 [] 0
+  | nil {k m : Nat} : StoredSum u ν σ η k m 0 [] 0
   /-- One number is not rounded. -/
-  | one {k m : Nat} {x : R} : StoredSum u σ η k m 0 [x] x
+  | one {k m : Nat} {x : R} : StoredSum u ν σ η k m 0 [x] x
   /-- A sum is stored. -/
-  | store {k m s : Nat} {xs : List R} {z z' : R} : StoredSum u σ η k m s xs z →
-      StoredBelow σ η z z' → StoredSum u σ η k (m + 1) (s + 1) xs z'
+  | store {k m s : Nat} {xs : List R} {z z' : R} : StoredSum u ν σ η k m s xs z →
+      StoredBelow σ η z z' → StoredSum u ν σ η k (m + 1) (s + 1) xs z'
   /-- Two sums are added. -/
-  | add {k m s t : Nat} {xs ys : List R} {x x' y y' : R} : StoredSum u σ η k m s xs x →
-      StoredSum u σ η k m t ys y → Rounded u x x' → Rounded u y y' →
-      StoredSum u σ η (k + 1) m (s + t) (xs ++ ys) (x' + y')
+  | add {k m s t : Nat} {xs ys : List R} {x x' y y' : R} : StoredSum u ν σ η k m s xs x →
+      StoredSum u ν σ η k m t ys y → Rounded u x x' → Rounded u y y' →
+      StoredSum u ν σ η (k + 1) m (s + t) (xs ++ ys) (x' + y')
+  /-- Two sums are added of which neither is one of zeros, and the result is below the normal
+  numbers. -/
+  | tiny {k m s t : Nat} {xs ys : List R} {x x' y y' z : R} : StoredSum u ν σ η k m s xs x →
+      StoredSum u ν σ η k m t ys y → (∃ a ∈ xs, a ≠ 0) → (∃ a ∈ ys, a ≠ 0) → Rounded u x x' →
+      Rounded u y y' → AtMost ν (z - (x' + y')) → StoredSum u ν σ η (k + 1) m (s + t) (xs ++ ys) z
   /-- In another order. -/
-  | permute {k m s : Nat} {xs ys : List R} {z : R} : StoredSum u σ η k m s xs z → xs.Perm ys →
-      StoredSum u σ η k m s ys z
+  | permute {k m s : Nat} {xs ys : List R} {z : R} : StoredSum u ν σ η k m s xs z → xs.Perm ys →
+      StoredSum u ν σ η k m s ys z
 
 /-- `z` is what a function may compute for scale · Σ xⱼ yⱼ that adds it up in `parts`, `tiles` + 1
 of them at most: each y is multiplied by a part of the scale and stored, as in `ComputedGradient`;
@@ -56,10 +62,10 @@ the second. -/
     (∀ j, BelowTimes p.unit p.tiny e (σ * y j) (y' j)) ∧
     (∀ j, BelowTimes p.operands p.operandsTiny a (y' j) (y'' j)) ∧
     (∀ j, StoredBelow p.accumulation p.tiny (x j * y'' j) (products j)) ∧
-    (∀ part ∈ parts, RoundedSum p.accumulation k (part.map products) (sum part)) ∧
+    (∀ part ∈ parts, FlushedSum p.accumulation p.tiny products k part (sum part)) ∧
     (∀ part ∈ parts, BelowTimes p.operands p.operandsTiny b (sum part) (sum' part)) ∧
     (∀ part ∈ parts, BelowTimes p.unit p.tiny f (σ' * sum' part) (added part)) ∧
-    StoredSum p.accumulation p.output p.outputTiny l tiles s (parts.map added) whole ∧
+    StoredSum p.accumulation p.tiny p.output p.outputTiny l tiles s (parts.map added) whole ∧
     BelowTimes p.unit p.tiny g (σ'' * whole) z
 
 /-- `w` is what a function may compute for a gradient by a key or a value from those of the heads
@@ -67,6 +73,6 @@ that share it, `z`: of several, the sum of what is stored of each. -/
 @[expose] def ComputedShared (p : GradientPrecision R) (tiny : R) (roundings : Nat) (z : Fin n → R)
     (w : R) : Prop :=
   if n = 1 then ∀ h, w = z h
-  else ComputedTotal p.accumulation p.output 0 tiny roundings z (fun _ => 1) w
+  else ComputedTotal p.accumulation p.output p.tiny tiny roundings z (fun _ => 1) w
 
 end Attention.Model

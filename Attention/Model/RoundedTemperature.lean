@@ -25,11 +25,12 @@ variable {R : Type u} [OrderedField R]
 
 /-- `z` is what a function may compute for Σ x y over a list: each product is rounded, and off by up
 to `tiny` below the normal numbers, and they are added in any order, in a tree that makes of a
-product at most `roundings` roundings with its own. There are no more products than that. -/
+product at most `roundings` roundings with its own; each sum may be off by `tiny`, too. There are no
+more products than `roundings`. -/
 @[expose] def ComputedSumOver {α : Type v} (accumulation tiny : R) (roundings : Nat) (xs : List α)
     (x y : α → R) (z : R) : Prop :=
   ∃ (k : Nat) (products : α → R), k + 1 ≤ roundings ∧ xs.length ≤ roundings ∧
     (∀ i ∈ xs, StoredBelow accumulation tiny (x i * y i) (products i)) ∧
-    RoundedSum accumulation k (xs.map products) z
+    FlushedSum accumulation tiny products k xs z
 
 end Attention.Model

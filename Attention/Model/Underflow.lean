@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.Rounding
+public import Attention.Spec.UnderflowTolerance
 
 public section
 
@@ -27,11 +28,18 @@ variable {R : Type u} [OrderedField R]
   | k + 1, x, y => ∃ z, TinyTimes u ν k x z ∧ Stored u ν z y
 
 /-- `o` is the product of a stored weight `w` with the number `x` of a key, where products underflow
-by `ν`: at once, or that of the weight with a factor `f` first, and then with a value `v`. The first
-is off by `ν`, and by no more than twice of what it is; its relative error is that of `f`. -/
+by `ν`: of the weight with a factor `f` first, and then with a value `v`, or of the weight with a
+number that is off from `x` by `ν`, as a value times its factor may be. The product with `f` is off
+by `ν` too, and by no more than twice of what it is; its relative error is that of `f`. -/
 @[expose] def TinyProduct (u ν w x o : R) : Prop :=
-  ∃ f v y, x = f * v ∧ 1 ≤ 2 * f ∧ AtMost ν (y - w * f) ∧
-    AtMost (2 * absolute (w * f)) (y - w * f) ∧ Stored u ν (y * v) o
+  (∃ f v y, x = f * v ∧ 1 ≤ 2 * f ∧ AtMost ν (y - w * f) ∧
+    AtMost (2 * absolute (w * f)) (y - w * f) ∧ Stored u ν (y * v) o) ∨
+  ∃ y, AtMost ν (y - x) ∧ Stored u ν (w * y) o
+
+/-- A computed key whose score is further off, as `BoundedKey.flushed` has it. -/
+@[expose] def ComputedKey.flushed (ν : R) (rescalings : Nat) (key : ComputedKey R) :
+    ComputedKey R :=
+  { key with toBoundedKey := key.toBoundedKey.flushed ν rescalings }
 
 /-- `x` is the difference `d` of two numbers, rounded, or flushed to 0 where it is `μ` at most. -/
 @[expose] def Difference (u μ d x : R) : Prop := Rounded u d x ∨ AtMost μ d ∧ x = 0
@@ -64,13 +72,13 @@ abbrev PartSum (u ν : R) (f : Part R → R) : Nat → List (Part R) → R → P
   SumOf u ν (fun part => ∀ key ∈ part.keys, key.score = none) f
 
 /-- `TinyRun p ν μ m part`: a function of precision `p` may compute `part` against the reference
-point `m`, which no score in it exceeds, where products and exponentials may underflow by `ν`, and
-differences of `μ` at most are flushed to 0. -/
+point `m`, which no score in it exceeds, where products, exponentials and sums may underflow by `ν`,
+and differences of `μ` at most are flushed to 0. -/
 inductive TinyRun [Exp R R] (p : Precision R) (ν μ : R) : R → Part R → Prop
   /-- A masked key counts nothing. -/
   | masked {m : R} {key : ComputedKey R} : key.score = none → TinyRun p ν μ m ⟨[key], 0, 0, 0, 0⟩
-  /-- The weight of one key, its stored weight, and the product of that with the value, and with a
-  factor of dropout before. -/
+  /-- The weight of one key, its stored weight, and the product of that with the value, one of them
+  multiplied by a factor of dropout before. -/
   | key {m x w w' o : R} {key : ComputedKey R} : key.score ≠ none → key.computed ≤ m →
       Difference p.unit μ (key.computed - m) x → Stored p.exponential ν (exp x) w →
       Stored p.stored p.storedTiny w w' → TinyProduct p.accumulation ν w' key.value o →
@@ -79,7 +87,7 @@ inductive TinyRun [Exp R R] (p : Precision R) (ν μ : R) : R → Part R → Pro
   | join {m l o : R} {parts : List (Part R)} {a k r : Nat} :
       (∀ part ∈ parts, TinyRun p ν μ m part) →
       (∀ part ∈ parts, part.additions ≤ a ∧ part.rescalings ≤ r) →
-      PartSum p.unit 0 (·.l) k parts l → PartSum p.accumulation 0 (·.o) k parts o →
+      PartSum p.unit ν (·.l) k parts l → PartSum p.accumulation ν (·.o) k parts o →
       TinyRun p ν μ m ⟨parts.flatMap (·.keys), l, o, a + k, r⟩
   /-- The reference point rises. -/
   | rescale {m m' x α l o : R} {part : Part R} : TinyRun p ν μ m part → m ≤ m' →

@@ -22,29 +22,20 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exp R R] {q_len kv_len d : Nat}
 
-/-- `computed` are what a function may compute for the scores of query `i`, as `TinyScores` has it,
-with the scale in any parts. -/
-@[expose] def TinyScoresScaled (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
-    (changes : ScoreChanges R q_len kv_len) (scale : R) (mask : Mask q_len kv_len)
-    (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len)
-    (computed : Option (Fin kv_len) → R) : Prop :=
-  ∃ σ₁ σ₂ σ : R, ScaledBy p f scale σ₁ σ₂ σ ∧
-    AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ ∧
-    TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed
-
 /-- `L` is what a function may write for the log-sum-exp of the columns `cols` of query `i`, which
 has `values` for them: any run of `TinyRun` in which a key's part goes through at most `roundings`
-roundings of sums and rescalings, `rescalings` of the latter. -/
+roundings of sums and rescalings, `rescalings` of the latter, and whose differences of scores of `ν`
+at most may be flushed to 0. -/
 @[expose] def TinyLogSumExpOf (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
     (changes : ScoreChanges R q_len kv_len) (scale : R) (mask : Mask q_len kv_len)
     (Q : Matrix R q_len d) (K : Matrix R kv_len d) (i : Fin q_len)
     (values : Option (Fin kv_len) → R) (cols : List (Option (Fin kv_len)))
     (roundings rescalings : Nat) (L : R) : Prop :=
   ∃ (computed : Option (Fin kv_len) → R) (m : R) (part : Part R),
-    TinyScoresScaled p f ν additions changes scale mask Q K i computed ∧
-    TinyRun p ν 0 m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
-    part.keys = (cols.map fun col => ⟨cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col, computed col⟩) ∧
+    TinyScores p f ν additions changes scale mask Q K i computed ∧
+    TinyRun p ν ν m part ∧ (part.rescalings ≠ 0 → ν ≤ p.exponential) ∧
+    part.keys = (cols.map fun col => ⟨(cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings, computed col⟩) ∧
     (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) ∧ part.rescalings ≤ rescalings ∧
     part.additions + part.rescalings ≤ roundings ∧ TinyLogSumExp p.unit ν m part.l L
 
@@ -56,7 +47,7 @@ its exponential is off by `η` below the normal numbers. -/
     (values : Option (Fin kv_len) → R) (cols : List (Option (Fin kv_len)))
     (roundings rescalings : Nat) (col : Option (Fin kv_len)) (P : R) : Prop :=
   ∃ (again : Option (Fin kv_len) → R) (L : R),
-    TinyScoresScaled p f ν additions changes scale mask Q K i again ∧
+    TinyScores p f ν additions changes scale mask Q K i again ∧
     TinyLogSumExpOf p f ν additions changes scale mask Q K i values cols roundings rescalings L ∧
     RecomputedWeight p.unit ν p.exponential η (again col) L P
 

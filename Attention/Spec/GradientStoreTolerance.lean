@@ -38,7 +38,7 @@ share it: those of several heads are stored in the format of the output, where t
     (heads : List (GradientTerm R)) : R :=
   match heads with
   | [head] => head.error
-  | heads => presentError 1 (totalError p.accumulation p.output 0 tiny roundings heads) heads
+  | heads => presentError 1 (totalError p.accumulation p.output p.tiny tiny roundings heads) heads
 
 /-- How far a gradient may be off that is `exact`, computed up to `error`, and stored at the end in
 a format of unit roundoff `stored` whose numbers below the normal ones are off by at most

@@ -37,8 +37,8 @@ structure GradientPrecision (R : Type u) where
   output : R
   /-- Of the format in which keys and queries are stored where they meet dS. -/
   operands : R
-  /-- How far off a product, a quotient or an exponential may be besides, below the normal numbers
-  of the format in which it is computed. -/
+  /-- How far off a product, a quotient, an exponential or the sum of two numbers may be besides,
+  below the normal numbers of the format in which it is computed. -/
   tiny : R
   /-- How far off a P may be besides where it is stored before it multiplies G. -/
   weightsTiny : R
@@ -122,10 +122,11 @@ square may be off by `tiny` below the normal numbers. -/
 /-- An error of something that the weight multiplies: none of a masked key, whose weight is 0. -/
 @[expose] def tinyOf (weight tiny : R) : R := if weight ≤ 0 then 0 else tiny
 
-/-- The underflow of dP: of its products, of that with dropout's factor, and where it is stored.
-There are at most as many products as they are rounded times. -/
+/-- The underflow of dP: of its products and their sums, of the product with dropout's factor, and
+where it is stored. There are at most as many products as they are rounded times, and fewer
+additions. -/
 @[expose] def productTiny (p : GradientPrecision R) (c : GradientCounts) (factor : R) : R :=
-  let sum := (1 + gamma c.products p.accumulation) * (numeral c.products * p.tiny)
+  let sum := (1 + gamma c.products p.accumulation) * (numeral (2 * c.products) * p.tiny)
   (factor * sum * (1 + p.factors) + p.tiny) * (1 + p.scores) + p.scoresTiny
 
 /-- The underflow of a weight of which D is made: each of its exponentials may lose as much as it
@@ -149,14 +150,15 @@ is, or double, and then it is stored. -/
     / power (1 - p.exponential) c.rescalings
 
 /-- The underflow of D in either way, before its sums are rounded: of each key that of its weight,
-of its dP, and of its products with dP or with its value and in rescalings; then that of the output
-where it is stored, and of its products with dO. `reach` is Σ |dO|. -/
+of its dP, and of its products with dP, as they are made and added, or with its value and in
+rescalings; then that of the output where it is stored, and of its products with dO and their sums.
+`reach` is Σ |dO|. -/
 @[expose] def meanTiny (p : GradientPrecision R) (c : GradientCounts) (reach : R)
     (keys : List (GradientKey R)) : R :=
   sumOver (fun k => meanWeightTiny p c k * (k.size + productTiny p c k.factor)
       + k.weight * ((1 + k.error) * (1 + p.stored)) * productTiny p c k.factor
-      + tinyOf k.weight (numeral (c.rescalings + 1) * p.tiny) * (1 + reach)) keys
-    + (p.outputTiny * reach + numeral c.products * p.tiny)
+      + tinyOf k.weight (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + reach)) keys
+    + (p.outputTiny * reach + numeral (2 * c.products) * p.tiny)
 
 /-- The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1), and F times what underflows. -/
 @[expose] def meanError (p : GradientPrecision R) (c : GradientCounts) (reach : R)
@@ -173,11 +175,11 @@ where it is stored, and of its products with dO. `reach` is Σ |dO|. -/
 @[expose] def innerSize (dL : R) (keys : List (GradientKey R)) (k : GradientKey R) : R :=
   k.size + meanSize keys + absolute dL
 
-/-- The error of G, whose three terms are rounded up to three times. -/
+/-- The error of G, whose three terms are rounded up to three times, and added twice. -/
 @[expose] def innerError (p : GradientPrecision R) (c : GradientCounts) (reach dL : R)
     (keys : List (GradientKey R)) (k : GradientKey R) : R :=
   let terms := ((1 + gamma c.products p.accumulation) * (1 + p.factors) * (1 + p.scores) - 1)
-    * k.size + productTiny p c k.factor + meanError p c reach keys
+    * k.size + productTiny p c k.factor + meanError p c reach keys + numeral 2 * p.tiny
   terms + gamma 3 p.unit * (innerSize dL keys k + terms)
 
 /-- The underflow of a weight that multiplies G or meets dO, where it is computed again and
@@ -219,9 +221,9 @@ query: its error where it is stored for that product. -/
       + tinyOf k.weight p.storedTiny), other⟩
 
 /-- The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
-through at most `roundings` roundings, there are no more products than that, and the sum is
-multiplied by the scale in up to three. No part of the scale that multiplies the sum is larger than
-`reach`, nor is 1. -/
+through at most `roundings` roundings, there are no more products than that, and fewer additions,
+and the sum is multiplied by the scale in up to three. No part of the scale that multiplies the sum
+is larger than `reach`, nor is 1. -/
 @[expose] def gradientError (p : GradientPrecision R) (roundings stores : Nat) (scale reach : R)
     (terms : List (GradientTerm R)) : R :=
   let sums := (1 + gamma roundings p.accumulation) * (1 + gamma 3 p.unit)
@@ -230,17 +232,17 @@ multiplied by the scale in up to three. No part of the scale that multiplies the
   absolute scale
       * sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
     + (1 + sums) * reach * (lost * (sumOver (fun t => t.size + t.error) terms + 1)
-      + numeral roundings * p.tiny)
+      + numeral (2 * roundings) * p.tiny)
 
 /-- The error of Σ x · y, where each x is stored once more, and a product goes through at most
 `roundings` roundings, of which there are no fewer than products: a sum over the heads that share
-keys, over what a bias is broadcast over, or over the queries of a sink. A product may be off by
-`tiny` besides, a number that is stored by `storedTiny`. -/
+keys, over what a bias is broadcast over, or over the queries of a sink. A product and the sum of
+two numbers may be off by `tiny` besides, a number that is stored by `storedTiny`. -/
 @[expose] def totalError (accumulation stored tiny storedTiny : R) (roundings : Nat)
     (terms : List (GradientTerm R)) : R :=
   let sums := (1 + stored) * (1 + gamma roundings accumulation) - 1
   sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
     + (1 + gamma roundings accumulation)
-      * (storedTiny * sumOver (fun t => absolute t.other) terms + numeral roundings * tiny)
+      * (storedTiny * sumOver (fun t => absolute t.other) terms + numeral (2 * roundings) * tiny)
 
 end Attention.Spec

@@ -52,10 +52,10 @@ stored, each by (1 + u)² (1 + u_s) at most and by η_s. -/
   (error + growth * absolute a + f.scoresTiny) * (1 + growth) + growth * absolute (s + a)
     + f.scoresTiny
 
-/-- How far the score of a sink may be off, a number that is given and rounded twice:
-((1 + u)² − 1) |sink|. -/
-@[expose] def sinkError (p : Precision R) (sink : R) : R :=
-  ((1 + p.unit) * (1 + p.unit) - 1) * absolute sink
+/-- How far the score of a sink may be off, a number that is given and rounded twice, with what
+underflows of a score: ((1 + u)² − 1) |sink| + η_s. -/
+@[expose] def sinkError (p : Precision R) (f : ScoreFormats R) (sink : R) : R :=
+  ((1 + p.unit) * (1 + p.unit) - 1) * absolute sink + f.scoresTiny
 
 /-- How far a score may be off after its changes, where `s` is the exact score before them and
 `error` how far off that one is. -/
@@ -136,7 +136,7 @@ where scores are changed or a sink stands beside them. -/
   match col with
   | none => match changes.sink with
     | none => 0
-    | some sink => sinkError p sink
+    | some sink => sinkError p f sink
   | some j =>
     let s := scale * Vec.dot Q[i] K[j]
     let below := match whole, changes.cap, changes.added, changes.sink with

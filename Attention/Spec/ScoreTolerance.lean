@@ -56,15 +56,15 @@ rounded with the products and sums, with the scale and with the score. -/
       (List.finRange d))
 
 /-- The formats of scores where products in the accumulator may be below its normal numbers too,
-each off by `ν` at most. These errors are rounded with the others: of the `d` products, which meet
-the scale or what is left of it, and of up to three products and quotients of a score, or with its
-cap, 0 if it has none. It counts where scores are stored:
-(1 + u_s) (1 + γ(additions + 6)) ν (d max (1, |scale|) + 3 (1 + cap)). -/
+each off by `ν` at most, and so may sums be. These errors are rounded with the others: of the `d`
+products and fewer sums of them, which meet the scale or what is left of it, and of up to three
+products, quotients and sums of a score, or with its cap, 0 if it has none. It counts where scores
+are stored: (1 + u_s) (1 + γ(additions + 6)) ν (2 d max (1, |scale|) + 3 (1 + cap)). -/
 @[expose] def underflowFormats (p : Precision R) (f : ScoreFormats R) (ν : R) (additions d : Nat)
     (scale cap : R) : ScoreFormats R :=
   { f with
     scoresTiny := f.scoresTiny + (1 + f.scores) * ((1 + gamma (additions + 6) p.accumulation)
-      * (ν * (numeral d * max 1 (absolute scale) + numeral 3 * (1 + cap)))) }
+      * (ν * (numeral (2 * d) * max 1 (absolute scale) + numeral 3 * (1 + cap)))) }
 
 /-- How far the computed score may be from `s` = scale · ⟨q, k⟩, but for a constant of the row,
 where m is the largest score of the row and `belowMax` is m − s:

@@ -20,9 +20,10 @@ variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [OfNat R 0] [OfNat R 1]
 variable [LE R] [DecidableLE R]
 
 /-- How far tanh (s / cap) may be off, where the score s is off by `error`: no more than s / cap is,
-and no more than 2; and 8 roundings. -/
-@[expose] def tanhError (unit cap error : R) : R :=
-  smaller (error / cap) (numeral 2) + numeral 8 * unit
+and no more than 2; and 8 roundings, and three of a quotient below the normal numbers, which are off
+by `tiny` each and rounded. -/
+@[expose] def tanhError (unit tiny cap error : R) : R :=
+  smaller (error / cap) (numeral 2) + numeral 8 * unit + numeral 4 * tiny
 
 /-- How far cap · tanh (s / cap) may be off once it is stored: no more than s is, and no more than
 2 cap; 8 roundings of the cap and a store of it. -/
@@ -43,8 +44,8 @@ softcap. -/
   | some a => addedError p f a ({ change with added := none }.apply s) error
 
 /-- How far 1 − tanh² (s / cap), the slope of softcap, may be off, where s is off by `error`, and
-the square by `tiny` below the normal numbers. -/
+quotient and square by `tiny` below the normal numbers. -/
 @[expose] def cappedSlopeError (unit tiny cap s error : R) : R :=
-  softcapSlopeError unit tiny (tanh (s / cap)) (tanhError unit cap error)
+  softcapSlopeError unit tiny (tanh (s / cap)) (tanhError unit tiny cap error)
 
 end Attention.Spec

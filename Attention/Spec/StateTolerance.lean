@@ -33,15 +33,16 @@ variable {R : Type u} [Add R] [Sub R] [Mul R] [Div R] [Max R] [LE R] [DecidableL
 @[expose] def secondOrder : R := numeral 51 / numeral 50
 
 /-- How far a weight exp (s − m) is off, as a share of itself, where each score is rounded twice and
-their difference once: 4 u for the exponential and u (2 |s| + 2 |m| + |s − m|). -/
-@[expose] def weightError (u : R) (s m : Option R) : R :=
+their difference once, or flushed to 0 where it is `ν` at most: 4 u for the exponential,
+u (2 |s| + 2 |m| + |s − m|), and ν. -/
+@[expose] def weightError (u ν : R) (s m : Option R) : R :=
   match s, m with
-  | some s, some m =>
-    numeral 4 * u + u * (numeral 2 * absolute s + numeral 2 * absolute m + absolute (s - m))
+  | some s, some m => numeral 4 * u
+    + (u * (numeral 2 * absolute s + numeral 2 * absolute m + absolute (s - m)) + ν)
   | _, _ => 0
 
-/-- One more key, with score `s` and value `v`. Weights and products below the normal numbers are
-off by `ν` at most: those of the new key and of what was there. -/
+/-- One more key, with score `s` and value `v`. Weights, products and sums below the normal numbers
+are off by `ν` at most: those of the new key and of what was there. -/
 @[expose] def BoundedColumn.append [Exp R R] (u ν : R) (c : BoundedColumn R) (s : Option R)
     (v : R) : BoundedColumn R :=
   let m := maxScore c.m s
@@ -50,9 +51,9 @@ off by `ν` at most: those of the new key and of what was there. -/
   { m := m
     value := α * c.value + p * v
     error := α * c.error
-      + secondOrder * ((weightError u c.m m + numeral 2 * u) * (α * (absolute c.value + c.error))
-        + (weightError u s m + numeral 2 * u) * (p * absolute v)
-        + ν * (absolute c.value + c.error + absolute v + numeral 2)) }
+      + secondOrder * ((weightError u ν c.m m + numeral 2 * u) * (α * (absolute c.value + c.error))
+        + (weightError u ν s m + numeral 2 * u) * (p * absolute v)
+        + ν * (absolute c.value + c.error + absolute v + numeral 3)) }
 
 /-- The terms of a key, with score `s` and value `v`, subtracted. -/
 @[expose] def BoundedColumn.delete [Exp R R] (u ν : R) (c : BoundedColumn R) (s : Option R)
@@ -61,6 +62,6 @@ off by `ν` at most: those of the new key and of what was there. -/
   { m := c.m
     value := c.value - p * v
     error := c.error + secondOrder * (u * (absolute c.value + c.error)
-      + (weightError u s c.m + numeral 2 * u) * (p * absolute v) + ν * (absolute v + 1)) }
+      + (weightError u ν s c.m + numeral 2 * u) * (p * absolute v) + ν * (absolute v + numeral 2)) }
 
 end Attention.Spec

@@ -19,9 +19,9 @@ variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat
 
 /-- The error of scale · Σ x · y, as `gradientError`, where up to `tiles` times what a tile adds, or
 a sum that it is part of, is stored in the format of the output before the whole is. There are at
-most `tiles` + 1 tiles, and 2 `tiles` stores of what they add and of sums together. No product of
-the last parts of the scale, which multiply the sum of a tile or the whole, is larger than `reach`,
-nor is 1. -/
+most `tiles` + 1 tiles, which `tiles` additions put together, and 2 `tiles` stores of what they add
+and of sums together. No product of the last parts of the scale, which multiply the sum of a tile or
+the whole, is larger than `reach`, nor is 1. -/
 @[expose] def tiledGradientError (p : GradientPrecision R) (roundings stores tiles : Nat)
     (scale reach : R) (terms : List (GradientTerm R)) : R :=
   let sums := (1 + gamma roundings p.accumulation) * (1 + gamma 3 p.unit)
@@ -31,6 +31,6 @@ nor is 1. -/
       * sumOver (fun t => (t.error + sums * (t.size + t.error)) * absolute t.other) terms
     + (1 + sums) * reach
       * (lost * (sumOver (fun t => t.size + t.error) terms + numeral (tiles + 1))
-        + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny))
+        + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny))
 
 end Attention.Spec

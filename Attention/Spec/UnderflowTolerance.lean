@@ -4,7 +4,7 @@ public import Attention.Spec.LogSumExpTolerance
 
 public section
 
-/-! # The tolerance where products, quotients and exponentials underflow
+/-! # The tolerance where products, quotients, exponentials and sums underflow
 
 The part of an output's tolerance that is due to numbers below the normal ones of the format in
 which a function computes. Each of them is off by `ν` at most, and never by more than it is. As
@@ -24,6 +24,11 @@ the sum of the weights. -/
     (keys : List (BoundedWeight R)) : R :=
   tinyShare { p with storedTiny := ν } rescalings keys
 
+/-- A key whose score is further off where differences of scores of `ν` at most are flushed to 0:
+by ν for its difference from the reference point, and for each rise of that. -/
+@[expose] def BoundedKey.flushed (ν : R) (rescalings : Nat) (key : BoundedKey R) : BoundedKey R :=
+  { key with error := key.error + numeral (rescalings + 1) * ν }
+
 /-- The error of a weight where its exponential, those of its rescalings and its product with a
 factor of dropout underflow, as a share of the sum of the weights, which is at least `low`: twice,
 since a weight that is stored anew may double such an error. Each may be off by as much as it is;
@@ -34,7 +39,8 @@ one of them alone is by no more than `tiny`. -/
 
 /-- The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as a
 share of the sum of the weights: of the exponentials of each weight and its product with a factor,
-and for each unmasked key of as many products. -/
+and for each unmasked key of a product and an addition, of a product for each rescaling, and of that
+of the value with a factor, which a weight of up to 4 multiplies. -/
 @[expose] def underflowCost [Exp R R] (p : Precision R) (ν : R) (rescalings : Nat)
     (row : List (BoundedKey R)) (f : BoundedWeight R → R) : R :=
   let keys := boundedWeights p rescalings row
@@ -42,7 +48,7 @@ and for each unmasked key of as many products. -/
   sumOver (fun k => lostShare rescalings (lowTotal keys) tiny k * f k) keys
     + sumOver (fun key => match key.score with
       | none => 0
-      | some _ => numeral (rescalings + 2) * tiny) row
+      | some _ => numeral (rescalings + 6) * tiny) row
 
 /-- The least share of the sum of the weights that is left in a denominator: it is off by its
 roundings, by weights that are stored, and by what underflows. -/
@@ -60,9 +66,10 @@ where numbers underflow: `logSumExpFactor` with what is left of the denominator 
     / underflowLeft p ν roundings rescalings row
 
 /-- The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that the
-factor above has, and up to eight products that change a base, of maximum, logarithm and sum. -/
+factor above has, up to eight products that change a base, of maximum, logarithm and sum, and the
+sum itself, which may be flushed to 0. -/
 @[expose] def underflowLogSumExpTolerance (p : Precision R) (ν E logTotal maximum Δ : R) : R :=
-  logSumExpTolerance p E logTotal maximum Δ + (1 + gamma 4 p.unit) * (numeral 8 * ν)
+  logSumExpTolerance p E logTotal maximum Δ + (1 + gamma 4 p.unit) * (numeral 9 * ν)
 
 /-- How much further off the output may be where numbers underflow: what that does to the numerator
 and to the denominator, over what is left of this, and up to five roundings of the quotient. -/

@@ -26,7 +26,7 @@ no more than it may. -/
   match col with
   | none => match changes.sink with
     | none => 0
-    | some sink => sinkError p sink
+    | some sink => sinkError p f sink
   | some j =>
     let s := scale * Vec.dot Q[i] K[j]
     cappedChangeError p f (changes.pair i j) s

@@ -43,7 +43,7 @@ theorem exact_is_real {q_len kv_len d d_v : Nat} (scale : Int)
     attention (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
         (Vec.map (Vec.map Real.ofInt) K) (Vec.map (Vec.map Real.ofRat) V)
       = Vec.map (Vec.map Real.ofRat) (attention scale modify Q K V) :=
-  Proof.attention_real scale hmodify Q K V
+  Proof.attention_real scale (Proof.modIsReal_iff.mpr hmodify) Q K V
 
 /-- Attention computed with intervals that contain the inputs contains the attention of these, here
 under a Boolean mask. -/

@@ -136,7 +136,7 @@ private theorem slope_enclosed (hcap : AllContain number c.softcap.toList) :
     SlopeContains (c.slope ofRat) (c.slope number) := by
   rw [slope, slope]
   cases hc : c.softcap with
-  | none => exact slope_one_enclosed
+  | none => exact related_slope_one
   | some cap =>
     rw [hc] at hcap
     exact slope_softcap_enclosed hcap.head

@@ -174,10 +174,11 @@ private theorem shared_up : ComputedShared (n := 2) (sharedPrecise (1 / 2 : R)) 
   have h₀ := OrderedRing.zero_lt_one (R := R)
   rw [ComputedShared, if_neg (by decide)]
   refine ⟨1, fun _ => 3 / 2, fun _ => 3 / 2, Nat.le_refl _, Nat.le_refl _, fun _ => last_up,
-    fun _ => ⟨3 / 2, ⟨0, .zero (Std.le_refl _), by grind⟩, ⟨by grind, by grind⟩,
-      fun h => by grind⟩, ?_⟩
-  have h := RoundedSum.add (u := (0 : R)) (k := 0) (x := 3 / 2) (y := 3 / 2) .one .one
-    (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
+    fun _ => ⟨3 / 2, ⟨0, .zero (Std.le_refl _), by grind⟩, by
+      show AtMost (0 : R) (3 / 2 - 3 / 2)
+      exact ⟨by grind, by grind⟩, fun h => by grind⟩, ?_⟩
+  have h : FlushedSum (0 : R) 0 (fun _ : Fin 2 => (3 / 2 : R)) 1 ([0] ++ [1]) (3 / 2 + 3 / 2) :=
+    .add .one .one (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
   rwa [show (3 / 2 : R) + 3 / 2 = 3 by grind] at h
 
 /-- A bound in which nothing is stored before the heads are added. -/
@@ -201,7 +202,7 @@ theorem headsNotStored_refuted : ¬ SharedStay (R := R) (bound := headsNotStored
     · rw [totalError, gamma_zero]
       show (0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R)
         + ((0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R) + 0)
-        + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 2 * 0) = 0
+        + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 4 * 0) = 0
       grind
   rw [e] at h
   clear claim e
@@ -226,7 +227,7 @@ theorem oneHead_refuted : ¬ SharedStay (R := R) oneHead := fun claim => by
     · rw [totalError, gamma_zero]
       show (0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R)
         + ((0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R) + 0)
-        + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 2 * 0) = 0
+        + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 4 * 0) = 0
       grind
   rw [e] at h
   clear claim e

@@ -69,7 +69,7 @@ abbrev TakesGradients (factor : Real) : Prop :=
 
 /-- Positive control: multiplied by ln 2. -/
 theorem log2_takesGradients : TakesGradients (Real.log 2) := fun scale Q K V dO dLse =>
-  (Proof.vjp_real scale (Proof.toScoreMod_isReal Mask.full) Proof.slopeOne_isReal Q K V dO
+  (Proof.vjp_real scale (Proof.related_mask Mask.full) Proof.related_slope_one Q K V dO
     dLse).1
 
 /-- Taken over as they are: ln 2 is not 1. -/

@@ -76,25 +76,27 @@ theorem errorNotRounded_refuted : ¬ SumsStayClose (R := R) errorNotRounded := f
 /-! ## Sinks -/
 
 /-- The claim of `rounded_sink` for any bound. -/
-abbrev SinksStayClose (error : Precision R → R → R := sinkError) : Prop :=
-  ∀ (p : Precision R) (sink y : R), Precise p → RoundedTimes p.unit 2 sink y →
-    AtMost (error p sink) (y - sink)
+abbrev SinksStayClose (error : Precision R → ScoreFormats R → R → R := sinkError) : Prop :=
+  ∀ (p : Precision R) (f : ScoreFormats R) (sink y : R), Precise p → ComputedSink p f sink y →
+    AtMost (error p f sink) (y - sink)
 
 /-- Positive control: the bound of the theorem. -/
-theorem sinkError_staysClose : SinksStayClose (R := R) := fun _ _ _ _ h => Proof.rounded_sink h
+theorem sinkError_staysClose : SinksStayClose (R := R) := fun _ _ _ _ _ h => Proof.rounded_sink h
 
 /-- A bound without the product of two errors. -/
-@[expose] def twoRoundings (p : Precision R) (sink : R) : R := numeral 2 * p.unit * absolute sink
+@[expose] def twoRoundings (p : Precision R) (f : ScoreFormats R) (sink : R) : R :=
+  numeral 2 * p.unit * absolute sink + f.scoresTiny
 
 theorem twoRoundings_refuted : ¬ SinksStayClose (R := R) twoRoundings := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim ⟨1 / 16, 0, 0, 0, 0, .unrounded⟩ 1 (289 / 256)
+  have h := claim ⟨1 / 16, 0, 0, 0, 0, .unrounded⟩ inAccumulator 1 (289 / 256)
     ⟨sixteenth, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
-    ⟨17 / 16, ⟨1, rfl, up⟩, 1 / 16, ⟨by grind, Std.le_refl _⟩, by grind⟩
+    ⟨289 / 256, ⟨17 / 16, ⟨1, rfl, up⟩, 1 / 16, ⟨by grind, Std.le_refl _⟩, by grind⟩,
+      atMost_sub_self _⟩
   have e : (numeral 2 : R) = 2 := by
     rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
     grind
-  rw [twoRoundings, absolute_one, e] at h
+  rw [twoRoundings, inAccumulator, absolute_one, e] at h
   have := h.2
   clear claim h
   grind

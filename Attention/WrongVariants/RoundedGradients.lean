@@ -138,8 +138,8 @@ private theorem oneKey_bound (p : GradientPrecision R) (dL : R) (h : p.unit = 0)
     rw [oneKey_keys, meanTiny, e₆]
     show tinyOf (1 : R) (numeral 2 * p.tiny * (1 + p.stored) + p.storedTiny)
         * (1 + productTiny p counts 1) + 1 * ((1 + 0) * (1 + p.stored)) * productTiny p counts 1
-        + tinyOf (1 : R) (numeral 1 * p.tiny) * (1 + 1) + 0
-        + (p.outputTiny * 1 + numeral 1 * p.tiny) = _
+        + tinyOf (1 : R) (numeral 1 * p.tiny) * (numeral 2 + 1) + 0
+        + (p.outputTiny * 1 + numeral 2 * p.tiny) = _
     rw [e₅, h₇, tinyOf_one, tinyOf_one]
     grind
   have e₂ : meanError p counts (oneKey dL).reach (oneKey dL).keys
@@ -149,7 +149,7 @@ private theorem oneKey_bound (p : GradientPrecision R) (dL : R) (h : p.unit = 0)
     grind
   have e₃ : innerError p counts (oneKey dL).reach (oneKey dL).dL (oneKey dL).keys
       ((oneKey dL).key j) = p.stored + p.storedTiny + p.outputTiny := by
-    rw [innerError, e₂, h, h₁, h₄, h₅, gamma_zero, gamma_zero, oneKey_key, e₅]
+    rw [innerError, e₂, h, h₁, h₄, h₅, h₇, gamma_zero, gamma_zero, oneKey_key, e₅]
     grind
   rw [scoreGradientError, e₃, oneKey_inner, h, h₃, gamma_zero, oneKey_key, weightTiny, timesTiny, h,
     gamma_zero, h₃, h₇, tinyOf_one, tinyOf_one]
@@ -253,11 +253,8 @@ private theorem oneKey_run {p : GradientPrecision R} (hp : PreciseGradient p) {d
     (oneKey dL).Computed p counts (fun _ => S) (fun _ => S) := by
   refine ⟨D, hD, fun j => ⟨1, 0, 1, 1 + -D + dL, w, 1, S, by decide, oneKey_product hp, ?_,
     weight_of hp.tiny hw, ⟨_, rfl, hS⟩, ?_, ?_, below_refl hp.stored hp.storedTiny _⟩⟩
-  · have h₁ : RoundedSum p.unit 2 ([1] ++ [-D]) (1 + -D) :=
-      .add (k := 1) .one .one (rounded_refl hp.unit _) (rounded_refl hp.unit _)
-    have h₂ : RoundedSum p.unit 3 ([1] ++ [-D] ++ [dL]) (1 + -D + dL) :=
-      .add h₁ .one (rounded_refl hp.unit _) (rounded_refl hp.unit _)
-    exact h₂
+  · exact .add (xs := [1, -D]) (.add (k := 1) (xs := [1]) .one .one (rounded_refl hp.unit _)
+      (rounded_refl hp.unit _)) .one (rounded_refl hp.unit _) (rounded_refl hp.unit _)
   · show AtMost (0 : R) (1 - 1)
     exact ⟨by grind, by grind⟩
   · show S = S * 1
@@ -492,7 +489,7 @@ theorem operandUnderflowNotCounted_refuted :
     show absolute 1 * ((0 + ((1 + gamma 1 0) * (1 + gamma 3 0) * (1 * (1 + 0)) - 1) * (1 + 0))
         * absolute (1 : R) + 0)
       + (1 + ((1 + gamma 1 0) * (1 + gamma 3 0) * (1 * (1 + 0)) - 1)) * 1
-        * ((numeral 3 * 0 + numeral 1 * 0) * (1 + 0 + 0 + 1) + numeral 1 * 0) = 0
+        * ((numeral 3 * 0 + numeral 1 * 0) * (1 + 0 + 0 + 1) + numeral 2 * 0) = 0
     rw [gamma_zero, gamma_zero]
     grind
   rw [e] at h

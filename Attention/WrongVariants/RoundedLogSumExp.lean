@@ -2,6 +2,7 @@ module
 
 public import Attention.Model.UnderflowLogSumExp
 public import Attention.Proof.Rounding.LogSumExp
+public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.WrongVariants.RoundingRules
 
 public section
@@ -22,12 +23,13 @@ section
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-/-- The claim of `rounded_logSumExp`, of any result, of any bound, and of scores that are off by any
-constants. -/
+/-- The claim of `rounded_logSumExp`, of any result, of any bound, of scores that are off by any
+constants, and of any runs. -/
 abbrev LogSumExpStays (result : R → R → R → R → Prop := ComputedLogSumExp)
     (bound : Precision R → R → R → R → R → R := logSumExpTolerance)
-    (constant : R → Prop := fun c => c = 0) : Prop :=
-  ∀ p : Precision R, Precise p → ∀ (m : R) (part : Part R), Run p m part →
+    (constant : R → Prop := fun c => c = 0)
+    (run : Precision R → R → Part R → Prop := Run) : Prop :=
+  ∀ p : Precision R, Precise p → ∀ (m : R) (part : Part R), run p m part →
     (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → ∀ c : R, constant c →
     (∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c))) →
     ∀ roundings rescalings : Nat, part.rescalings ≤ rescalings →
@@ -156,10 +158,81 @@ theorem baseUnderflows_refuted : ¬ LogSumExpStays (R := R) baseUnderflows := fu
     rw [Stored, e, Semiring.zero_mul, OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
     exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
   have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl
-    ⟨0, 1, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
+    ⟨0, 1, 0, 0, 0, 0, 0, 0, 0, by omega, by omega, exp_zero, by
       rw [Semiring.mul_zero, Semiring.zero_mul]
-      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩, (Semiring.add_zero 0).symm⟩
+      exact atMost_sub_self 0, rfl, ⟨_, rfl, flushed⟩,
+      ⟨by clear claim; grind, by clear claim; grind⟩, rfl⟩
   clear claim flushed e
+  grind
+
+/-- A sum m + ln l of up to 1 is flushed to 0, and nobody counts it. -/
+@[expose] def sumFlushed (u m l L : R) : Prop :=
+  ∃ s, ComputedLogSumExp u m l s ∧ AtMost 1 s ∧ L = 0
+
+theorem sumFlushed_refuted : ¬ LogSumExpStays (R := R) sumFlushed := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h := single_exact claim (c := 0) (s := 1) (L := 0) rfl
+    ⟨1 + 0 + 0, ⟨0, 0, 0, 0, 0, 1 + 0, 0, 0, by omega, by omega, exp_zero, by
+      rw [Semiring.mul_zero, Semiring.zero_mul]
+      exact ⟨by grind, by grind⟩, rfl, rfl, rfl⟩, ⟨by grind, by grind⟩, rfl⟩
+  clear claim
+  grind
+
+/-- The weight of a key underflows, and the bound counts nothing below the normal numbers. -/
+@[expose] def weightUnderflows (p : Precision R) (m : R) (part : Part R) : Prop :=
+  ∃ ν, TinyRun p ν 0 m part
+
+theorem weightUnderflows_refuted : ¬ LogSumExpStays (R := R) (run := weightUnderflows) :=
+  fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e₀ : max (0 : R) 0 = 0 := by
+    rw [OrderedField.max_def]
+    split <;> rfl
+  have e₂ : (0 : R) - 0 = 0 := by grind
+  have below : Stored 0 1 (exp (0 - 0 : R) : R) (exp (0 - 1 : R)) := by
+    have h₁ := exp_lt (R := R) (0 - 1 : R) (0 - 0) (by grind)
+    have h₂ := exp_pos (R := R) (0 - 1 : R)
+    rw [e₂, exp_zero] at h₁ ⊢
+    generalize (exp (0 - 1 : R) : R) = w at *
+    rw [Stored, Proof.absolute_of_nonneg (Std.le_of_lt h₀), Semiring.zero_mul,
+      OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
+    clear claim
+    exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+  have run : TinyRun (unitOnly (0 : R)) 1 0 0
+      ⟨[⟨⟨some 0, 0, 0⟩, 0⟩], exp (0 - 1 : R), exp (0 - 1 : R) * 0, 0, 0⟩ :=
+    .key (x := 0 - 0) (w := exp (0 - 1 : R)) (w' := exp (0 - 1 : R)) (by simp) (Std.le_refl _)
+      (.inl (rounded_refl (Std.le_refl _) _)) below (Proof.stored_refl (Std.le_refl _) _)
+      (Proof.tinyProduct_of_stored (Std.le_of_lt h₀) (Proof.stored_refl (Std.le_refl _) _))
+  have h := claim _ (unitOnly_precise (Std.le_refl _)) _ _ ⟨_, run⟩
+    ⟨_, List.mem_singleton.mpr rfl, by simp, rfl⟩ 0 rfl
+    (fun key hk t ht => by
+      obtain rfl := List.mem_singleton.mp hk
+      obtain rfl : (0 : R) = t := Option.some.inj ht
+      exact atMost_sub_self (0 + 0))
+    0 0 (Nat.le_refl _) (Nat.le_refl _) (by
+      show numeral (0 + 1) * (0 : R) < 1
+      rw [Semiring.mul_zero]
+      exact h₀)
+    (by
+      show gamma (0 + 1) (0 : R) + 0 < 1
+      rw [gamma_zero, Semiring.add_zero]
+      exact h₀) (by show numeral 4 * (0 : R) < 1; rw [Semiring.mul_zero]; exact h₀) 0 0 0
+    (by
+      show (exp 0 : R) = exp 0 + 0
+      rw [Semiring.add_zero]) rfl (by
+      have e := factor_single (R := R) 0 0
+      have : (logSumExpFactor (unitOnly (0 : R)) 0 0 [⟨some 0, 0, 0⟩] : R) ≤ exp 0 := by
+        rw [e, gamma_zero, exp_zero]
+        clear claim
+        grind
+      exact this) (0 - 1)
+    ⟨0, 0, 0, 0, 0 - 1, 0, 0 - 1, 0 - 1, by omega, by omega, rfl, by
+      rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.zero_mul]
+      exact atMost_sub_self _, rfl, rfl, by clear claim; grind⟩
+  have h₁ := h.1
+  rw [logSumExpTolerance] at h₁
+  simp only [unitOnly, gamma_zero] at h₁
+  clear claim h below run
   grind
 
 /-- The claim of scores that are off by a constant that all keys share: it cancels from an output,

@@ -40,7 +40,7 @@ abbrev MatricesStayAllowed
     ∀ changes : ScoreChanges R 1 1, (∀ cap, changes.cap = some cap → 0 < cap) →
     ∀ cols : List (Option (Fin 1)), cols.Perm changes.columns →
     ∀ (mask : Mask 1 1) (Q K V : Matrix R 1 1) (computed used : Option (Fin 1) → R),
-    (∀ sink, changes.sink = some sink → RoundedTimes p.unit 2 sink (computed none)) →
+    (∀ sink, changes.sink = some sink → ComputedSink p f sink (computed none)) →
     (∀ j, changes.score scale mask Q K 0 (some j) ≠ none →
       ∃ x, ComputedScore p f 0 σ₁ σ₂ σ Q[0] K[j] x ∧
         change p f (changes.pair 0 j) x (computed (some j))) →
@@ -97,7 +97,7 @@ private theorem noError (changes : ScoreChanges R 1 1) (Q K : Matrix R 1 1) (i :
     simp only [ScoreChanges.error]
     split
     · rfl
-    · simp only [sinkError, unitOnly]
+    · simp only [sinkError, unitOnly, inAccumulator]
       grind
   | some j =>
     simp only [ScoreChanges.error, e', e, changedError, softcapError, addedError]
@@ -171,7 +171,7 @@ private theorem exactly {change : Precision R → ScoreFormats R → ScoreChange
       exact roundedTimes_refl (Std.le_refl _) 3 1)) changes hcap changes.columns (.refl _) seen
     #v[#v[x]] #v[#v[1]] #v[#v[v]] computed used (fun s hs => by
       rw [sink s hs]
-      exact roundedTimes_refl (Std.le_refl _) 2 s) (fun j _ => by
+      exact ⟨s, roundedTimes_refl (Std.le_refl _) 2 s, atMost_sub_self s⟩) (fun j _ => by
       obtain rfl : j = 0 := Subsingleton.elim _ _
       exact ⟨x, scoreOf x, changed⟩) q z hq hq₁ hz keep value (fun j => by
       obtain rfl : j = 0 := Subsingleton.elim _ _

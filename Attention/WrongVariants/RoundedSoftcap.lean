@@ -24,14 +24,15 @@ variable {R : Type u} [OrderedField R] [NaturalExp R]
 /-! ## The claims -/
 
 /-- The claim of `rounded_tanh` for any bound. -/
-abbrev TanhsStayClose (bound : R → R → R → R := tanhError) : Prop :=
-  ∀ u cap s x t error : R, 0 ≤ u → u ≤ 1 / 128 → 0 < cap → AtMost error (x - s) →
-    ComputedTanh u cap x t → AtMost (bound u cap error) (t - tanh (s / cap))
+abbrev TanhsStayClose (bound : R → R → R → R → R := tanhError) : Prop :=
+  ∀ u tiny cap s x t error : R, 0 ≤ u → u ≤ 1 / 128 → 0 ≤ tiny → 0 < cap →
+    AtMost error (x - s) → ComputedTanh u tiny cap x t →
+    AtMost (bound u tiny cap error) (t - tanh (s / cap))
 
 /-- Positive control: the bound of the theorem. -/
 theorem tanhs_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) :
     TanhsStayClose (R := R) :=
-  fun _ _ _ _ _ _ h₀ hu hcap hx h => Proof.rounded_tanh archimedean h₀ hu hcap hx h
+  fun _ _ _ _ _ _ _ h₀ hu hν hcap hx h => Proof.rounded_tanh archimedean h₀ hu hν hcap hx h
 
 /-- The claim of `rounded_slope` for any function and any bound. -/
 abbrev SlopesStayClose (computes : R → R → R → R → R → Prop := ComputedSlope)
@@ -86,7 +87,7 @@ private theorem half_lt_tanh_two : 1 / 2 < tanh (2 : R) := by
   grind
 
 /-- A tanh that is exact. -/
-private theorem exactTanh (cap x : R) : ComputedTanh 0 cap x (tanh (x / cap)) :=
+private theorem exactTanh (cap x : R) : ComputedTanh 0 0 cap x (tanh (x / cap)) :=
   ⟨0, x / cap, by omega, rfl, ⟨by grind, by grind⟩, Std.le_of_lt (Proof.neg_one_lt_tanh _),
     Std.le_of_lt (Proof.tanh_lt_one _)⟩
 
@@ -103,7 +104,8 @@ private theorem tiny : (0 : R) ≤ 1 / 128 := by
 /-! ## Bounds -/
 
 /-- A bound in which tanh is off by at most 1. -/
-@[expose] def tanhOffByOne (unit cap error : R) : R := smaller (error / cap) 1 + numeral 8 * unit
+@[expose] def tanhOffByOne (unit tiny cap error : R) : R :=
+  smaller (error / cap) 1 + numeral 8 * unit + numeral 4 * tiny
 
 omit [NaturalExp R] in
 private theorem smaller_four : smaller (4 / 1 : R) 1 = 1 := by
@@ -112,8 +114,8 @@ private theorem smaller_four : smaller (4 / 1 : R) 1 = 1 := by
 
 theorem tanhOffByOne_refuted : ¬ TanhsStayClose (R := R) tanhOffByOne := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim 0 1 (-2) 2 (tanh (2 / 1)) 4 (Std.le_refl _) tiny h₀ ⟨by grind, by grind⟩
-    (exactTanh 1 2)
+  have h := claim 0 0 1 (-2) 2 (tanh (2 / 1)) 4 (Std.le_refl _) tiny (Std.le_refl _) h₀
+    ⟨by grind, by grind⟩ (exactTanh 1 2)
   have h₁ := half_lt_tanh_two (R := R)
   rw [tanhOffByOne, smaller_four, show (-2 : R) / 1 = -2 by grind, show (2 : R) / 1 = 2 by grind,
     Proof.tanh_neg] at h
@@ -123,13 +125,13 @@ theorem tanhOffByOne_refuted : ¬ TanhsStayClose (R := R) tanhOffByOne := fun cl
   grind
 
 /-- A bound in which the error of the score is not divided by the cap. -/
-@[expose] def tanhOfWholeError (unit _ error : R) : R :=
-  smaller error (numeral 2) + numeral 8 * unit
+@[expose] def tanhOfWholeError (unit tiny _ error : R) : R :=
+  smaller error (numeral 2) + numeral 8 * unit + numeral 4 * tiny
 
 theorem tanhOfWholeError_refuted : ¬ TanhsStayClose (R := R) tanhOfWholeError := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h := claim 0 (1 / 4) 0 (1 / 4) (tanh (1 / 4 / (1 / 4))) (1 / 4) (Std.le_refl _) tiny
-    (by grind) ⟨by grind, by grind⟩ (exactTanh _ _)
+  have h := claim 0 0 (1 / 4) 0 (1 / 4) (tanh (1 / 4 / (1 / 4))) (1 / 4) (Std.le_refl _) tiny
+    (Std.le_refl _) (by grind) ⟨by grind, by grind⟩ (exactTanh _ _)
   have h₁ := quarter_lt_tanh_one (R := R)
   have e : smaller (1 / 4 : R) (numeral 2) ≤ 1 / 4 := by
     rw [smaller]
@@ -142,6 +144,31 @@ theorem tanhOfWholeError_refuted : ¬ TanhsStayClose (R := R) tanhOfWholeError :
   clear claim h
   generalize (tanh (1 : R) : R) = t at *
   generalize smaller (1 / 4 : R) (numeral 2) = m at *
+  grind
+
+/-- A bound in which the quotient by the cap does not underflow. -/
+@[expose] def quotientUnderflowNotCounted (unit _ cap error : R) : R :=
+  tanhError unit 0 cap error
+
+theorem quotientUnderflowNotCounted_refuted :
+    ¬ TanhsStayClose (R := R) quotientUnderflowNotCounted := fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : (1 : R) / 1 = 1 := by grind
+  have flushed : Stored 0 1 (1 / 1 : R) 0 := by
+    rw [e, Stored, Proof.absolute_of_nonneg (Std.le_of_lt h₀), Semiring.zero_mul,
+      OrderedField.max_def, if_pos (Std.le_of_lt h₀)]
+    exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
+  have h := claim 0 1 1 1 1 (tanh 0) 0 (Std.le_refl _) tiny (Std.le_of_lt h₀) h₀
+    ⟨by grind, by grind⟩ ⟨1, 0, by omega, ⟨_, rfl, flushed⟩, ⟨by grind, by grind⟩,
+      Std.le_of_lt (Proof.neg_one_lt_tanh _), Std.le_of_lt (Proof.tanh_lt_one _)⟩
+  have h₁ := quarter_lt_tanh_one (R := R)
+  have e₂ : smaller (0 / 1 : R) (numeral 2) = 0 := by
+    have := Proof.numeral_nonneg (R := R) 2
+    rw [smaller, show (0 : R) / 1 = 0 by grind, if_pos this]
+  rw [quotientUnderflowNotCounted, tanhError, e₂, e, tanh_at_zero] at h
+  have := h.1
+  clear claim h flushed
+  generalize (tanh (1 : R) : R) = t at *
   grind
 
 /-- A bound in which a score is off by at most the cap. -/
@@ -174,7 +201,7 @@ theorem cappedOffByCap_refuted : ¬ CappedStayClose (R := R) cappedOffByCap := f
 
 /-- A slope without the square. -/
 @[expose] def slopeWithoutSquare (unit _ cap x z : R) : Prop :=
-  ∃ t : R, ComputedTanh unit cap x t ∧ Rounded unit (1 - t) z
+  ∃ t : R, ComputedTanh unit 0 cap x t ∧ Rounded unit (1 - t) z
 
 omit [NaturalExp R] in
 /-- Nothing is allowed where nothing is rounded. -/
@@ -184,7 +211,7 @@ private theorem cappedSlopeError_zero [Exp R R] {cap s : R} :
   have e : (numeral 2 : R) = 2 := by
     rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
     grind
-  have e₁ : tanhError 0 cap 0 = 0 := by
+  have e₁ : tanhError 0 0 cap 0 = 0 := by
     rw [tanhError, smaller, e, if_pos (by grind)]
     grind
   rw [cappedSlopeError, e₁, softcapSlopeError, smaller, if_pos (by grind)]

@@ -21,14 +21,14 @@ variable {R : Type u} [OrderedField R] [NaturalExp R]
 /-- The claim of `rounded_state` for the first key, of any way to compute a column of it. -/
 abbrev FirstKeyStays (computes : R → R → R → R → R → Prop) : Prop :=
   ∀ u ν s v x : R, 0 ≤ u → 0 ≤ ν →
-    numeral 100 * (weightError u (some s) (some s) + numeral 2 * u) ≤ 1 → computes u ν s v x →
+    numeral 100 * (weightError u ν (some s) (some s) + numeral 2 * u) ≤ 1 → computes u ν s v x →
     AtMost ((⟨none, 0, 0⟩ : BoundedColumn R).append u ν (some s) v).error
       (x - ((⟨none, 0, 0⟩ : BoundedColumn R).append u ν (some s) v).value)
 
 /-- The column of the first key, whose score is the reference point. -/
 @[expose] def firstKey (u ν s v x : R) : Prop :=
   ∃ s' p z : R, RoundedTimes u 2 s s' ∧ ComputedWeight u ν (some s') (some s') p ∧
-    Stored u ν (p * v) z ∧ Rounded u (0 + z) x
+    Stored u ν (p * v) z ∧ StoredNear u ν (0 + z) x
 
 omit [NaturalExp R] in
 private theorem small_none {u e : R} (he : 0 ≤ e) (h : numeral 100 * (e + numeral 2 * u) ≤ 1) :
@@ -37,15 +37,16 @@ private theorem small_none {u e : R} (he : 0 ≤ e) (h : numeral 100 * (e + nume
   grind
 
 omit [NaturalExp R] in
-private theorem weightError_same {u s : R} (hu : 0 ≤ u) :
-    0 ≤ weightError u (some s) (some s) := by
+private theorem weightError_same {u ν s : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) :
+    0 ≤ weightError u ν (some s) (some s) := by
   have h₁ := Proof.absolute_nonneg s
   have h₂ := Proof.absolute_nonneg (s - s)
   have h₃ := OrderedRing.mul_nonneg (Proof.numeral_nonneg (R := R) 4) hu
   have h₄ := OrderedRing.mul_nonneg (Proof.numeral_nonneg (R := R) 2) h₁
   have h₅ := OrderedRing.mul_nonneg hu (b := numeral 2 * absolute s + numeral 2 * absolute s
     + absolute (s - s)) (by grind)
-  show 0 ≤ numeral 4 * u + u * (numeral 2 * absolute s + numeral 2 * absolute s + absolute (s - s))
+  show 0 ≤ numeral 4 * u
+    + (u * (numeral 2 * absolute s + numeral 2 * absolute s + absolute (s - s)) + ν)
   grind
 
 /-- Positive control: a key of which no more underflows than is said. -/
@@ -53,7 +54,7 @@ theorem firstKey_stays : FirstKeyStays (R := R) firstKey := fun u ν s v x hu h�
   obtain ⟨s', p, z, hs, hp, hz, hx⟩ := h
   have run : StateRun u ν ((⟨none, 0, 0⟩ : BoundedColumn R).append u ν (some s) v) (some s') x :=
     .append (s' := some s') (α := 0) (p := p) (y := 0) (z := z) .empty hs hs
-      (small_none (weightError_same (s := s) hu) small) small rfl hp
+      (small_none (weightError_same (s := s) hu hν) small) small rfl hp
       (by
         rw [Semiring.zero_mul]
         exact Proof.stored_refl hu 0) hz hx
@@ -80,10 +81,11 @@ theorem firstKeyHundredfold_refuted : ¬ FirstKeyStays (R := R) firstKeyHundredf
       ← Semiring.ofNat_eq_natCast]
   have h := claim 0 (1 / 100) 0 1 0 (Std.le_refl _) (by grind)
     (by
-      show numeral 100 * (numeral 4 * 0 + 0 * _ + numeral 2 * 0) ≤ (1 : R)
+      show numeral 100 * (numeral 4 * 0 + (0 * _ + 1 / 100) + numeral 2 * 0) ≤ (1 : R)
+      rw [show (numeral 100 : R) = 100 by rw [Proof.numeral_eq, ← Semiring.ofNat_eq_natCast]]
       grind)
     ⟨0, 0, 0, roundedTimes_refl (Std.le_refl _) 2 0,
-      ⟨0 - 0, rounded_refl (Std.le_refl _) _, by
+      ⟨0 - 0, .inl (rounded_refl (Std.le_refl _) _), by
         rw [exp_sub_self, Semiring.mul_zero]
         exact flushed⟩,
       by
@@ -91,7 +93,7 @@ theorem firstKeyHundredfold_refuted : ¬ FirstKeyStays (R := R) firstKeyHundredf
         exact Proof.stored_refl (Std.le_refl _) 0,
       by
         rw [Semiring.add_zero]
-        exact rounded_refl (Std.le_refl _) 0⟩
+        exact ⟨0, rounded_refl (Std.le_refl _) 0, by grind, by grind⟩⟩
   have h := h.1
   simp only [BoundedColumn.append, rescale, maxScore, weightError, exp_sub_self, n₅₁, n₂, n₄, e₀,
     e₁] at h

@@ -71,7 +71,7 @@ private theorem size_one : AtMost (1 : R) 1 := by
 
 /-- 1 · 1 in one tile, stored as often as `whole` says. -/
 private theorem oneTile {tiles s : Nat} {u η whole : R} (hs : s ≤ 2 * tiles)
-    (h : StoredSum (0 : R) u η 0 tiles s [1] whole) :
+    (h : StoredSum (0 : R) 0 u η 0 tiles s [1] whole) :
     ComputedTiledGradient (n := 1) (outputOnly u η) 1 0 tiles 1 1 (fun _ => 1) (fun _ => 1)
       whole := by
   have e : (1 : R) * 1 = 1 := Semiring.mul_one 1
@@ -116,11 +116,12 @@ private theorem bound_one (u : R) (tiles : Nat) :
   show (absolute 1 : R) * ((0 + ((1 + 0) * (1 + 0) * 1 * (1 + u) ^ tiles - 1) * (1 + 0))
     * absolute 1 + 0) + (1 + ((1 + 0) * (1 + 0) * 1 * (1 + u) ^ tiles - 1)) * 1
     * ((numeral 3 * 0 + numeral 0 * 0) * (1 + 0 + 0 + numeral (tiles + 1))
-      + (numeral 1 * 0 + numeral (2 * tiles) * 0)) = _
+      + (numeral (2 * 1 + tiles) * 0 + numeral (2 * tiles) * 0)) = _
   rw [absolute_one]
   generalize (1 + u) ^ tiles = x
   generalize (numeral (tiles + 1) : R) = y
   generalize (numeral (2 * tiles) : R) = z
+  generalize (numeral (2 * 1 + tiles) : R) = w
   grind
 
 /-! ## Bounds -/
@@ -197,7 +198,7 @@ theorem lastTile_refuted : ¬ StoredGradientsStay (R := R) 2 lastTile := fun cla
       * absolute 1 + ((0 + ((1 + 0) * (1 + 0) * 1 * ((1 + 0) * (1 + 0)) - 1) * (1 + 0))
       * absolute 1 + 0)) + (1 + ((1 + 0) * (1 + 0) * 1 * ((1 + 0) * (1 + 0)) - 1)) * 1
       * ((numeral 3 * 0 + numeral 0 * 0) * (1 + 0 + (1 + 0 + 0) + numeral 3)
-        + (numeral 1 * 0 + numeral 4 * 0)) = 0
+        + (numeral 4 * 0 + numeral 4 * 0)) = 0
     rw [absolute_one]
     generalize (numeral 3 : R) = y
     generalize (numeral 4 : R) = z

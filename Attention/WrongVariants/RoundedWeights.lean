@@ -28,13 +28,13 @@ variable {R : Type u} [OrderedField R] [NaturalExp R]
 abbrev TinyScoresStayClose
     (formats : Precision R → ScoreFormats R → R → Nat → Nat → R → R → ScoreFormats R :=
       underflowFormats) : Prop :=
-  ∀ (p : Precision R) (f : ScoreFormats R) (scale σ₁ σ₂ σ ν : R) (change : ScoreChange R)
-    (q k : Vec R 1) (x y : R), Precise p → p.unit ≤ p.accumulation → p.unit ≤ 1 / 128 →
-    PreciseFormats f → 0 ≤ f.scores → f.scores ≤ 1 / 32 → 0 ≤ ν →
+  ∀ (p : Precision R) (f : ScoreFormats R) (scale ν : R) (change : ScoreChange R)
+    (product : Vec R 1 → Vec R 1 → R → Prop) (q k : Vec R 1) (x y : R), Precise p →
+    p.unit ≤ p.accumulation → p.unit ≤ 1 / 128 → PreciseFormats f → 0 ≤ f.scores →
+    f.scores ≤ 1 / 32 → 0 ≤ ν →
     10 * (numeral (0 + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
-    ScaledBy p f scale σ₁ σ₂ σ → AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ →
-    (∀ cap, change.cap = some cap → 0 < cap) →
-    TinyScore p f ν 0 σ₁ σ₂ σ q k x → TinyChange p f ν change x y →
+    TinyProducts p f ν 0 scale product → (∀ cap, change.cap = some cap → 0 < cap) →
+    product q k x → TinyChange p f ν change x y →
     let g := formats p f ν 0 1 scale (change.cap.getD 0)
     let s := scale * Vec.dot q k
     AtMost (cappedChangeError p g change s (scoreError p g 0 scale (magnitude q k)
@@ -43,8 +43,8 @@ abbrev TinyScoresStayClose
 /-- Positive control: the formats of the theorem. -/
 theorem tinyScores_stayClose (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) :
     TinyScoresStayClose (R := R) :=
-  fun _ _ _ _ _ _ _ _ _ _ _ _ hp hu hu' hf hf₀ hf₁ hν hd hσ hσ' hcap score changed =>
-    (Proof.tiny_capped_score archimedean hp hu hu' hf hf₀ hf₁ hν hd hσ hσ' hcap score changed).1
+  fun _ _ _ _ _ _ _ _ _ _ hp hu hu' hf hf₀ hf₁ hν hd products hcap score changed =>
+    (Proof.tiny_capped_score archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap products score changed).1
 
 /-- Formats in which products do not underflow. -/
 @[expose] def productsNotCounted (_ : Precision R) (f : ScoreFormats R) (_ : R) (_ _ : Nat)
@@ -99,7 +99,7 @@ theorem productsNotCounted_refuted : ¬ TinyScoresStayClose (R := R) productsNot
   have one : AtMost ((1 + (0 : R)) ^ 3 * max 1 (absolute 1)) 1 := by
     rw [absolute_one, OrderedField.max_def, if_pos (Std.le_refl _)]
     exact ⟨by grind, by grind⟩
-  have h := claim exactly asTheyAre 1 1 1 1 1 ⟨none, none⟩ #v[1] #v[1] 0 0
+  have h := claim exactly asTheyAre 1 1 ⟨none, none⟩ _ #v[1] #v[1] 0 0
     ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
     (Std.le_refl _) (by show (0 : R) ≤ 1 / 128; grind) ⟨Std.le_refl _, Std.le_refl _⟩
     (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind) (Std.le_of_lt h₀)
@@ -108,15 +108,14 @@ theorem productsNotCounted_refuted : ¬ TinyScoresStayClose (R := R) productsNot
       show 10 * (numeral (0 + 4) * (0 : R)) + 4 * (1 - 1) ≤ 1
       rw [Semiring.mul_zero]
       grind)
-    ⟨by
+    (.split ⟨by
       show RoundedTimes (0 : R) 3 1 (1 * 1 * 1)
       rw [Semiring.mul_one, Semiring.mul_one]
       exact roundedTimes_refl (Std.le_refl _) 3 1, fun h => absurd h (by
         show ¬ (0 : R) < 0
         grind), fun h => absurd h (by show ¬ (0 : R) < 0; grind), fun h => absurd h (by
         show ¬ (0 : R) < 0
-        grind)⟩
-    one nofun flushed_score ⟨0, rfl, rfl⟩
+        grind)⟩ one) nofun flushed_score ⟨0, rfl, rfl⟩
   have e₁ : ∀ s a : R, scoreError exactly asTheyAre 0 1 a 0 s (absolute s) = 0 := fun s a => by
     rw [scoreError, factor]
     simp only [exactly, asTheyAre, gamma_zero]
@@ -191,8 +190,8 @@ abbrev TinyWeightsStayClose
     f.scores ≤ 1 / 32 → 0 ≤ ν →
     10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1 →
     (∀ cap, changes.cap = some cap → 0 < cap) →
-    (row = cols.map fun col => cappedKey p (changes.formats p f ν additions 1 scale) additions
-      changes scale mask Q K 0 (values col) col) →
+    (row = cols.map fun col => (cappedKey p (changes.formats p f ν additions 1 scale) additions
+      changes scale mask Q K 0 (values col) col).flushed ν rescalings) →
     numeral (roundings + 1) * p.unit < 1 → 0 < underflowLeft p ν roundings rescalings row →
     numeral 4 * p.unit < 1 → IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K 0)) →
     rowMax (cols.map (changes.score scale mask Q K 0)) = some M →

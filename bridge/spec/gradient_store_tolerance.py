@@ -69,7 +69,7 @@ def shared_gradient_error(
         return heads[0].error
     return present_error(
         num.value(1),
-        total_error(p.accumulation, p.output, num.value(0), tiny, roundings, heads, num=num),
+        total_error(p.accumulation, p.output, p.tiny, tiny, roundings, heads, num=num),
         heads,
         num=num,
     )

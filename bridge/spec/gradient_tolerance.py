@@ -238,7 +238,7 @@ def product_tiny(
     Lean: `Attention.Spec.productTiny`.
     """
     sum_ = (num.value(1) + gamma(c.products, p.accumulation, num=num)) * (
-        numeral(c.products, num=num) * p.tiny
+        numeral(2 * c.products, num=num) * p.tiny
     )
     return (factor * sum_ * (num.value(1) + p.factors) + p.tiny) * (
         num.value(1) + p.scores
@@ -313,11 +313,11 @@ def mean_tiny(
             * ((num.value(1) + k.error) * (num.value(1) + p.stored))
             * product_tiny(p, c, k.factor, num=num)
             + tiny_of(k.weight, numeral(c.rescalings + 1, num=num) * p.tiny, num=num)
-            * (num.value(1) + reach)
+            * (numeral(2, num=num) + reach)
         ),
         keys,
         zero=num.value(0),
-    ) + (p.output_tiny * reach + numeral(c.products, num=num) * p.tiny)
+    ) + (p.output_tiny * reach + numeral(2 * c.products, num=num) * p.tiny)
 
 
 def mean_error(
@@ -386,6 +386,7 @@ def inner_error(
         * k.size
         + product_tiny(p, c, k.factor, num=num)
         + mean_error(p, c, reach, keys, num=num)
+        + numeral(2, num=num) * p.tiny
     )
     return terms + gamma(3, p.unit, num=num) * (inner_size(dL, keys, k, num=num) + terms)
 
@@ -523,7 +524,7 @@ def gradient_error(
         zero=num.value(0),
     ) + (num.value(1) + sums) * reach * (
         lost * (sum_over(lambda t: t.size + t.error, terms, zero=num.value(0)) + num.value(1))
-        + numeral(roundings, num=num) * p.tiny
+        + numeral(2 * roundings, num=num) * p.tiny
     )
 
 
@@ -553,5 +554,5 @@ def total_error(
         zero=num.value(0),
     ) + (num.value(1) + gamma(roundings, accumulation, num=num)) * (
         stored_tiny * sum_over(lambda t: absolute(t.other, num=num), terms, zero=num.value(0))
-        + numeral(roundings, num=num) * tiny
+        + numeral(2 * roundings, num=num) * tiny
     )

@@ -80,15 +80,15 @@ def added_error(
     )
 
 
-def sink_error(p: Precision, sink: Value, *, num: Arithmetic) -> Value:
-    """How far the score of a sink may be off, a number that is given and rounded twice: ((1 + u)²
-    − 1) |sink|.
+def sink_error(p: Precision, f: ScoreFormats, sink: Value, *, num: Arithmetic) -> Value:
+    """How far the score of a sink may be off, a number that is given and rounded twice, with what
+    underflows of a score: ((1 + u)² − 1) |sink| + η_s.
 
     Lean: `Attention.Spec.sinkError`.
     """
     return ((num.value(1) + p.unit) * (num.value(1) + p.unit) - num.value(1)) * absolute(
         sink, num=num
-    )
+    ) + f.scores_tiny
 
 
 def changed_error(
@@ -298,7 +298,7 @@ def score_changes_error(
     if col is None:
         if changes.sink is None:
             return num.value(0)
-        return sink_error(p, changes.sink, num=num)
+        return sink_error(p, f, changes.sink, num=num)
     s = scale * vec_dot(Q[i], K[col], d=d, zero=num.value(0))
     if not whole and changes.cap is None and (changes.added is None) and (changes.sink is None):
         below = m - s

@@ -110,10 +110,11 @@ def underflow_formats(
     num: Arithmetic,
 ) -> ScoreFormats:
     """The formats of scores where products in the accumulator may be below its normal numbers too,
-    each off by `ν` at most. These errors are rounded with the others: of the `d` products,
-    which meet the scale or what is left of it, and of up to three products and quotients of a
-    score, or with its cap, 0 if it has none. It counts where scores are stored: (1 + u_s) (1 +
-    γ(additions + 6)) ν (d max (1, |scale|) + 3 (1 + cap)).
+    each off by `ν` at most, and so may sums be. These errors are rounded with the others: of
+    the `d` products and fewer sums of them, which meet the scale or what is left of it, and of
+    up to three products, quotients and sums of a score, or with its cap, 0 if it has none. It
+    counts where scores are stored: (1 + u_s) (1 + γ(additions + 6)) ν (2 d max (1, |scale|) + 3
+    (1 + cap)).
 
     Lean: `Attention.Spec.underflowFormats`.
     """
@@ -130,7 +131,7 @@ def underflow_formats(
             * (
                 nu
                 * (
-                    numeral(d, num=num) * max(num.value(1), absolute(scale, num=num))
+                    numeral(2 * d, num=num) * max(num.value(1), absolute(scale, num=num))
                     + numeral(3, num=num) * (num.value(1) + cap)
                 )
             )

@@ -13,13 +13,18 @@ from bridge.spec.score_tolerance import ScoreFormats
 from bridge.spec.tolerance import Precision, numeral, smaller
 
 
-def tanh_error(unit: Value, cap: Value, error: Value, *, num: Arithmetic) -> Value:
+def tanh_error(unit: Value, tiny: Value, cap: Value, error: Value, *, num: Arithmetic) -> Value:
     """How far tanh (s / cap) may be off, where the score s is off by `error`: no more than s / cap
-    is, and no more than 2; and 8 roundings.
+    is, and no more than 2; and 8 roundings, and three of a quotient below the normal numbers,
+    which are off by `tiny` each and rounded.
 
     Lean: `Attention.Spec.tanhError`.
     """
-    return smaller(error / cap, numeral(2, num=num)) + numeral(8, num=num) * unit
+    return (
+        smaller(error / cap, numeral(2, num=num))
+        + numeral(8, num=num) * unit
+        + numeral(4, num=num) * tiny
+    )
 
 
 def capped_error(
@@ -65,10 +70,10 @@ def capped_slope_error(
     unit: Value, tiny: Value, cap: Value, s: Value, error: Value, *, num: Arithmetic
 ) -> Value:
     """How far 1 − tanh² (s / cap), the slope of softcap, may be off, where s is off by `error`,
-    and the square by `tiny` below the normal numbers.
+    and quotient and square by `tiny` below the normal numbers.
 
     Lean: `Attention.Spec.cappedSlopeError`.
     """
     return softcap_slope_error(
-        unit, tiny, tanh(s / cap, num=num), tanh_error(unit, cap, error, num=num), num=num
+        unit, tiny, tanh(s / cap, num=num), tanh_error(unit, tiny, cap, error, num=num), num=num
     )

@@ -38,17 +38,24 @@ def second_order(*, num: Arithmetic) -> Value:
     return numeral(51, num=num) / numeral(50, num=num)
 
 
-def weight_error(u: Value, s: Value | None, m: Value | None, *, num: Arithmetic) -> Value:
+def weight_error(
+    u: Value, nu: Value, s: Value | None, m: Value | None, *, num: Arithmetic
+) -> Value:
     """How far a weight exp (s − m) is off, as a share of itself, where each score is rounded twice
-    and their difference once: 4 u for the exponential and u (2 |s| + 2 |m| + |s − m|).
+    and their difference once, or flushed to 0 where it is `ν` at most: 4 u for the exponential,
+    u (2 |s| + 2 |m| + |s − m|), and ν.
 
     Lean: `Attention.Spec.weightError`.
     """
     if s is not None and m is not None:
-        return numeral(4, num=num) * u + u * (
-            numeral(2, num=num) * absolute(s, num=num)
-            + numeral(2, num=num) * absolute(m, num=num)
-            + absolute(s - m, num=num)
+        return numeral(4, num=num) * u + (
+            u
+            * (
+                numeral(2, num=num) * absolute(s, num=num)
+                + numeral(2, num=num) * absolute(m, num=num)
+                + absolute(s - m, num=num)
+            )
+            + nu
         )
     return num.value(0)
 
@@ -56,8 +63,8 @@ def weight_error(u: Value, s: Value | None, m: Value | None, *, num: Arithmetic)
 def bounded_column_append(
     u: Value, nu: Value, c: BoundedColumn, s: Value | None, v: Value, *, num: Arithmetic
 ) -> BoundedColumn:
-    """One more key, with score `s` and value `v`. Weights and products below the normal numbers
-    are off by `ν` at most: those of the new key and of what was there.
+    """One more key, with score `s` and value `v`. Weights, products and sums below the normal
+    numbers are off by `ν` at most: those of the new key and of what was there.
 
     Lean: `Attention.Spec.BoundedColumn.append`.
     """
@@ -70,12 +77,12 @@ def bounded_column_append(
         error=alpha * c.error
         + second_order(num=num)
         * (
-            (weight_error(u, c.m, m, num=num) + numeral(2, num=num) * u)
+            (weight_error(u, nu, c.m, m, num=num) + numeral(2, num=num) * u)
             * (alpha * (absolute(c.value, num=num) + c.error))
-            + (weight_error(u, s, m, num=num) + numeral(2, num=num) * u)
+            + (weight_error(u, nu, s, m, num=num) + numeral(2, num=num) * u)
             * (p * absolute(v, num=num))
             + nu
-            * (absolute(c.value, num=num) + c.error + absolute(v, num=num) + numeral(2, num=num))
+            * (absolute(c.value, num=num) + c.error + absolute(v, num=num) + numeral(3, num=num))
         ),
     )
 
@@ -95,8 +102,8 @@ def bounded_column_delete(
         + second_order(num=num)
         * (
             u * (absolute(c.value, num=num) + c.error)
-            + (weight_error(u, s, c.m, num=num) + numeral(2, num=num) * u)
+            + (weight_error(u, nu, s, c.m, num=num) + numeral(2, num=num) * u)
             * (p * absolute(v, num=num))
-            + nu * (absolute(v, num=num) + num.value(1))
+            + nu * (absolute(v, num=num) + numeral(2, num=num))
         ),
     )

@@ -47,5 +47,5 @@ def tiled_gradient_error(
             sum_over(lambda t: t.size + t.error, terms, zero=num.value(0))
             + numeral(tiles + 1, num=num)
         )
-        + (numeral(roundings, num=num) * p.tiny + numeral(2 * tiles, num=num) * p.output_tiny)
+        + (numeral(2 * roundings + tiles, num=num) * p.tiny + numeral(2 * tiles, num=num) * p.output_tiny)
     )

@@ -1,4 +1,4 @@
-"""The tolerance where products, quotients and exponentials underflow.
+"""The tolerance where products, quotients, exponentials and sums underflow.
 
 Written by `.venv/bin/python -m bridge translate` from `Attention/Spec/UnderflowTolerance.lean`.
 """
@@ -50,6 +50,21 @@ def underflow_share(
     )
 
 
+def bounded_key_flushed(
+    nu: Value, rescalings: int, key: BoundedKey, *, num: Arithmetic
+) -> BoundedKey:
+    """A key whose score is further off where differences of scores of `ν` at most are flushed to 0:
+    by ν for its difference from the reference point, and for each rise of that.
+
+    Lean: `Attention.Spec.BoundedKey.flushed`.
+    """
+    return BoundedKey(
+        score=key.score,
+        error=key.error + numeral(rescalings + 1, num=num) * nu,
+        value=key.value,
+    )
+
+
 def lost_share(
     rescalings: int, low: Value, tiny: Value, k: BoundedWeight, *, num: Arithmetic
 ) -> Value:
@@ -77,7 +92,8 @@ def underflow_cost(
 ) -> Value:
     """The underflow of a sum of weights times the numbers `f`, which are sizes of values or 1, as
     a share of the sum of the weights: of the exponentials of each weight and its product with a
-    factor, and for each unmasked key of as many products.
+    factor, and for each unmasked key of a product and an addition, of a product for each
+    rescaling, and of that of the value with a factor, which a weight of up to 4 multiplies.
 
     Lean: `Attention.Spec.underflowCost`.
     """
@@ -88,7 +104,7 @@ def underflow_cost(
         keys,
         zero=num.value(0),
     ) + sum_over(
-        lambda key: num.value(0) if key.score is None else numeral(rescalings + 2, num=num) * tiny,
+        lambda key: num.value(0) if key.score is None else numeral(rescalings + 6, num=num) * tiny,
         row,
         zero=num.value(0),
     )
@@ -151,14 +167,14 @@ def underflow_log_sum_exp_tolerance(
     num: Arithmetic,
 ) -> Value:
     """The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that
-    the factor above has, and up to eight products that change a base, of maximum, logarithm and
-    sum.
+    the factor above has, up to eight products that change a base, of maximum, logarithm and sum,
+    and the sum itself, which may be flushed to 0.
 
     Lean: `Attention.Spec.underflowLogSumExpTolerance`.
     """
     return log_sum_exp_tolerance(p, E, log_total, maximum, delta, num=num) + (
         num.value(1) + gamma(4, p.unit, num=num)
-    ) * (numeral(8, num=num) * nu)
+    ) * (numeral(9, num=num) * nu)
 
 
 def underflow_error(

@@ -41,7 +41,7 @@ def score_changes_capped_error(
     if col is None:
         if changes.sink is None:
             return num.value(0)
-        return sink_error(p, changes.sink, num=num)
+        return sink_error(p, f, changes.sink, num=num)
     s = scale * vec_dot(Q[i], K[col], d=d, zero=num.value(0))
     return capped_change_error(
         p,

@@ -33,13 +33,6 @@ theorem ofRat_div (p q : Rat) : ofRat (p / q) = ofRat p / ofRat q := by
     rw [OrderedField.mul_div_cancel hq] at h₂
     grind
 
-/-- A sum of rationals. -/
-theorem ofRat_sumOver {α : Type} (f : α → Rat) (xs : List α) :
-    ofRat (sumOver f xs) = sumOver (fun x => ofRat (f x)) xs := by
-  induction xs with
-  | nil => exact zero_eq.symm
-  | cons x xs ih => rw [sumOver_cons, sumOver_cons, ofRat_add, ih]
-
 /-- An integer as a real number. -/
 @[expose] def ofInt (n : Int) : Real := ofRat n
 
@@ -50,13 +43,6 @@ theorem ofInt_add (m n : Int) : ofInt (m + n) = ofInt m + ofInt n := by
 /-- A product of integers. -/
 theorem ofInt_mul (m n : Int) : ofInt (m * n) = ofInt m * ofInt n := by
   rw [ofInt, Rat.intCast_mul, ofRat_mul, ofInt, ofInt]
-
-/-- A sum of integers, of any number of them. -/
-theorem ofInt_sumOver {α : Type} (f : α → Int) (xs : List α) :
-    ofInt (sumOver f xs) = sumOver (fun x => ofInt (f x)) xs := by
-  induction xs with
-  | nil => exact zero_eq.symm
-  | cons x xs ih => rw [sumOver_cons, sumOver_cons, ofInt_add, ih]
 
 /-- **real-powers-of-two**: exp (k · log 2) = 2^k, for every integer k. -/
 theorem exp_mul_log_two (k : Int) : (exp (ofInt k * log 2) : Real) = ofRat (exp k) := by

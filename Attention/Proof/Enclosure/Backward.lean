@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Enclosure.Mods
+public import Attention.Proof.Enclosure.RelatedGradients
 public import Attention.Proof.Enclosure.Vectors
 public import Attention.Spec.BackwardOptions
 
@@ -21,115 +22,22 @@ attribute [local instance] Ring.intCast
 variable {R : Type u} [OrderedField R] {p q_len kv_len d d_v num_kv_heads group : Nat}
 
 /-- The slope over intervals contains the slope, for every score in the interval. -/
-@[expose] def SlopeContains (slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len)
+abbrev SlopeContains (slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len)
     (slope : ScoreSlope R R q_len kv_len) : Prop :=
-  ∀ i j I x, I.Contains x → (slope' i j I).Contains (slope i j x)
+  SlopeRelated Interval.Contains Interval.Contains slope' slope
 
 /-- The intervals of all four gradients contain them, entry by entry. -/
-structure GradientsContain (g' : Gradients (Interval p) q_len kv_len d d_v)
-    (g : Gradients R q_len kv_len d d_v) : Prop where
-  /-- By the queries. -/
-  dQ : MatrixContains g'.dQ g.dQ
-  /-- By the keys. -/
-  dK : MatrixContains g'.dK g.dK
-  /-- By the values. -/
-  dV : MatrixContains g'.dV g.dV
-  /-- By the transformed scores. -/
-  dBias : MatrixContains g'.dBias g.dBias
+abbrev GradientsContain (g' : Gradients (Interval p) q_len kv_len d d_v)
+    (g : Gradients R q_len kv_len d d_v) : Prop :=
+  GradientsRelated Interval.Contains Interval.Contains g' g
 
-/-- A slope at a score. -/
-theorem SlopeContains.slope {slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
-    {slope : ScoreSlope R R q_len kv_len} (h : SlopeContains slope' slope) {I : Interval p} {x : R}
-    (hx : I.Contains x) {i : Fin q_len} {j : Fin kv_len} : (slope' i j I).Contains (slope i j x) :=
-  h i j I x hx
+/-! ## Softcap -/
 
-macro_rules | `(tactic| enclose_step) => `(tactic| (
-  apply SlopeContains.slope; first | assumption | apply_assumption))
-
-/-! ## One head -/
-
-section
-variable [NaturalExp R] {scale' : Interval p} {scale : R}
-variable {modify' : ScoreMod (Interval p) q_len kv_len} {modify : ScoreMod R q_len kv_len}
-variable {slope' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
-variable {slope : ScoreSlope R R q_len kv_len}
-variable {Q' : Matrix (Interval p) q_len d} {Q : Matrix R q_len d}
-variable {K' : Matrix (Interval p) kv_len d} {K : Matrix R kv_len d}
-variable {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
-variable {dO' : Matrix (Interval p) q_len d_v} {dO : Matrix R q_len d_v}
-variable {dLse' : Vec (Interval p) q_len} {dLse : Vec R q_len}
-
-/-- The weight of query i and key j, whatever numbers. -/
-private theorem getElem_probabilities' {S T : Type u} [Add S] [Mul S] [OfNat S 0] [Add T] [Div T]
-    [OfNat T 0] [Exp S T] (scale : S) (modify : ScoreMod S q_len kv_len) (Q : Matrix S q_len d)
-    (K : Matrix S kv_len d) {i j : Nat} (hi : i < q_len) (hj : j < kv_len) :
-    (probabilities scale modify Q K : Matrix T q_len kv_len)[i][j]
-      = weightOver (denominator ((List.finRange kv_len).map (score scale modify Q K ⟨i, hi⟩)))
-          (score scale modify Q K ⟨i, hi⟩ ⟨j, hj⟩) := by
-  have h : ∀ row : List (Option S), softmax (R := T) row = row.map (weightOver (denominator row)) :=
-    fun row => List.map_congr_left fun s _ => by cases s <;> rfl
-  simp [probabilities, h]
-
-/-- The softmax weights of enclosed scores are enclosed. -/
-theorem contains_probabilities (hscale : scale'.Contains scale)
-    (hmodify : ModContains modify' modify) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K) :
-    MatrixContains (probabilities scale' modify' Q' K' : Matrix (Interval p) q_len kv_len)
-      (probabilities scale modify Q K : Matrix R q_len kv_len) := by
-  intro i hi j hj
-  rw [getElem_probabilities' scale' modify' Q' K' hi hj,
-    getElem_probabilities' scale modify Q K hi hj]
-  enclose
-
-macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_probabilities)
-
-/-- The gradients by the scores. -/
-theorem contains_scoreGradients (hscale : scale'.Contains scale)
-    (hmodify : ModContains modify' modify) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K)
-    (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
-    MatrixContains (scoreGradients scale' modify' Q' K' V' dO' dLse')
-      (scoreGradients scale modify Q K V dO dLse) := by
-  enclose [scoreGradients, scoreGradient, rowDelta]
-
-macro_rules | `(tactic| enclose_step) => `(tactic| apply contains_scoreGradients)
-
-/-- The backward pass of one head. -/
-theorem contains_vjp (hscale : scale'.Contains scale) (hmodify : ModContains modify' modify)
-    (hslope : SlopeContains slope' slope) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K)
-    (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
-    GradientsContain (vjp scale' modify' slope' Q' K' V' (fun x => x) dO' dLse')
-      (vjp scale modify slope Q K V (fun x => x) dO dLse) := by
-  enclose [vjp]
-
-end
-
-/-! ## Slopes of score transformations -/
-
-/-- Masks and biases. -/
-theorem slope_one_enclosed : SlopeContains (p := p) (R := R) (q_len := q_len) (kv_len := kv_len)
-    ScoreSlope.one ScoreSlope.one :=
-  fun _ _ _ _ _ => contains_one
-
-/-- One transformation after the other. -/
-theorem slope_andThen_enclosed {f' : ScoreMod (Interval p) q_len kv_len}
-    {f : ScoreMod R q_len kv_len}
-    {slope' slope₂' : ScoreSlope (Interval p) (Interval p) q_len kv_len}
-    {slope slope₂ : ScoreSlope R R q_len kv_len} (hf : ModContains f' f)
-    (h : SlopeContains slope' slope) (h₂ : SlopeContains slope₂' slope₂) :
-    SlopeContains (ScoreSlope.andThen f' slope' slope₂') (ScoreSlope.andThen f slope slope₂) := by
-  intro i j I x hx
-  have hm := hf i j I x hx
-  rw [ScoreSlope.andThen, ScoreSlope.andThen]
-  cases h' : f' i j I <;> cases h₀ : f i j x <;> rw [h', h₀] at hm
-  · exact contains_zero
-  · cases hm
-  · cases hm
-  · exact Interval.contains_mul (h₂ i j _ _ hm) (h i j I x hx)
-
-/-- Softcap. -/
+/-- The slope of softcap. -/
 theorem slope_softcap_enclosed [NaturalExp R] {cap' : Interval p} {cap : R}
     (h : cap'.Contains cap) : SlopeContains (q_len := q_len) (kv_len := kv_len)
       (ScoreSlope.softcap cap') (ScoreSlope.softcap cap) := by
-  enclose [SlopeContains, ScoreSlope.softcap]
+  enclose [SlopeContains, SlopeRelated, ScoreSlope.softcap]
 
 /-! ## Slopes of linear biases, biases that are shared -/
 
@@ -153,8 +61,8 @@ theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interv
 
 macro_rules | `(tactic| enclose_step) => `(tactic| first
   | apply contains_slopeGradient | apply contains_sumRows | apply contains_sumMatrices
-  | apply contains_vjp | apply GradientsContain.dQ | apply GradientsContain.dK
-  | apply GradientsContain.dV | apply GradientsContain.dBias)
+  | apply related_vjp | apply GradientsRelated.dQ | apply GradientsRelated.dK
+  | apply GradientsRelated.dV | apply GradientsRelated.dBias)
 
 /-! ## Several heads, sinks -/
 

@@ -81,9 +81,9 @@ theorem vjpDropout_enclosed {Z' : WeightFactor (Interval p) q_len kv_len}
   have each : VecRelated GradientsContain
       (Vec.ofFn fun i => vjpRow scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse' i)
       (Vec.ofFn fun i => vjpRow scale modify slope Q K V Z (fun x => x) dO dLse i) :=
-    related_ofFn fun i => contains_vjp hscale (fun _ j => hmodify i j) (fun _ j => hslope i j)
-      (hrow i hQ) hK (contains_droppedValues hV hZ i) (hrow i hdO)
-      (related_ofFn fun _ => hdLse.component)
+    related_ofFn fun i => related_vjp hscale (fun _ j => hmodify i j) (hrow i hQ) hK
+      (contains_droppedValues hV hZ i) (hrow i hdO) (related_ofFn fun _ => hdLse.component)
+      (fun _ j => hslope i j) (fun _ _ hx => hx) fun _ _ hx => hx
   exact ⟨related_ofFn fun _ => each.component.dQ.component,
     contains_sumMatrices fun _ _ => each.component.dK,
     contains_sumMatrices fun i _ => contains_droppedValues each.component.dV hZ i,
@@ -100,7 +100,8 @@ theorem temperatureVjp_enclosed {t' : Interval p} {t : R} (ht : t'.Contains t)
     let g := temperatureVjp scale t modify slope Q K V (fun x => x) dO dLse
     GradientsContain g'.inputs g.inputs ∧ g'.dTemperature.Contains g.dTemperature := by
   intro g' g
-  have h := contains_vjp hscale hmodify hslope (contains_scaleRows ht hQ) hK hV hdO hdLse
+  have h := related_vjp hscale hmodify (contains_scaleRows ht hQ) hK hV hdO hdLse hslope
+    (fun _ _ hx => hx) fun _ _ hx => hx
   exact ⟨⟨contains_scaleRows ht h.dQ, h.dK, h.dV, h.dBias⟩, related_sumOver fun _ _ => related_dot
     h.dQ.component (related_ofFn fun _ => related_map hQ.component fun _ _ hx => hx).component⟩
 

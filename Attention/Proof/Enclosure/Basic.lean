@@ -47,14 +47,19 @@ theorem contains_one : (1 : Interval p).Contains (1 : R) :=
   Interval.contains_ofNat 1 Ring.intCast_one.symm
 
 /-- Operations with intervals contain those with numbers. -/
-instance keptByField_contains : KeptByField (Interval.Contains (R := R) (p := p)) :=
-  ⟨contains_zero, contains_one, Interval.contains_add, Interval.contains_sub,
-    Interval.contains_mul, Interval.contains_div⟩
+instance keptByField_contains : KeptByField (Interval.Contains (R := R) (p := p)) where
+  zero := contains_zero
+  one := contains_one
+  add := Interval.contains_add
+  sub := Interval.contains_sub
+  mul := Interval.contains_mul
+  div := Interval.contains_div
 
 variable [NaturalExp R]
 
 /-- And so does the exponential. -/
-instance keptByExp_contains : KeptByExp (Interval.Contains (R := R) (p := p)) :=
+instance keptByExp_contains : KeptByExp (Interval.Contains (R := R) (p := p))
+    (Interval.Contains (R := R) (p := p)) :=
   ⟨Interval.contains_exp⟩
 
 /-- The logarithm of the enclosed denominator contains every L with

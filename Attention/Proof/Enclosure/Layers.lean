@@ -11,7 +11,7 @@ public import Attention.Spec.MultiHead
 
 public section
 
-/-! # What a transformer is made of, run over intervals, contains the true values
+/-! # The parts of a transformer, run over intervals, contain the true values
 
 Linear layers, layer normalisation, feed-forward networks, embeddings, and multi-head attention with
 its projections. Parameters are intervals, as inputs are. -/

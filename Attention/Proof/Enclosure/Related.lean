@@ -6,19 +6,21 @@ public import Attention.Spec.Sink
 
 public section
 
-/-! # What the Spec makes of related numbers is related
+/-! # The Spec makes related numbers of related numbers
 
-For every relation of two kinds of numbers that the operations keep: intervals and the numbers in
-them, dual numbers of intervals and dual numbers in them. There is one lemma for each combinator of
-the Spec, and `enclose` applies them. -/
+For all relations of two kinds of numbers that the operations keep: intervals and the numbers in
+them, dual numbers of intervals and dual numbers in them, numbers of the exact model and real ones.
+Queries and keys, scores, and values may have a relation each (`N`, `A`, `C`): in the exact model
+scores are multiplied by ln 2, which products do not keep, but a score is multiplied by inputs only.
+There is one lemma for each combinator of the Spec, and `enclose` applies them. -/
 
 namespace Attention.Proof
 
 open Spec
 
-universe u v
+universe u v w x
 
-variable {S : Type u} {R : Type v} {m n d d_v q_len kv_len : Nat}
+variable {S : Type u} {R : Type v} {T : Type w} {U : Type x} {m n d d_v q_len kv_len : Nat}
 
 /-! ## Relations -/
 
@@ -38,28 +40,36 @@ the second makes; and it masks the same pairs. -/
     (modify : ScoreMod R q_len kv_len) : Prop :=
   ∀ i j I x, A I x → ScoreRelated A (modify' i j I) (modify i j x)
 
-/-- The operations of a field keep the relation. -/
-class KeptByField (A : S → R → Prop) [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S]
-    [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] : Prop where
+/-- Sums keep the relation. -/
+class KeptBySum (A : S → R → Prop) [OfNat S 0] [Add S] [OfNat R 0] [Add R] : Prop where
   /-- 0. -/
   zero : A 0 0
-  /-- 1. -/
-  one : A 1 1
   /-- Sums. -/
   add {I J x y} : A I x → A J y → A (I + J) (x + y)
+
+/-- Products of factors with relations `A` and `B` have relation `C`, which has these factors
+only. -/
+class KeptByMul (A B : outParam (S → R → Prop)) (C : S → R → Prop) [Mul S] [Mul R] : Prop where
+  /-- Products. -/
+  mul {I J x y} : A I x → B J y → C (I * J) (x * y)
+
+/-- The operations of a field keep the relation. -/
+class KeptByField (A : S → R → Prop) [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S]
+    [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] : Prop
+    extends KeptBySum A, KeptByMul A A A where
+  /-- 1. -/
+  one : A 1 1
   /-- Differences. -/
   sub {I J x y} : A I x → A J y → A (I - J) (x - y)
-  /-- Products. -/
-  mul {I J x y} : A I x → A J y → A (I * J) (x * y)
   /-- Quotients. -/
   div {I J x y} : A I x → A J y → A (I / J) (x / y)
 
-/-- The exponential keeps the relation. -/
-class KeptByExp (A : S → R → Prop) [Exp S S] [Exp R R] : Prop where
+/-- Exponentials of what has relation `A` have relation `C`. -/
+class KeptByExp (A : outParam (S → R → Prop)) (C : T → U → Prop) [Exp S T] [Exp R U] : Prop where
   /-- Exponentials. -/
-  exp {I x} : A I x → A (exp I) (exp x)
+  exp {I x} : A I x → C (exp I) (exp x)
 
-variable {A : S → R → Prop}
+variable {N A : S → R → Prop} {C : T → U → Prop}
 
 /-! ## The tactic -/
 
@@ -143,36 +153,27 @@ theorem related_ofFn {f' : Fin n → S} {f : Fin n → R} (h : ∀ i, A (f' i) (
   exact h _
 
 /-- A function of each component. -/
-theorem related_map {S' : Type u} {R' : Type v} {B : S' → R' → Prop} {f' : S → S'} {f : R → R'}
-    {I : Vec S n} {x : Vec R n} (hx : VecRelated A I x) (hf : ∀ I x, A I x → B (f' I) (f x)) :
-    VecRelated B (Vec.map f' I) (Vec.map f x) := by
+theorem related_map {f' : S → T} {f : R → U} {I : Vec S n} {x : Vec R n} (hx : VecRelated A I x)
+    (hf : ∀ I x, A I x → C (f' I) (f x)) : VecRelated C (Vec.map f' I) (Vec.map f x) := by
   intro j hj
   rw [Vec.getElem_map, Vec.getElem_map]
   exact hf _ _ (hx j hj)
 
-section Field
-variable [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S]
-variable [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] [KeptByField A]
+section Sums
+variable [OfNat S 0] [Add S] [OfNat R 0] [Add R] [KeptBySum A]
 
 /-- The zero vector. -/
 theorem related_zero : VecRelated A (Vec.zero : Vec S n) (Vec.zero : Vec R n) := by
   intro j hj
   rw [Vec.getElem_zero, Vec.getElem_zero]
-  exact KeptByField.zero
+  exact KeptBySum.zero
 
 /-- Sums of two vectors. -/
 theorem related_add {I J : Vec S n} {x y : Vec R n} (hx : VecRelated A I x)
     (hy : VecRelated A J y) : VecRelated A (Vec.add I J) (Vec.add x y) := by
   intro j hj
   rw [Vec.getElem_add, Vec.getElem_add]
-  exact KeptByField.add (hx j hj) (hy j hj)
-
-/-- Multiples of vectors. -/
-theorem related_smul {c' : S} {c : R} {I : Vec S n} {x : Vec R n} (hc : A c' c)
-    (hx : VecRelated A I x) : VecRelated A (Vec.smul c' I) (Vec.smul c x) := by
-  intro j hj
-  rw [Vec.getElem_smul, Vec.getElem_smul]
-  exact KeptByField.mul hc (hx j hj)
+  exact KeptBySum.add (hx j hj) (hy j hj)
 
 /-! ## Sums -/
 
@@ -180,9 +181,8 @@ theorem related_smul {c' : S} {c : R} {I : Vec S n} {x : Vec R n} (hc : A c' c)
 theorem related_sumOver {α : Type} {f' : α → S} {f : α → R} {xs : List α}
     (h : ∀ x ∈ xs, A (f' x) (f x)) : A (sumOver f' xs) (sumOver f xs) := by
   induction xs with
-  | nil => exact KeptByField.zero
-  | cons x xs ih =>
-    exact KeptByField.add (h x (by simp)) (ih fun y hy => h y (by simp [hy]))
+  | nil => exact KeptBySum.zero
+  | cons x xs ih => exact KeptBySum.add (h x (by simp)) (ih fun y hy => h y (by simp [hy]))
 
 /-- Sums of vectors. -/
 theorem related_sumOver_vec {α : Type} {f' : α → Vec S n} {f : α → Vec R n} {xs : List α}
@@ -192,12 +192,25 @@ theorem related_sumOver_vec {α : Type} {f' : α → Vec S n} {f : α → Vec R 
   rw [Vec.getElem_sumOver, Vec.getElem_sumOver]
   exact related_sumOver fun x hx => h x hx j hj
 
-/-- Inner products. -/
-theorem related_dot {I J : Vec S n} {x y : Vec R n} (hx : VecRelated A I x)
-    (hy : VecRelated A J y) : A (Vec.dot I J) (Vec.dot x y) :=
-  related_sumOver fun _ _ => KeptByField.mul hx.component hy.component
+end Sums
 
-end Field
+section Products
+variable [Mul S] [Mul R] {F G : S → R → Prop} [KeptByMul F G A]
+
+/-- Multiples of vectors. -/
+theorem related_smul {c' : S} {c : R} {I : Vec S n} {x : Vec R n} (hc : F c' c)
+    (hx : VecRelated G I x) : VecRelated A (Vec.smul c' I) (Vec.smul c x) := by
+  intro j hj
+  rw [Vec.getElem_smul, Vec.getElem_smul]
+  exact KeptByMul.mul hc (hx j hj)
+
+/-- Inner products. -/
+theorem related_dot [OfNat S 0] [Add S] [OfNat R 0] [Add R] [KeptBySum A] {I J : Vec S n}
+    {x y : Vec R n} (hx : VecRelated F I x) (hy : VecRelated G J y) :
+    A (Vec.dot I J) (Vec.dot x y) :=
+  related_sumOver fun _ _ => KeptByMul.mul hx.component hy.component
+
+end Products
 
 /-! ## Attention of one row -/
 
@@ -231,24 +244,24 @@ theorem withSink_eq_map {α : Type} {S : Type u} {R : Type v} [OfNat R 0] {d : N
   rfl
 
 section Row
-variable [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S] [Exp S S]
-variable [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] [Exp R R]
-variable [KeptByField A] [KeptByExp A] {α : Type} {keys : List α}
+variable [OfNat T 0] [OfNat T 1] [Add T] [Sub T] [Mul T] [Div T] [Exp S T]
+variable [OfNat U 0] [OfNat U 1] [Add U] [Sub U] [Mul U] [Div U] [Exp R U]
+variable [KeptByField C] [KeptByExp A C] {α : Type} {keys : List α}
 
 /-- The weight of a score. -/
 theorem related_weight {s' : Option S} {s : Option R} (h : ScoreRelated A s' s) :
-    A (weight s') (weight s) := by
+    C (weight s') (weight s) := by
   cases s' <;> cases s
-  · exact KeptByField.zero
+  · exact KeptBySum.zero
   · cases h
   · cases h
   · exact KeptByExp.exp h
 
 /-- The softmax weight of a score. -/
-theorem related_weightOver {l' : S} {l : R} (hl : A l' l) {s' : Option S} {s : Option R}
-    (h : ScoreRelated A s' s) : A (weightOver l' s') (weightOver l s) := by
+theorem related_weightOver {l' : T} {l : U} (hl : C l' l) {s' : Option S} {s : Option R}
+    (h : ScoreRelated A s' s) : C (weightOver l' s') (weightOver l s) := by
   cases s' <;> cases s
-  · exact KeptByField.zero
+  · exact KeptBySum.zero
   · cases h
   · cases h
   · exact KeptByField.div (KeptByExp.exp h) hl
@@ -256,26 +269,26 @@ theorem related_weightOver {l' : S} {l : R} (hl : A l' l) {s' : Option S} {s : O
 /-- The denominator of scores. -/
 theorem related_denominator {s' : α → Option S} {s : α → Option R}
     (hs : ∀ k ∈ keys, ScoreRelated A (s' k) (s k)) :
-    A (denominator (keys.map s')) (denominator (keys.map s)) := by
+    C (denominator (keys.map s')) (denominator (keys.map s)) := by
   rw [denominator, denominator, sumOver_map, sumOver_map]
   exact related_sumOver fun k hk => related_weight (hs k hk)
 
-variable {f' : α → ScoredValue S S d} {f : α → ScoredValue R R d}
+variable {f' : α → ScoredValue S T d} {f : α → ScoredValue R U d}
 
 /-- The attention of a row of scores and values. -/
 theorem related_attend (hs : ∀ k ∈ keys, ScoreRelated A (f' k).score (f k).score)
-    (hv : ∀ k ∈ keys, VecRelated A (f' k).value (f k).value) :
-    VecRelated A (attend (keys.map f')) (attend (keys.map f)) := by
+    (hv : ∀ k ∈ keys, VecRelated C (f' k).value (f k).value) :
+    VecRelated C (attend (keys.map f')) (attend (keys.map f)) := by
   intro j hj
   rw [getElem_attend_map, getElem_attend_map]
-  exact related_sumOver fun k hk => KeptByField.mul
+  exact related_sumOver fun k hk => KeptByMul.mul
     (related_weightOver (related_denominator hs) (hs k hk)) (hv k hk j hj)
 
 /-- The attention of a row with a sink. -/
 theorem related_attend_withSink {sink' : S} {sink : R} (hsink : A sink' sink)
     (hs : ∀ k ∈ keys, ScoreRelated A (f' k).score (f k).score)
-    (hv : ∀ k ∈ keys, VecRelated A (f' k).value (f k).value) :
-    VecRelated A (attend (withSink sink' (keys.map f'))) (attend (withSink sink (keys.map f))) := by
+    (hv : ∀ k ∈ keys, VecRelated C (f' k).value (f k).value) :
+    VecRelated C (attend (withSink sink' (keys.map f'))) (attend (withSink sink (keys.map f))) := by
   rw [withSink_eq_map, withSink_eq_map]
   refine related_attend (fun k hk => ?_) fun k hk => ?_ <;> cases k
   · exact hsink
@@ -292,9 +305,8 @@ macro_rules | `(tactic| enclose_step) => `(tactic| first
   | apply related_some | apply ScoreRelated.bind | apply ScoreRelated.map
   | (apply ModRelated.score; first | assumption | apply_assumption)
   | apply related_sumOver | apply related_dot | apply related_weight | apply related_weightOver
-  | apply related_denominator | apply KeptByField.mul | apply KeptByField.add
-  | apply KeptByField.sub | apply KeptByField.div | apply KeptByExp.exp | apply KeptByField.zero
-  | apply KeptByField.one)
+  | apply related_denominator | apply KeptByMul.mul | apply KeptBySum.add | apply KeptByField.sub
+  | apply KeptByField.div | apply KeptByExp.exp | apply KeptBySum.zero | apply KeptByField.one)
 
 /-! ## Score transformations -/
 
@@ -313,25 +325,64 @@ theorem related_andThen {f' g' : ScoreMod S q_len kv_len} {f g : ScoreMod R q_le
     ModRelated A (f'.andThen g') (f.andThen g) := by
   enclose [ScoreMod.andThen]
 
-section
-variable [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S]
-variable [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] [KeptByField A]
+section Scores
+variable [OfNat S 0] [Add S] [OfNat R 0] [Add R]
 
 /-- An additive bias. -/
-theorem related_bias {B' : Matrix (Option S) q_len kv_len} {B : Matrix (Option R) q_len kv_len}
+theorem related_bias [KeptBySum A] {B' : Matrix (Option S) q_len kv_len}
+    {B : Matrix (Option R) q_len kv_len}
     (hB : ∀ (i : Fin q_len) (j : Fin kv_len), ScoreRelated A B'[i][j] B[i][j]) :
     ModRelated A (.bias B') (.bias B) := by
   have hB := VecRelated.of_fin fun i => VecRelated.of_fin (hB i)
   enclose [ScoreMod.bias]
 
+variable [Mul S] [Mul R] [KeptByMul A N A]
+
 /-- Linear biases. -/
-theorem related_alibi [IntCast S] [IntCast R] (hn : ∀ n : Int, A (n : S) (n : R))
+theorem related_alibi [KeptBySum A] [IntCast S] [IntCast R] (hn : ∀ n : Int, N (n : S) (n : R))
     (alignment : Alignment) {slope' : S} {slope : R} (h : A slope' slope) :
     ModRelated (q_len := q_len) (kv_len := kv_len) A (.alibi alignment slope')
       (.alibi alignment slope) := by
   enclose [ScoreMod.alibi]
 
-variable [Exp S S] [Exp R R] [KeptByExp A]
+variable [KeptBySum N] [KeptByMul N N N]
+variable {scale' sink' : S} {scale sink : R}
+variable {modify' : ScoreMod S q_len kv_len} {modify : ScoreMod R q_len kv_len}
+variable {Q' : Matrix S q_len d} {Q : Matrix R q_len d} {K' : Matrix S kv_len d}
+variable {K : Matrix R kv_len d} {V' : Matrix T kv_len d_v} {V : Matrix U kv_len d_v}
+variable (hscale : A scale' scale) (hmodify : ModRelated A modify' modify)
+variable (hQ : VecRelated (VecRelated N) Q' Q) (hK : VecRelated (VecRelated N) K' K)
+include hscale hmodify hQ hK
+
+/-- The transformed score of a query and a key. -/
+theorem related_score (i : Fin q_len) (j : Fin kv_len) :
+    ScoreRelated A (score scale' modify' Q' K' i j) (score scale modify Q K i j) := by
+  enclose [score]
+
+/-! ## Attention of whole matrices -/
+
+variable [OfNat T 0] [OfNat T 1] [Add T] [Sub T] [Mul T] [Div T] [Exp S T]
+variable [OfNat U 0] [OfNat U 1] [Add U] [Sub U] [Mul U] [Div U] [Exp R U]
+variable [KeptByField C] [KeptByExp A C]
+
+/-- Attention. -/
+theorem related_attention (hV : VecRelated (VecRelated C) V' V) :
+    VecRelated (VecRelated C) (attention scale' modify' Q' K' V')
+      (attention scale modify Q K V) := by
+  enclose [attention, scored, score]
+
+/-- Attention with a sink. -/
+theorem related_attentionSink (hsink : A sink' sink) (hV : VecRelated (VecRelated C) V' V) :
+    VecRelated (VecRelated C) (attentionSink scale' modify' sink' Q' K' V')
+      (attentionSink scale modify sink Q K V) := by
+  enclose [attentionSink, scored, score]
+
+end Scores
+
+section
+variable [OfNat S 0] [OfNat S 1] [Add S] [Sub S] [Mul S] [Div S] [Exp S S]
+variable [OfNat R 0] [OfNat R 1] [Add R] [Sub R] [Mul R] [Div R] [Exp R R]
+variable [KeptByField A] [KeptByExp A A]
 
 /-- The hyperbolic tangent. -/
 theorem related_tanh {I : S} {x : R} (h : A I x) : A (tanh I) (tanh x) := by
@@ -341,34 +392,6 @@ theorem related_tanh {I : S} {x : R} (h : A I x) : A (tanh I) (tanh x) := by
 theorem related_softcap {cap' : S} {cap : R} (h : A cap' cap) :
     ModRelated (q_len := q_len) (kv_len := kv_len) A (.softcap cap') (.softcap cap) := by
   enclose [ScoreMod.softcap, tanh]
-
-/-! ## Attention of whole matrices -/
-
-variable {scale' sink' : S} {scale sink : R}
-variable {modify' : ScoreMod S q_len kv_len} {modify : ScoreMod R q_len kv_len}
-variable {Q' : Matrix S q_len d} {Q : Matrix R q_len d} {K' : Matrix S kv_len d}
-variable {K : Matrix R kv_len d} {V' : Matrix S kv_len d_v} {V : Matrix R kv_len d_v}
-variable (hscale : A scale' scale) (hmodify : ModRelated A modify' modify)
-variable (hQ : VecRelated (VecRelated A) Q' Q) (hK : VecRelated (VecRelated A) K' K)
-include hscale hmodify hQ hK
-
-omit [KeptByExp A] [Exp S S] [Exp R R] in
-/-- The transformed score of a query and a key. -/
-theorem related_score (i : Fin q_len) (j : Fin kv_len) :
-    ScoreRelated A (score scale' modify' Q' K' i j) (score scale modify Q K i j) := by
-  enclose [score]
-
-/-- Attention. -/
-theorem related_attention (hV : VecRelated (VecRelated A) V' V) :
-    VecRelated (VecRelated A) (attention scale' modify' Q' K' V')
-      (attention scale modify Q K V) := by
-  enclose [attention, scored, score]
-
-/-- Attention with a sink. -/
-theorem related_attentionSink (hsink : A sink' sink) (hV : VecRelated (VecRelated A) V' V) :
-    VecRelated (VecRelated A) (attentionSink scale' modify' sink' Q' K' V')
-      (attentionSink scale modify sink Q K V) := by
-  enclose [attentionSink, scored, score]
 
 end
 

@@ -76,7 +76,8 @@ instance keptByField_dualContains : KeptByField (DualContains (R := R) (p := p))
   div := dualContains_div
 
 /-- And so does the exponential, by the chain rule. -/
-instance keptByExp_dualContains [NaturalExp R] : KeptByExp (DualContains (R := R) (p := p)) where
+instance keptByExp_dualContains [NaturalExp R] : KeptByExp (DualContains (R := R) (p := p))
+    (DualContains (R := R) (p := p)) where
   exp hx := ⟨Interval.contains_exp hx.1, Interval.contains_mul (Interval.contains_exp hx.1) hx.2⟩
 
 /-- A matrix with its rates. -/
@@ -153,7 +154,7 @@ theorem lseTangent_enclosed {α : Type} {keys : List α} {s' : α → Option (Du
     {s : α → Option (Dual R)} (hs : ∀ k ∈ keys, DualScoreContains (s' k) (s k)) {L : Dual R}
     (hL : IsLogSumExp (Dual R) (some L) (keys.map s)) :
     (lseTangent (keys.map s')).Contains L.der := by
-  have hl : DualContains _ _ := related_denominator hs
+  have hl : DualContains (R := R) (p := p) _ _ := related_denominator hs
   have he : L.der = lseTangent (keys.map s) := by
     have hpos := Exponential.exp_ne_zero (R := R) L.val
     have h₀ : (denominator (keys.map s) : Dual R) = exp L := hL.symm

@@ -1,8 +1,7 @@
 module
 
+public import Attention.Proof.Enclosure.RelatedGradients
 public import Attention.Proof.Real.Exact
-public import Attention.Spec.Backward
-public import Attention.Spec.Slopes
 
 public section
 
@@ -12,55 +11,35 @@ Those by queries and keys come divided by ln 2, since the scale does not have th
 
 namespace Attention.Proof
 
-open Spec Model Lean.Grind
+open Spec Model
 
 variable {q_len kv_len d d_v : Nat}
 
+/-- A gradient by queries or keys of the exact model as a real number, multiplied by ln 2. -/
+@[expose] noncomputable def realGradient (x : Rat) : Real := Real.ofRat x * Real.log 2
+
+instance : KeptBySum (IsImage realGradient) where
+  zero := (Lean.Grind.Semiring.zero_mul _).symm
+  add {I J x y} hx hy := by
+    rw [hx, hy, IsImage, realGradient, realGradient, realGradient, Real.ofRat_add]
+    exact (Lean.Grind.Semiring.right_distrib ..).symm
+
+instance : KeptByMul (IsImage realGradient) (IsImage Real.ofRat) (IsImage realGradient) where
+  mul {I J x y} hx hy := by
+    rw [hx, hy, IsImage, realGradient, realGradient, Real.ofRat_mul]
+    grind
+
 /-- The slope of the score transformation of real numbers, at a score of the exact model multiplied
 by ln 2, is that of the exact model at the score itself. -/
-@[expose] def SlopeIsReal (slope : ScoreSlope Int Rat q_len kv_len)
+abbrev SlopeIsReal (slope : ScoreSlope Int Rat q_len kv_len)
     (slope' : ScoreSlope Real Real q_len kv_len) : Prop :=
-  ∀ i j s, slope' i j (realScore s) = Real.ofRat (slope i j s)
-
-/-- Where scores are masked or added to, the slope is 1 in both. -/
-theorem slopeOne_isReal : SlopeIsReal (q_len := q_len) (kv_len := kv_len) ScoreSlope.one
-    ScoreSlope.one := fun _ _ _ => Real.one_eq
-
-private theorem dot_ofRat {n : Nat} (x y : Vec Rat n) :
-    Vec.dot (Vec.map Real.ofRat x) (Vec.map Real.ofRat y) = Real.ofRat (Vec.dot x y) := by
-  rw [Vec.dot, Vec.dot, Real.ofRat_sumOver]
-  refine sumOver_congr fun i _ => ?_
-  simp only [Fin.getElem_fin, Vec.getElem_map, Real.ofRat_mul]
-
-/-- The scale times ln 2, and a sum of products of rationals with integers. -/
-private theorem scaled_sum {α : Type} (scale : Int) (f : α → Rat × Rat × Int) (xs : List α) :
-    Real.ofInt scale * Real.log 2 * sumOver
-        (fun k => Real.ofRat (f k).1 * Real.ofRat (f k).2.1 * id (Real.ofInt (f k).2.2)) xs
-      = Real.ofRat (scale * sumOver (fun k => (f k).1 * (f k).2.1 * ((f k).2.2 : Rat)) xs)
-        * Real.log 2 := by
-  simp only [Real.ofRat_mul, Real.ofRat_sumOver, id, Real.ofInt]
-  generalize sumOver _ xs = t
-  grind
+  SlopeRelated (IsImage realScore) (IsImage Real.ofRat) slope slope'
 
 variable (scale : Int) {modify : ScoreMod Int q_len kv_len}
 variable {modify' : ScoreMod Real q_len kv_len} (hmodify : ModIsReal modify modify')
 variable {slope : ScoreSlope Int Rat q_len kv_len} {slope' : ScoreSlope Real Real q_len kv_len}
-variable (hslope : SlopeIsReal slope slope')
-variable (Q : Matrix Int q_len d) (K : Matrix Int kv_len d) (V : Matrix Rat kv_len d_v)
-variable (dO : Matrix Rat q_len d_v) (dLse : Vec Rat q_len)
-
-include hmodify in
-/-- The gradients by the transformed scores. -/
-theorem scoreGradients_real :
-    scoreGradients (Real.ofInt scale * Real.log 2) modify' (Vec.map (Vec.map Real.ofInt) Q)
-        (Vec.map (Vec.map Real.ofInt) K) (Vec.map (Vec.map Real.ofRat) V)
-        (Vec.map (Vec.map Real.ofRat) dO) (Vec.map Real.ofRat dLse)
-      = Vec.map (Vec.map Real.ofRat) (scoreGradients scale modify Q K V dO dLse) := by
-  refine Vector.ext fun i hi => Vector.ext fun j hj => ?_
-  simp only [scoreGradients, attention_real scale hmodify, probabilities_real scale hmodify,
-    scoreGradient, rowDelta, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_map, dot_ofRat,
-    Real.ofRat_mul, Real.ofRat_sub]
-
+variable (hslope : SlopeIsReal slope slope') (Q : Matrix Int q_len d) (K : Matrix Int kv_len d)
+variable (V : Matrix Rat kv_len d_v) (dO : Matrix Rat q_len d_v) (dLse : Vec Rat q_len)
 include hmodify hslope
 
 /-- **exact-gradients-are-real**: the gradients over the exact model, taken for real numbers, are
@@ -74,25 +53,10 @@ theorem vjp_real :
     real.dQ = Vec.map (Vec.map fun x => Real.ofRat x * Real.log 2) exact.dQ
       ∧ real.dK = Vec.map (Vec.map fun x => Real.ofRat x * Real.log 2) exact.dK
       ∧ real.dV = Vec.map (Vec.map Real.ofRat) exact.dV
-      ∧ real.dBias = Vec.map (Vec.map Real.ofRat) exact.dBias := by
-  have hZ : ∀ (i : Fin q_len) (j : Fin kv_len), slope' i j (Real.ofInt scale * Real.log 2
-      * Vec.dot (Vec.map Real.ofInt Q[i.val]) (Vec.map Real.ofInt K[j.val]))
-      = Real.ofRat (slope i j (scale * Vec.dot Q[i.val] K[j.val])) := fun i j => by
-    have h := mul_dot_real scale Q K i j
-    simp only [Fin.getElem_fin, Vec.getElem_map] at h
-    rw [h, hslope]
-  refine ⟨?_, ?_, ?_, ?_⟩
-  · refine Vector.ext fun i hi => Vector.ext fun t ht => ?_
-    simp only [vjp, scoreGradients_real scale hmodify, Fin.getElem_fin, Vec.getElem_ofFn,
-      Vec.getElem_map, Vec.getElem_smul, Vec.getElem_sumOver, hZ]
-    exact scaled_sum scale (fun j => (_, _, _)) _
-  · refine Vector.ext fun i hi => Vector.ext fun t ht => ?_
-    simp only [vjp, scoreGradients_real scale hmodify, Fin.getElem_fin, Vec.getElem_ofFn,
-      Vec.getElem_map, Vec.getElem_smul, Vec.getElem_sumOver, hZ]
-    exact scaled_sum scale (fun j => (_, _, _)) _
-  · refine Vector.ext fun i hi => Vector.ext fun t ht => ?_
-    simp only [vjp, probabilities_real scale hmodify, Fin.getElem_fin, Vec.getElem_ofFn,
-      Vec.getElem_map, Vec.getElem_smul, Vec.getElem_sumOver, Real.ofRat_sumOver, Real.ofRat_mul]
-  · exact scoreGradients_real scale hmodify Q K V dO dLse
+      ∧ real.dBias = Vec.map (Vec.map Real.ofRat) exact.dBias :=
+  have h : GradientsRelated (IsImage realGradient) (IsImage Real.ofRat) _ _ :=
+    related_vjp isImage_scale hmodify related_image_matrix related_image_matrix related_image_matrix
+      related_image_matrix related_image hslope (fun _ _ hx => hx) fun _ _ hx => hx
+  ⟨h.dQ.eq_map_map, h.dK.eq_map_map, h.dV.eq_map_map, h.dBias.eq_map_map⟩
 
 end Attention.Proof

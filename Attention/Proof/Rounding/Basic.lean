@@ -119,8 +119,8 @@ private theorem exists_zip {α β γ : Type u} {f : α → γ} {g : β → γ} {
 
 variable [Exponential R R]
 
-/-- What the theorems below have in common: weights that are close to the exact ones, with what was
-stored of them, and a numerator and a denominator that are close to their sums. -/
+/-- The common part of the theorems below: weights that are close to the exact ones, with those that
+were stored, and a numerator and a denominator that are close to their sums. -/
 private theorem quotient_of_weights {p : Precision R} (hp : Precise p) {m c : R}
     {ws : List (ComputedKey R × R × R)} {r rescalings : Nat} (hr : r ≤ rescalings)
     (masked : ∀ k ∈ ws, k.1.score = none → k.2.1 = 0)

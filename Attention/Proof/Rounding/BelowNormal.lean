@@ -63,7 +63,7 @@ theorem Majorised.near (hx : Majorised a b x' x) (h : AtMost η (y - x')) :
   rw [show y - x' + (x' - x) = y - x by grind] at this
   exact this.mono (by grind)
 
-/-- What is stored is rounded, and off by a little. -/
+/-- Storing a number rounds it, and errs by a little. -/
 theorem Majorised.below (hx : Majorised a b x' x) (h : StoredBelow u η x' y) :
     Majorised (a * (1 + u) + η) b y x := by
   obtain ⟨z, hz, hy, -⟩ := h
@@ -88,7 +88,7 @@ theorem belowTimes_zero : ∀ {k : Nat} {y : R}, BelowTimes u η k 0 y → y = 0
   | 0, _, h => h
   | _ + 1, _, ⟨_, hz, _, _, _, h⟩ => h (belowTimes_zero hz)
 
-/-- What is stored several times is off by a factor, and by a little for each time. -/
+/-- Storing a number several times errs by a factor, and by a little for each time. -/
 theorem belowTimes_factor (hu : 0 ≤ u) (hη : 0 ≤ η) :
     ∀ {k : Nat} {x y : R}, BelowTimes u η k x y → ∃ t, AtMost ((1 + u) ^ k - 1) (t - 1) ∧
       AtMost ((1 + u) ^ k * (numeral k * η)) (y - x * t)

@@ -27,7 +27,7 @@ variable {changes : ScoreChanges R q_len kv_len} {whole : Bool} {mask : Mask q_l
 variable {Q : Matrix R q_len d} {K : Matrix R kv_len d} {V : Matrix R kv_len d_v} {i : Fin q_len}
 variable {t : Fin d_v} {cols : List (Option (Fin kv_len))} {computed used : Option (Fin kv_len) → R}
 
-/-! ## What the tolerance sees of a row -/
+/-! ## The row that the tolerance sees -/
 
 /-- The tolerance sees the changed score of each column of the row. -/
 theorem changedKey_score {col : Option (Fin kv_len)} (hcol : col ∈ cols) :
@@ -107,7 +107,7 @@ theorem changes_score {j : Fin kv_len} {s : R}
   · cases cap <;> cases added <;>
       simp [ScoreMod.andThen, Mask.toScoreMod, hm] at h
 
-/-! ## What the row is -/
+/-! ## The row itself -/
 
 /-- The columns of query `i` with their scores and values. -/
 @[expose] def columnsScored (changes : ScoreChanges R q_len kv_len) (scale : R)
@@ -145,7 +145,7 @@ theorem attend_columns (hcols : cols.Perm changes.columns) :
     simp only [Function.comp_apply, e]
     rfl
 
-/-- What attention is of the scores and values that the tolerance sees. -/
+/-- The tolerance sees the scores and values of which the row is the attention. -/
 theorem changedKeys_same :
     (changedKeys p f additions changes whole scale mask Q K V i t cols).map
         (fun k => (k.score, k.value))
@@ -155,7 +155,7 @@ theorem changedKeys_same :
   refine List.map_congr_left fun col _ => ?_
   simp [Vec.getElem_ofFn]
 
-/-- And of those that the function has. -/
+/-- And so does the function. -/
 theorem computedChangedKeys_same :
     (computedChangedKeys p f additions changes whole scale mask Q K V i t cols computed
         (columnValue V t)).map (fun k => (k.score, k.value))

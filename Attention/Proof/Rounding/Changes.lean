@@ -48,12 +48,13 @@ private theorem twice_stored {u s η x w y : R} (h₁ : RoundedTimes u 2 x w)
   rwa [e₁, e₂] at h
 
 /-- The score of a sink. -/
-theorem rounded_sink {sink y : R} (h : RoundedTimes p.unit 2 sink y) :
-    AtMost (sinkError p sink) (y - sink) := by
+theorem rounded_sink {sink y : R} (h : ComputedSink p f sink y) :
+    AtMost (sinkError p f sink) (y - sink) := by
+  obtain ⟨w, h, hy⟩ := h
   obtain ⟨t, rfl, ht⟩ := roundedTimes_factor h
-  have h₁ := ht.mul (atMost_absolute sink)
+  have h₁ := (ht.mul (atMost_absolute sink)).add hy
   rw [Semiring.pow_two] at h₁
-  rwa [sinkError, show sink * t - sink = (t - 1) * sink by grind]
+  rwa [sinkError, show y - sink = (t - 1) * sink + (y - sink * t) by grind]
 
 /-- The sum of a score and a number. -/
 theorem rounded_sum {a s x y error : R} (hx : AtMost error (x - s))

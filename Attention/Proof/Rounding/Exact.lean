@@ -62,7 +62,7 @@ private theorem share_nonneg_of_exact {keys : List (BoundedWeight R)}
   · exact Std.le_of_lt h₀
 
 omit [Exponential R R] in
-/-- What stores its weights exactly loses nothing of their sum. -/
+/-- Storing weights exactly loses nothing of their sum. -/
 private theorem storingErrors_zero {denominator : Denominator} {rescalings : Nat}
     {keys : List (BoundedWeight R)} (h : ∀ k ∈ keys, 0 ≤ mostShare (lowTotal keys) k) :
     storingErrors (⟨0, 0, 0, 0, 0, denominator⟩ : Precision R) rescalings keys = 0 := by
@@ -75,7 +75,7 @@ private theorem storingErrors_zero {denominator : Denominator} {rescalings : Nat
   rw [Semiring.add_zero]
   exact (smaller_zero (Std.le_refl _)).1
 
-/-- What rounds nothing, of scores that are exact, is allowed nothing. -/
+/-- A function that rounds nothing, of scores that are exact, is allowed nothing. -/
 theorem tolerance_exact_le {denominator : Denominator} {row : List (BoundedKey R)}
     (h : ∀ key ∈ row, key.score ≠ none → key.error = 0) (roundings rescalings : Nat)
     (negligible : R) :

@@ -209,7 +209,7 @@ theorem round_even (hf : IsFloor floor) {n : Int}
 
 /-! ## Errors -/
 
-/-- What is rounded is off by at most half of its last place. -/
+/-- Rounding errs by at most half of the last place. -/
 theorem round_close (hf : IsFloor floor) (hx : x ≠ 0) :
     AtMost ((2 : R) ^ (f.lastPlace floor x - 1)) (f.round floor x - x) := by
   have h : ¬ absolute x ≤ 0 := fun h => hx (eq_zero h)

@@ -61,7 +61,8 @@ theorem format_run (hf : IsFloor floor) (hp : 0 < f.precision) {m : R} {part : P
     obtain ⟨ra, la, oa⟩ := iha
     obtain ⟨rb, lb, ob⟩ := ihb
     have sum : ∀ {g : Part R → R}, f.IsNumber (g a) → f.IsNumber (g b) →
-        PartSum ((2 : R) ^ (-(f.precision : Int))) 0 g 1 [a, b] (f.round floor (g a + g b)) :=
+        PartSum ((2 : R) ^ (-(f.precision : Int))) ((2 : R) ^ (f.least - 1)) g 1 [a, b]
+          (f.round floor (g a + g b)) :=
       fun ha hb => by
         obtain ⟨θ, hθ, e⟩ := (round_sums hf ha hb).1
         rw [e, Semiring.right_distrib]
@@ -108,8 +109,9 @@ theorem format_attention (hf : IsFloor floor) (hp : 0 < f.precision)
       (f.round floor (part.o / part.l) - (attend row)[j]) := by
   have precise := formatPrecision_precise (R := R) hp
   have same_stored := fun x : R => stored_refl (η := (2 : R) ^ (f.least - 1)) precise.accumulation x
-  exact rounded_attention_underflow precise (Std.le_of_lt (two_zpow_pos _)) (format_run hf hp run).1
-    (fun _ => two_zpow_le (by omega)) hj same attained close hr ha nofun hN hD left
+  exact rounded_attention_underflow precise (Std.le_of_lt (two_zpow_pos _)) (Std.le_refl 0)
+    (format_run hf hp run).1 (fun _ => two_zpow_le (by omega)) hj same attained
+    (fun key hk s hs => room_zero (close key hk s hs)) hr ha nofun hN hD left
     ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, round_stored hf hp _⟩, same_stored _⟩, same_stored _⟩, same_stored _⟩,
       same_stored _⟩ negligible
 

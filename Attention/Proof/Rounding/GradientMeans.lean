@@ -100,14 +100,14 @@ theorem key_size_nonneg {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
 /-- One key of D, from its weight and dP. -/
 private theorem key_bound {S L A q n m c a G F : R} (hS : 0 ≤ S) (hL : 0 ≤ L) (hA : 0 ≤ A)
     (hq : 0 ≤ q) (hn : 0 ≤ n) (hc : 0 ≤ c) (ha : 1 ≤ a) (h₁ : c * a * G ≤ F) (h₂ : c * a ≤ F)
-    (hm : n ≤ m) :
-    c * ((S + L) * (A * G + q) * a + n) ≤ S * A * F + F * (L * (A + q) + S * q + m) := by
+    (hm : n + n ≤ m) :
+    c * ((S + L) * (A * G + q) * a + n + n) ≤ S * A * F + F * (L * (A + q) + S * q + m) := by
   have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (OrderedRing.mul_nonneg (show 0 ≤ S + L by
     grind) hA)
   have i₂ := OrderedRing.mul_le_mul_of_nonneg_right h₂ (OrderedRing.mul_nonneg (show 0 ≤ S + L by
     grind) hq)
   have i₃ : c ≤ F := Std.le_trans (le_mul_of_one_le hc (Std.le_refl c) ha) h₂
-  have i₄ := OrderedField.mul_le_mul hc i₃ hn hm
+  have i₄ := OrderedField.mul_le_mul hc i₃ (show 0 ≤ n + n by grind) hm
   clear h₁ h₂ hm hS hL hA hq hn hc ha i₃
   grind
 
@@ -153,15 +153,25 @@ private theorem meanTimes_nonneg {p : GradientPrecision R} (hp : PreciseGradient
   tinyOf_nonneg (OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny)
 
 private theorem rowTiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) {w z : R}
-    (hz : 0 ≤ z) : tinyOf w p.tiny ≤ tinyOf w (numeral (k + 1) * p.tiny) * (1 + z) := by
-  refine le_mul_of_one_le (tinyOf_nonneg hp.tiny) ?_ (one_le_one_plus hz)
-  by_cases hn : w ≤ 0
-  · rw [tinyOf_zero hn, tinyOf_zero hn]
-    exact Std.le_refl _
-  · rw [tinyOf_pos hn, tinyOf_pos hn, numeral_succ]
-    have := OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny
-    generalize (numeral k : R) = m at *
-    grind
+    (hz : 0 ≤ z) : tinyOf w p.tiny + tinyOf w p.tiny
+      ≤ tinyOf w (numeral (k + 1) * p.tiny) * (numeral 2 + z) := by
+  have h₁ := meanTimes_nonneg hp (k + 1) w
+  have h₂ := OrderedRing.mul_nonneg h₁ hz
+  rw [show (numeral 2 : R) = 2 by
+    rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    grind]
+  have h : tinyOf w p.tiny ≤ tinyOf w (numeral (k + 1) * p.tiny) := by
+    by_cases hn : w ≤ 0
+    · rw [tinyOf_zero hn, tinyOf_zero hn]
+      exact Std.le_refl _
+    · rw [tinyOf_pos hn, tinyOf_pos hn, numeral_succ]
+      have := OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny
+      generalize (numeral k : R) = m at *
+      grind
+  generalize tinyOf w p.tiny = x at *
+  generalize tinyOf w (numeral (k + 1) * p.tiny) = y at *
+  clear hz hp
+  grind
 
 private theorem meanTiny_eq (p : GradientPrecision R) (c : GradientCounts)
     (r : BackwardRow R n d_v) :
@@ -169,8 +179,8 @@ private theorem meanTiny_eq (p : GradientPrecision R) (c : GradientCounts)
       meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)
           + productTiny p c (r.factor j))
         + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
-        + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (1 + r.reach))
-      (List.finRange n) + (p.outputTiny * r.reach + numeral c.products * p.tiny) := by
+        + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + r.reach))
+      (List.finRange n) + (p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny) := by
   rw [meanTiny, BackwardRow.keys, sumOver_map]
   rfl
 
@@ -181,17 +191,27 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
     (hr : r.Valid) {k : Nat} {w x y : Fin n → R} {D : R} (hw : ∀ j, r.MeanWeight p c j (w j))
     (hx : ∀ j, ComputedProduct p c (r.factor j) r.dO (r.value j) (x j))
     (hy : ∀ j, StoredBelow p.accumulation p.tiny (w j * x j) (y j))
-    (hD : RoundedSum p.accumulation k ((List.finRange n).map y) D)
+    (hD : FlushedSum p.accumulation p.tiny y k (List.finRange n) D)
     (hk : c.products + k + 1 ≤ c.delta) :
     Majorised (meanMost p c r)
       (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j)))
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
-  have h₁ := Majorised.roundedSum hp.accumulation hD fun j _ =>
-    ((meanWeight_majorised hp hr (hw j)).mul
-      (product_majorised hp hc₁ (hr.factor j) (hx j))).below_tinyOf hp.accumulation
-        (fun hn => by rw [storedWeight_eq_zero (hr.weight j) hn (hw j), Semiring.zero_mul]) (hy j)
+  have masked : ∀ j, r.weight j ≤ 0 → w j * x j = 0 := fun j hn => by
+    rw [storedWeight_eq_zero (hr.weight j) hn (hw j), Semiring.zero_mul]
+  have h₁ := Majorised.flushedSum hp.accumulation hp.tiny hD
+    (t := fun j => tinyOf (r.weight j) p.tiny)
+    (fun j _ => ((meanWeight_majorised hp hr (hw j)).mul
+      (product_majorised hp hc₁ (hr.factor j) (hx j))).below_tinyOf hp.accumulation (masked j)
+        (hy j))
+    (fun j _ => tinyOf_nonneg hp.tiny) fun j _ hn => by
+      have seen : ¬ r.weight j ≤ 0 := fun h => by
+        obtain ⟨_, -, -, h₀⟩ := hy j
+        exact hn (h₀ (masked j h))
+      show p.tiny ≤ tinyOf (r.weight j) p.tiny
+      rw [tinyOf_pos seen]
+      exact Std.le_refl _
   refine h₁.mono ?_
   have one := one_le_one_plus hp.accumulation
   have f₁ : (1 + p.accumulation) ^ k * (1 + p.accumulation)
@@ -208,9 +228,9 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
   rw [Semiring.pow_succ] at f₂
   have f₃ := nonneg_of_one_le (OrderedField.one_le_pow one k)
   have f₄ := rowReach_nonneg r
-  have f₅ : 0 ≤ p.outputTiny * r.reach + numeral c.products * p.tiny := by
+  have f₅ : 0 ≤ p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny := by
     have := OrderedRing.mul_nonneg hp.outputTiny f₄
-    have := OrderedRing.mul_nonneg (numeral_nonneg c.products) hp.tiny
+    have := OrderedRing.mul_nonneg (numeral_nonneg (2 * c.products)) hp.tiny
     grind
   have f₆ : 0 ≤ meanFactor p c :=
     Std.le_trans (OrderedRing.mul_nonneg f₃ (nonneg_of_one_le one)) f₂
@@ -219,13 +239,14 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
       * ((r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
         * (r.factor j * magnitude r.dO (r.value j) * ((1 + p.accumulation) ^ c.products
           * ((1 + p.factors) * (1 + p.scores))) + productTiny p c (r.factor j))
-        * (1 + p.accumulation) + tinyOf (r.weight j) p.tiny)) (List.finRange n)
+        * (1 + p.accumulation) + tinyOf (r.weight j) p.tiny + tinyOf (r.weight j) p.tiny))
+        (List.finRange n)
       ≤ sumOver (fun j => r.weight j * storedFactor p r j
           * (r.factor j * magnitude r.dO (r.value j)) * meanFactor p c
         + meanFactor p c * (meanWeightTiny p c (r.key j)
             * (r.factor j * magnitude r.dO (r.value j) + productTiny p c (r.factor j))
           + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
-          + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (1 + r.reach)))
+          + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + r.reach)))
         (List.finRange n) :=
     sumOver_le_sumOver fun j _ =>
       key_bound (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
@@ -236,7 +257,7 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
   refine Std.le_trans f₈ ?_
   rw [meanMost, meanTiny_eq]
   clear f₈ h₁ f₁ f₂ f₃ f₄ f₅ f₆ hD hy hx hw hc hp one
-  generalize p.outputTiny * r.reach + numeral c.products * p.tiny = z at *
+  generalize p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny = z at *
   generalize meanFactor p c = F at *
   generalize sumOver _ (List.finRange n) = x₁
   generalize sumOver _ (List.finRange n) = x₂
@@ -286,20 +307,26 @@ private theorem output_majorised {p : GradientPrecision R} (hp : PreciseGradient
   grind
 
 /-- The sizes of D from an output: X of the weights and values, E of what is lost of products. -/
-private theorem output_bound {X E U a c T o F η ν ρ N n : R} (hX : 0 ≤ X) (hE : 0 ≤ E) (hη : 0 ≤ η)
-    (hν : 0 ≤ ν) (hρ : 0 ≤ ρ) (hn : 0 ≤ n) (hc : 0 ≤ c) (ha : 1 ≤ a) (hN : n ≤ N)
-    (h₁ : c * (T * o * a) ≤ F) (h₂ : c * a ≤ F) (hU : X ≤ U) :
-    c * (T * o * a * X + ((T * o * a * E + η * a) * ρ + n * ν))
-      ≤ F * (U + (E * (1 + ρ) + (η * ρ + N * ν))) := by
+private theorem output_bound {X E U a c T o F η ν ρ N n W : R} (hX : 0 ≤ X) (hE : 0 ≤ E)
+    (hη : 0 ≤ η) (hν : 0 ≤ ν) (hρ : 0 ≤ ρ) (hn : 0 ≤ n) (hc : 0 ≤ c) (ha : 1 ≤ a)
+    (hN : n + n ≤ N) (hW : 1 ≤ W) (h₁ : c * (T * o * a) ≤ F) (h₂ : c * a ≤ F) (hU : X ≤ U) :
+    c * (T * o * a * X + ((T * o * a * E + η * a) * ρ + n * ν) + n * ν)
+      ≤ F * (U + (E * (W + ρ) + (η * ρ + N * ν))) := by
   have i₀ : c ≤ F := Std.le_trans (le_mul_of_one_le hc (Std.le_refl c) ha) h₂
   have i₁ := OrderedRing.mul_le_mul_of_nonneg_right h₁ hX
   have i₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁ (OrderedRing.mul_nonneg hE hρ)
   have i₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ (OrderedRing.mul_nonneg hη hρ)
-  have i₄ := OrderedField.mul_le_mul hc i₀ (OrderedRing.mul_nonneg hn hν)
+  have i₄ := OrderedField.mul_le_mul hc i₀ (OrderedRing.mul_nonneg (show 0 ≤ n + n by grind) hν)
     (OrderedRing.mul_le_mul_of_nonneg_right hN hν)
   have i₅ := OrderedRing.mul_le_mul_of_nonneg_left hU (Std.le_trans hc i₀)
-  have i₆ := OrderedRing.mul_nonneg (Std.le_trans hc i₀) hE
+  have i₆ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (Std.le_trans hc i₀) hE)
+    (nonneg_of_one_le hW)
   clear h₁ h₂ hU hX hE hη hν hρ hn hc ha hN i₀
+  grind
+
+private theorem one_le_two : (1 : R) ≤ numeral 2 := by
+  have := OrderedRing.zero_lt_one (R := R)
+  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
   grind
 
 /-- D from an output that is stored. -/
@@ -314,16 +341,16 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny (sumOver (fun j =>
       (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i) (List.finRange n)) (o i))
     (hy : ∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i))
-    (hD : RoundedSum p.accumulation k ((List.finRange d_v).map y) D)
+    (hD : FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D)
     (hk : m + k + 1 ≤ c.delta) (hd : d_v ≤ c.products) :
     Majorised (meanMost p c r)
       (sumOver (fun j => r.weight j * (r.factor j * magnitude r.dO (r.value j)))
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
-  have h₁ := Majorised.roundedSum hp.accumulation hD fun i _ =>
+  have h₁ := Majorised.flushedSum_each hp.accumulation hp.tiny hD fun i _ =>
     output_majorised hp hr hw (fun j => ht j i) (fun j => he j i) (ho i) (hy i)
-  rw [sumOver_add, sumOver_add, sumOver_numeral,
+  rw [sumOver_add, sumOver_add, sumOver_add, sumOver_numeral,
     sumOver_mul_left, sumOver_mul_left, sum_exchange, sum_exchange, sum_exchange] at h₁
   have e₁ : ∀ j, sumOver (fun i : Fin d_v => absolute r.dO[i] * absolute (r.value j)[i])
       (List.finRange d_v) = magnitude r.dO (r.value j) := fun j => by
@@ -359,7 +386,8 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
   have h₂ := output_bound (sumOver_nonneg (xs := List.finRange n) fun j _ => keys j)
     (sumOver_nonneg (xs := List.finRange n) fun j _ =>
       meanTimes_nonneg hp (c.rescalings + 1) (r.weight j)) hp.outputTiny hp.tiny
-    (rowReach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_le_numeral hd) f₄ f₂
+    (rowReach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_twice_le hd)
+    one_le_two f₄ f₂
     (U := sumOver (fun j => r.weight j * storedFactor p r j
         * (r.factor j * magnitude r.dO (r.value j))
         + (meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)
@@ -391,7 +419,7 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
   generalize sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
     (List.finRange n) = x₄
   generalize meanFactor p c = F
-  generalize p.outputTiny * r.reach + numeral c.products * p.tiny = z
+  generalize p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny = z
   grind
 
 /-- D, however it is come by. -/

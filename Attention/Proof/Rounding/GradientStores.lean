@@ -59,20 +59,8 @@ private theorem belowTimes_nothing {u η : R} : ∀ {k : Nat} {x y : R}, x = 0 �
   | 0, _, _, hx, h => h.trans hx
   | _ + 1, _, _, hx, ⟨_, h, _, _, _, h'⟩ => h' (belowTimes_nothing hx h)
 
-private theorem roundedSum_nothing {u : R} {k : Nat} {xs : List R} {z : R}
-    (h : RoundedSum u k xs z) : (∀ x ∈ xs, x = 0) → z = 0 := by
-  induction h with
-  | nil => exact fun _ => rfl
-  | one => exact fun h₀ => h₀ _ (List.mem_singleton.mpr rfl)
-  | zero _ ih => exact fun h₀ => ih fun x hx => h₀ x (List.mem_cons_of_mem _ hx)
-  | add _ _ hx hy ihx ihy =>
-    intro h₀
-    rw [rounded_nothing (ihx fun x h => h₀ x (List.mem_append_left _ h)) hx,
-      rounded_nothing (ihy fun x h => h₀ x (List.mem_append_right _ h)) hy, Semiring.add_zero]
-  | permute _ hp ih => exact fun h₀ => ih fun x hx => h₀ x (hp.mem_iff.mp hx)
-
-private theorem storedSum_nothing {u σ η : R} {k m s : Nat} {xs : List R} {z : R}
-    (h : StoredSum u σ η k m s xs z) : (∀ x ∈ xs, x = 0) → z = 0 := by
+private theorem storedSum_nothing {u ν σ η : R} {k m s : Nat} {xs : List R} {z : R}
+    (h : StoredSum u ν σ η k m s xs z) : (∀ x ∈ xs, x = 0) → z = 0 := by
   induction h with
   | nil => exact fun _ => rfl
   | one => exact fun h₀ => h₀ _ (List.mem_singleton.mpr rfl)
@@ -83,6 +71,10 @@ private theorem storedSum_nothing {u σ η : R} {k m s : Nat} {xs : List R} {z :
     intro h₀
     rw [rounded_nothing (ihx fun x h => h₀ x (List.mem_append_left _ h)) hx,
       rounded_nothing (ihy fun x h => h₀ x (List.mem_append_right _ h)) hy, Semiring.add_zero]
+  | tiny _ _ some =>
+    intro h₀
+    obtain ⟨x, hx, hn⟩ := some
+    exact absurd (h₀ x (List.mem_append_left _ hx)) hn
   | permute _ hp ih => exact fun h₀ => ih fun x hx => h₀ x (hp.mem_iff.mp hx)
 
 /-- Of a product of two numbers that is 0 one is 0. -/
@@ -108,8 +100,7 @@ private theorem tiled_nothing {p : GradientPrecision R} {roundings stores tiles 
       obtain ⟨part, hpart, rfl⟩ := List.mem_map.mp hx
       exact h part hpart))
   have product : (∀ j, x j = 0 ∨ y'' j = 0) → z = 0 := fun h => tile fun part hpart => by
-    have h₁ : sum part = 0 := roundedSum_nothing (hsum part hpart) fun w hw => by
-      obtain ⟨j, -, rfl⟩ := List.mem_map.mp hw
+    have h₁ : sum part = 0 := flushedSum_nothing (hsum part hpart) fun j _ => by
       obtain ⟨_, _, _, h₂⟩ := hproducts j
       refine h₂ ?_
       cases h j with
@@ -231,8 +222,7 @@ theorem rounded_presentTotal {a u ν η : R} (ha : 0 ≤ a) (hu : 0 ≤ u) (hν 
     have h₂ := exact_nothing h₁
     rw [Semiring.one_mul] at h₂
     obtain ⟨k, x', products, -, -, hx', hproducts, hz⟩ := h
-    have h₃ : z = 0 := roundedSum_nothing hz fun w hw => by
-      obtain ⟨j, -, rfl⟩ := List.mem_map.mp hw
+    have h₃ : z = 0 := flushedSum_nothing hz fun j _ => by
       obtain ⟨_, _, _, h₃⟩ := hproducts j
       obtain ⟨_, _, _, h₄⟩ := hx' j
       refine h₃ ?_
@@ -259,8 +249,7 @@ theorem rounded_presentSumOver {α : Type v} {a ν : R} (ha : 0 ≤ a) (hν : 0 
     have h₂ := exact_nothing h₁
     rw [Semiring.one_mul] at h₂
     obtain ⟨k, products, -, -, hproducts, hz⟩ := h
-    have h₃ : z = 0 := roundedSum_nothing hz fun w hw => by
-      obtain ⟨j, hj, rfl⟩ := List.mem_map.mp hw
+    have h₃ : z = 0 := flushedSum_nothing hz fun j hj => by
       obtain ⟨_, _, _, h₃⟩ := hproducts j hj
       refine h₃ ?_
       have := OrderedRing.zero_lt_one (R := R)
@@ -390,7 +379,7 @@ theorem rounded_shared {heads : Nat} {p : GradientPrecision R} (hp : PreciseGrad
     exact (h 0).1
   case neg =>
     rw [ComputedShared, if_neg one] at hw
-    have h₁ := rounded_presentTotal hp.accumulation hp.output (Std.le_refl 0) ht hc h hw
+    have h₁ := rounded_presentTotal hp.accumulation hp.output hp.tiny ht hc h hw
     simp only [Semiring.mul_one] at h₁
     have length : ((List.finRange heads).map t).length ≠ 1 := by
       rwa [List.length_map, List.length_finRange]

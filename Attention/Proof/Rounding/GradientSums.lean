@@ -1,6 +1,6 @@
 module
 
-public import Attention.Proof.Rounding.BelowNormal
+public import Attention.Proof.Rounding.FlushedSums
 
 public section
 
@@ -125,7 +125,7 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     refine ⟨?_, (ht j).2.1⟩
     rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]
     exact (ht j).1
-  have h₁ := Majorised.roundedSum hp.accumulation hsum (fun j _ => ((hx j).mul
+  have h₁ := Majorised.flushedSum_each hp.accumulation hp.tiny hsum (fun j _ => ((hx j).mul
     (((Majorised.exact ((atMost_absolute σ).mul (atMost_absolute (y j)))).belowTimes hp.unit hp.tiny
       (hy j)).belowTimes hp.operands hp.operandsTiny (hy' j))).below (hproducts j))
   have h₂ := ((Majorised.exact (atMost_absolute σ')).mul (h₁.belowTimes hp.operands hp.operandsTiny
@@ -137,14 +137,15 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
   have s₁ : sumOver (fun j => ((t j).size + (t j).error)
         * ((1 + p.operands) ^ a * ((1 + p.unit) ^ c * (absolute σ * absolute (y j)
           + numeral c * p.tiny) + numeral a * p.operandsTiny))
-        * (1 + p.accumulation) + p.tiny) (List.finRange n)
+        * (1 + p.accumulation) + p.tiny + p.tiny) (List.finRange n)
       = absolute σ * (1 + p.unit) ^ c * (1 + p.operands) ^ a * (1 + p.accumulation)
           * sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n)
         + ((1 + p.operands) ^ a * ((1 + p.unit) ^ c * (numeral c * p.tiny)
           + numeral a * p.operandsTiny) * (1 + p.accumulation)
           * sumOver (fun j => (t j).size + (t j).error) (List.finRange n)
-        + numeral n * p.tiny) := by
-    rw [← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_numeral n, ← sumOver_add, ← sumOver_add]
+        + (numeral n * p.tiny + numeral n * p.tiny)) := by
+    rw [← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_numeral n, ← sumOver_add, ← sumOver_add,
+      ← sumOver_add]
     refine sumOver_congr fun j _ => ?_
     generalize (1 + p.operands) ^ a = q
     generalize (1 + p.unit) ^ c = q'
@@ -178,19 +179,23 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     OrderedField.one_le_pow (one_le_one_plus hu) k
   have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
     OrderedRing.mul_nonneg (numeral_nonneg k) hx
+  have lost₀ : 0 ≤ numeral n * p.tiny + numeral n * p.tiny := by
+    have := product hp.tiny n
+    clear h₁ h₂ h₂' h₃ s₁ s₂ s₃ hx
+    grind
   have h₄ := lost_bound (one hp.accumulation k) (one_le_one_plus hp.accumulation) (one hp.unit c)
     (one hp.operands a) (one hp.operands b) (one hp.unit f) (absolute_nonneg σ')
-    (absolute_le hσ') hg sizes (product hp.tiny n) (product hp.tiny c)
+    (absolute_le hσ') hg sizes lost₀ (product hp.tiny c)
     (product hp.operandsTiny a) (product hp.tiny f) (product hp.operandsTiny b)
   have lost := lost_sizes hp.tiny hp.operandsTiny hab hcf
-  have hn' : numeral n * p.tiny ≤ numeral roundings * p.tiny :=
-    OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral hn) hp.tiny
+  have hn' := twice_lost_le hn hp.tiny
   have b₂ : (numeral c * p.tiny + numeral a * p.operandsTiny)
         * sumOver (fun j => (t j).size + (t j).error) (List.finRange n)
-        + (numeral b * p.operandsTiny + numeral f * p.tiny) + numeral n * p.tiny
+        + (numeral b * p.operandsTiny + numeral f * p.tiny)
+        + (numeral n * p.tiny + numeral n * p.tiny)
       ≤ (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
         * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + 1)
-        + numeral roundings * p.tiny := by
+        + numeral (2 * roundings) * p.tiny := by
     have := OrderedRing.mul_le_mul_of_nonneg_right lost.1 sizes
     have i₂ := lost.2
     clear lost h₁ h₂ h₂' h₃ h₄ s₁ s₂ s₃ hx other hy hy' hproducts hsum hsum' hz ht b₁ n₁
@@ -209,7 +214,7 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
           grind) sizes
       have i₂ := product hp.tiny f
       have i₃ := product hp.operandsTiny b
-      have i₄ := product hp.tiny n
+      have i₄ := lost₀
       clear lost h₁ h₂ h₂' h₃ h₄ s₁ s₂ s₃ hx other hy hy' hproducts hsum hsum' hz ht b₁ n₁ n₂ b₂
       grind) b₂
   have s₄ : ∀ v : R, sumOver (fun j => ((t j).error + (v - 1) * ((t j).size + (t j).error))
@@ -223,7 +228,7 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
   rw [s₄]
   rw [Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add] at h₃ h₅
   clear s₁ s₂ s₃ s₄ n₁ b₁ h₁ h₂ hx other hy hy' hproducts hsum hsum' hz ht
-  clear one product lost b₂ n₂ hn' sizes
+  clear one product lost lost₀ b₂ n₂ hn' sizes
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
   generalize sumOver (fun j => (t j).size + (t j).error) (List.finRange n) = X at *
@@ -240,12 +245,12 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
   generalize absolute σ = v at *
   generalize absolute σ' = v' at *
   generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny) * (X + 1)
-    + numeral roundings * p.tiny = Z at *
+    + numeral (2 * roundings) * p.tiny = Z at *
   generalize (numeral c : R) * p.tiny = l₁ at *
   generalize (numeral a : R) * p.operandsTiny = l₂ at *
   generalize (numeral f : R) * p.tiny = l₃ at *
   generalize (numeral b : R) * p.operandsTiny = l₄ at *
-  generalize (numeral n : R) * p.tiny = l₅ at *
+  generalize (numeral n : R) * p.tiny + numeral n * p.tiny = l₅ at *
   have e₁ : σ' * (σ * E) = σ * σ' * E := by clear h₂' h₃ h₄ h₅; grind
   rw [e₁] at h₂'
   refine h₂'.mono ?_
@@ -276,20 +281,22 @@ theorem rounded_total {a u ν η : R} (ha : 0 ≤ a) (hu : 0 ≤ u) (hν : 0 ≤
     refine ⟨?_, (ht j).2.1⟩
     rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]
     exact (ht j).1
-  have h₁ := (Majorised.roundedSum ha hz fun j _ => (((hx j).below (hx' j)).mul
+  have h₁ := (Majorised.flushedSum_each ha hν hz fun j _ => (((hx j).below (hx' j)).mul
     (.exact (atMost_absolute (y j)))).below (hproducts j)).error
   have other : ∀ j, (t j).other = y j := fun j => (ht j).2.2
   rw [totalError, sumOver_map, sumOver_map]
   simp only [other]
-  rw [sumOver_add, sumOver_numeral] at h₁
+  rw [sumOver_add, sumOver_add, sumOver_numeral, Semiring.add_assoc] at h₁
   refine h₁.mono ?_
   have g₁ := OrderedField.one_le_pow (one_le_one_plus ha) k
   have g₂ := pow_le_gamma ha hk hc
   have g₃ := pow_le_gamma ha (show k ≤ roundings by omega) hc
   rw [Semiring.pow_succ] at g₂
   have hν' := OrderedField.mul_le_mul (nonneg_of_one_le g₁) g₃
-    (OrderedRing.mul_nonneg (numeral_nonneg n) hν)
-    (OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral (R := R) hn) hν)
+    (show 0 ≤ numeral n * ν + numeral n * ν by
+      have := OrderedRing.mul_nonneg (numeral_nonneg n) hν
+      clear h₁
+      grind) (twice_lost_le hn hν)
   have h₂ : ∀ j, (1 + a) ^ k * ((((t j).size + (t j).error) * (1 + u) + η) * absolute (y j)
         * (1 + a)) - (t j).size * absolute (y j)
       ≤ ((t j).error + ((1 + u) * (1 + gamma roundings a) - 1) * ((t j).size + (t j).error))

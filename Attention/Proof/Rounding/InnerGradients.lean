@@ -62,18 +62,24 @@ theorem rounded_innerGradient {p : GradientPrecision R} (hp : PreciseGradient p)
     (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
     {r : BackwardRow R n d_v} (hr : r.Valid) {D x G : R} {j : Fin n} (hD : ComputedMean p c r D)
     (hx : ComputedProduct p c (r.factor j) r.dO (r.value j) x)
-    (hG : RoundedSum p.unit 3 [x, -D, r.dL] G) :
+    (hG : FlushedSum p.unit p.tiny id 3 [x, -D, r.dL] G) :
     AtMost (innerError p c r.reach r.dL r.keys (r.key j))
       (G - innerGradient r.dL r.keys (r.key j)) := by
   have terms := three_terms (mean_keys hp hr hc₁ hx) (mean_majorised hp hc₁ hc₂ hr hD)
     (.exact (atMost_absolute r.dL))
-  have h₁ := (Majorised.roundedSum hp.unit (xs := [(_, _, x, (r.key j).product),
-    (_, _, -D, -meanProduct r.keys), (_, _, r.dL, r.dL)]) (f := fun t => t.2.2.1) hG terms).error
+  obtain ⟨G₀, l, hG₀, hl, hl'⟩ := sumOf_near hp.unit hp.tiny hG fun _ _ h => h
+  rw [List.map_id] at hG₀
+  have h₁ := ((Majorised.roundedSum hp.unit (xs := [(_, _, x, (r.key j).product),
+    (_, _, -D, -meanProduct r.keys), (_, _, r.dL, r.dL)]) (f := fun t => t.2.2.1) hG₀ terms).near
+      hl').error
+  have h₀ : l ≤ numeral 2 * p.tiny := hl.le_length hp.tiny
+  have n₀ := hl.nonneg
+  have hf := nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.unit) 3)
   have h₂ := pow_le_gamma hp.unit (Nat.le_refl 3) hu
   have h₃ := (Majorised.sum terms).computed.nonneg
   rw [innerError, innerGradient, innerSize]
   simp only [sumOver_cons, sumOver_nil] at h₁ h₃
-  clear terms hG hx hD hc₁ hc₂ hu hp hr
+  clear terms hG hG₀ hl hl' hx hD hc₁ hc₂ hu hp hr
   generalize (1 + gamma c.products p.accumulation) * (1 + p.factors) * (1 + p.scores) = E at *
   generalize meanError p c r.reach r.keys = e at *
   generalize productTiny p c (r.key j).factor = q at *
@@ -84,15 +90,17 @@ theorem rounded_innerGradient {p : GradientPrecision R} (hp : PreciseGradient p)
   generalize absolute r.dL = L at *
   generalize gamma 3 p.unit = g at *
   generalize (1 + p.unit) ^ 3 = f at *
+  generalize numeral 2 * p.tiny = N at *
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_right h₂ h₃
-  have h₅ := h₁.mono (show f * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0)))
-    ≤ (1 + g) * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0))) by
+  have h₆ := OrderedField.mul_le_mul hf h₂ n₀ h₀
+  have h₅ := h₁.mono (show f * (A * E + q + (W + e + (L + 0))) + f * l - (A + (W + (L + 0)))
+    ≤ (1 + g) * (A * E + q + (W + e + (L + 0)) + N) - (A + (W + (L + 0))) by
       clear h₁ h₂ h₃
       grind)
   rwa [show G - (P + (-M + (r.dL + 0))) = G - (P - M + r.dL) by grind,
-    show (1 + g) * (A * E + q + (W + e + (L + 0))) - (A + (W + (L + 0)))
-      = (E - 1) * A + q + e + g * (A + W + L + ((E - 1) * A + q + e)) by
-        clear h₅ h₁ h₂ h₃ h₄
+    show (1 + g) * (A * E + q + (W + e + (L + 0)) + N) - (A + (W + (L + 0)))
+      = (E - 1) * A + q + e + N + g * (A + W + L + ((E - 1) * A + q + e + N)) by
+        clear h₅ h₁ h₂ h₃ h₄ h₆
         grind] at h₅
 
 end Attention.Proof

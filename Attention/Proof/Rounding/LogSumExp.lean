@@ -93,7 +93,7 @@ private theorem denominator_of_stored {W D l G g σ : R} (hW : 0 < W) (hg : 0 �
       (by grind)
     grind
 
-/-- What bounds the sum W of the computed weights, and the denominator l, which is within g of
+/-- Bounds of the sum W of the computed weights bound the denominator l, which is within g of
 it. -/
 private theorem denominator_close {em κ A B S W g l : R} (hm₁ : 0 < em) (hκ₀ : 0 < κ) (hS : 0 < S)
     (hA : S ≤ A) (hsq : S * S ≤ A * B) (hupper : W ≤ κ * A) (hlower : κ * B ≤ W) (hg : g < 1)
@@ -356,7 +356,7 @@ private theorem one_add_mul_le_pow {u : R} (hu : 0 ≤ u) (a : Nat) :
 omit [Exponential R R] in
 private theorem le_sub_one_of_le {x y z : R} (h : x ≤ y) (h' : y - 1 ≤ z) : x - 1 ≤ z := by grind
 
-/-- What maximum, logarithm and their sum round, at most. -/
+/-- The roundings of maximum, logarithm and their sum, at most. -/
 private theorem computedLogSumExp_close {u m l L : R} (hu : 0 ≤ u) (h4 : numeral 4 * u < 1)
     (h : ComputedLogSumExp u m l L) : ∃ logl : R, exp logl = l ∧
       AtMost (gamma 4 u * (absolute logl + 1 + absolute m)) (L - (m + logl)) := by

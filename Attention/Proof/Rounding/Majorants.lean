@@ -59,7 +59,7 @@ theorem computed (h : Majorised a b x' x) : AtMost a x' := by
 theorem mono (h : Majorised a b x' x) (hac : a ≤ c) : Majorised c b x' x :=
   ⟨h.error.mono (by grind), h.size⟩
 
-/-- What is exact. -/
+/-- An exact number. -/
 theorem exact (h : AtMost b x) : Majorised b b x x := by
   refine ⟨?_, h⟩
   rw [show b - b = 0 by grind, show x - x = 0 by grind]

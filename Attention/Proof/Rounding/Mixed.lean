@@ -42,11 +42,11 @@ private theorem rounded_same {u : R} (hu : 0 ≤ u) (x : R) : Rounded u x x :=
 private theorem number_zero (f : Format) : f.IsNumber (0 : R) :=
   ⟨0, f.least, Nat.two_pow_pos _, Int.le_refl _, by rw [Ring.intCast_zero, Semiring.zero_mul]⟩
 
-/-- Sums of numbers of the accumulator have relative errors alone. -/
+/-- Sums of numbers of the accumulator have relative errors alone, whatever they might lose. -/
 private theorem sum_rounded (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
-    {α : Type v} {free : α → Prop} {g : α → R} (as : List α)
+    {α : Type v} {ν : R} {free : α → Prop} {g : α → R} (as : List α)
     (numbers : ∀ a ∈ as, p.accumulator.IsNumber (g a)) :
-    SumOf (p.precision R).unit 0 free g as.length as (p.sum floor (as.map g)) ∧
+    SumOf (p.precision R).unit ν free g as.length as (p.sum floor (as.map g)) ∧
       p.accumulator.IsNumber (p.sum floor (as.map g)) := by
   induction as with
   | nil => exact ⟨.nil, number_zero _⟩
@@ -71,7 +71,8 @@ private theorem score_computed (hf : IsFloor floor) (ha : 0 < p.accumulator.prec
   · show Stored _ _ (1 * q[t] * (1 * k[t])) _
     rw [Semiring.one_mul, Semiring.one_mul]
     exact stored_acc hf ha _
-  · have := (sum_rounded (p := p) hf ha (free := fun t : Fin d => 1 * q[t] * (1 * k[t]) = 0)
+  · have := (sum_rounded (p := p) (ν := p.underflow R) hf ha
+      (free := fun t : Fin d => 1 * q[t] * (1 * k[t]) = 0)
       (g := fun t : Fin d => p.accumulator.round floor (q[t] * k[t])) (List.finRange d)
       fun _ _ => isNumber_round hf ha _).1
     rwa [List.length_finRange] at this
@@ -117,7 +118,8 @@ private theorem run_keys (hf : IsFloor floor) (ha : 0 < p.accumulator.precision)
   have add := fun (g : Part R → R) (hg : ∀ key : ComputedKey R, p.accumulator.IsNumber (g ⟨[key],
       p.weight floor m key.score.isSome key.computed,
       p.product floor m key.score.isSome key.computed key.value, 0, 0⟩)) =>
-    (sum_rounded (p := p) (free := fun part : Part R => ∀ key ∈ part.keys, key.score = none) hf ha
+    (sum_rounded (p := p) (ν := p.underflow R)
+      (free := fun part : Part R => ∀ key ∈ part.keys, key.score = none) hf ha
       (g := g) (keys.map fun k => ⟨[k], p.weight floor m k.score.isSome k.computed,
         p.product floor m k.score.isSome k.computed k.value, 0, 0⟩) fun part hpart => by
       obtain ⟨key, -, rfl⟩ := List.mem_map.mp hpart
@@ -277,8 +279,9 @@ theorem mixed_within_tolerance (hf : IsFloor floor) (hw : 0 < p.weights.precisio
       exact computedKeys_toBoundedKey
     rw [e, attention_of_cols (List.Perm.refl _), ← bounded]
     rw [← bounded] at left
-    refine rounded_output_underflow hp hν run (fun h => absurd rfl h) t.isLt same seen close
-      (Nat.le_refl _) (by simp only [length]; omega) nofun hN hD left
+    refine rounded_output_underflow hp hν (Std.le_refl 0) run (fun h => absurd rfl h) t.isLt
+      same seen (fun key hk s hs => room_zero (close key hk s hs)) (Nat.le_refl _)
+      (by simp only [length]; omega) nofun hN hD left
       ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, stored_acc hf ha _⟩, stored_same _⟩, stored_same _⟩,
         stored_same _⟩, stored_same _⟩ (round_storedNear hf _) negligible
 

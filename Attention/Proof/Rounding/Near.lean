@@ -35,7 +35,7 @@ namespace Near
 
 variable {M M' S S' e e' z z' : R}
 
-/-- What is off by `d`. -/
+/-- A number that is off by `d`. -/
 theorem of_error {d : R} (he : AtMost S e) (h : AtMost d (z - e)) : Near (S + d) S e z := by
   refine ⟨he, ?_, h.mono (by grind)⟩
   have := he.add h
@@ -75,7 +75,7 @@ theorem rounded {u : R} (h : Near M S e z) (hz : Rounded u z z') : Near ((1 + u)
   obtain ⟨t, rfl, ht⟩ := rounded_factor hz
   exact h.factor ht
 
-/-- What is off by `η` more. -/
+/-- A number that is off by `η` more. -/
 theorem off {η : R} (h : Near M S e z) (hz : AtMost η (z' - z)) : Near (M + η) S e z' := by
   have h₁ := h.error.add hz
   have h₂ := h.most.add hz
@@ -158,7 +158,7 @@ theorem sum {M S e z : α → R} {xs : List α} (h : ∀ x ∈ xs, Near (M x) (S
   rw [← sumOver_sub]
   exact sumOver_error fun x hx => (h x hx).error
 
-/-- What is near to a number that is near. -/
+/-- A number near to one that is near. -/
 theorem trans {T : R} (h : Near M S e z) (hz : AtMost ((T - 1) * M) (z' - z)) :
     Near (T * M) S e z' := by
   have h₁ := hz.add h.error

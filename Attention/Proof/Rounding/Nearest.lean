@@ -195,7 +195,7 @@ private theorem atMost_scale {c x s : R} (hs : 0 < s) (h : AtMost c x) :
   have := OrderedRing.mul_le_mul_of_nonneg_right h.2 (Std.le_of_lt hs)
   exact ⟨by grind, by grind⟩
 
-/-- What is rounded to multiples of 2^(e + 1) is off by at most 2^e. -/
+/-- Rounding to multiples of 2^(e + 1) errs by at most 2^e. -/
 theorem roundAt_close (hf : IsFloor floor) (e : Int) (x : R) :
     AtMost ((2 : R) ^ e) (roundAt floor (e + 1) x - x) := by
   have h := atMost_scale (two_zpow_pos e) (nearest_close hf (x / (2 : R) ^ (e + 1)))

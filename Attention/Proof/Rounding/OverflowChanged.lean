@@ -140,7 +140,7 @@ theorem limitedRow (hp : Precise p) (hu : p.unit ≤ p.accumulation) (ha : p.acc
     exact ⟨s, e, h'.mono (size_le_rowSize h)⟩
   · obtain ⟨s, e, -, h, -⟩ := number none (by simp [ScoreChanges.sees, hs])
     simp only [e, Option.getD_some]
-    exact h sink rfl hs
+    exact ⟨s, h sink rfl hs, by rw [show s - s = 0 by grind]; exact .zero hf''⟩
   · obtain ⟨s, e, -, -, h⟩ := number (some j) (changed_sees_iff.mpr hj)
     simp only [e, Option.getD_some]
     exact h j rfl

@@ -45,7 +45,7 @@ private theorem denominatorLeast_nonneg (n r : Nat) : 0 ≤ denominatorLeast p n
   exact Std.le_of_lt (OrderedRing.mul_pos (OrderedRing.mul_pos p₁ p₂) base)
 
 omit ha base in
-/-- What the denominator adds of a weight of 1, off by its error. -/
+/-- The denominator adds, for a weight of 1, at least 1 less its errors. -/
 private theorem added_least (hσ : p.stored < 1) {w w' : R} (hw : 1 - p.exponential ≤ w)
     (h : Stored p.stored p.storedTiny w w') :
     (1 - p.exponential) * (1 - p.stored) - p.storedTiny ≤ added p.denominator w w' := by

@@ -21,7 +21,7 @@ private theorem quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
   rw [← h]
   grind
 
-/-- What is needed of a part. -/
+/-- The conditions on a part. -/
 structure InRange (p : Precision R) (largest : Largest R) (reference value : R)
     (roundings rescalings : Nat) (part : LimitedPart R) : Prop where
   /-- Rescaled no more often. -/
@@ -39,7 +39,7 @@ structure InRange (p : Precision R) (largest : Largest R) (reference value : R)
   /-- Each score. -/
   score : ∀ key ∈ part.keys, key.score ≠ none → AtMost reference key.computed
 
-/-- What is shown of it. -/
+/-- The properties that are shown of it. -/
 structure Sound (p : Precision R) (value m : R) (part : LimitedPart R) (l o : R) :
     Prop where
   /-- A number. -/

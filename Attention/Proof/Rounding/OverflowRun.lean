@@ -229,7 +229,7 @@ theorem valueSize_spec (row : List (BoundedKey R)) : 0 ≤ valueSize row ∧
   exact h₃
 
 omit [Exponential R R] in
-/-- What is at least all values is at least the largest. -/
+/-- A number that is at least all values is at least the largest. -/
 private theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
     (h : ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ c) : valueSize row ≤ c := by
   rw [valueSize]

@@ -60,7 +60,7 @@ theorem seen_part_le {x : ComputedKey R → R} (hx : ∀ key, 0 ≤ x key)
   rw [seen_flatMap]
   exact le_sumOver (f := fun part => seen x part.keys) (fun part _ => seen_nonneg hx part.keys) h
 
-/-- What a fold takes up stays below it. -/
+/-- A fold that only grows is at least its start and all that it takes up. -/
 theorem le_foldl {α : Type v} {f : R → α → R} (h : ∀ x a, x ≤ f x a) {b : R}
     (xs : List α) : b ≤ xs.foldl f b ∧
       ∀ c : α → R, (∀ x a, c a ≤ f x a) → ∀ a ∈ xs, c a ≤ xs.foldl f b := by

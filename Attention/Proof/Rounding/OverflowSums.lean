@@ -19,7 +19,7 @@ universe u v
 
 variable {R : Type u} [OrderedField R]
 
-/-- What is at most the smaller of two numbers is at most both. -/
+/-- A number that is at most the smaller of two is at most both. -/
 theorem le_of_le_smaller {a b c : R} (h : a ≤ smaller b c) : a ≤ b ∧ a ≤ c := by
   rw [smaller] at h
   split at h
@@ -39,14 +39,14 @@ theorem rounded_atMost {u b x y : R} (h : Rounded u x y) (hx : AtMost b x) :
   rw [show x + x * θ = x * (1 + θ) by grind] at h
   exact h.mono (by grind)
 
-/-- What is within the range is rounded. -/
+/-- A number within the range is rounded. -/
 theorem limited_rounded {largest u b x : R} {y : Option R} (h : Limited largest (Rounded u) x y)
     (hx : AtMost b x) (hb : b ≤ largest) :
     ∃ z, y = some z ∧ Rounded u x z ∧ AtMost ((1 + u) * b) z := by
   obtain ⟨z, e, hz⟩ := h (hx.mono hb)
   exact ⟨z, e, hz, rounded_atMost hz hx⟩
 
-/-- So is what is rounded often. -/
+/-- So is a number that is rounded often. -/
 theorem limitedTimes {largest u b x : R} (hu : 0 ≤ u) {k : Nat} {y : Option R}
     (h : LimitedTimes largest u k x y) (hx : AtMost b x) (hb : (1 + u) ^ k * b ≤ largest) :
     ∃ z, y = some z ∧ RoundedTimes u k x z ∧ AtMost ((1 + u) ^ k * b) z := by

@@ -22,7 +22,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R] {F : FloatingPoint R}
 /-! ## One row -/
 
 omit [Exponential R R] in
-/-- What is not rounded is rounded by nothing. -/
+/-- A number is itself rounded by nothing, any number of times. -/
 private theorem roundedTimes_self {u : R} (hu : 0 ≤ u) (x : R) : ∀ k, RoundedTimes u k x x
   | 0 => rfl
   | k + 1 => ⟨x, roundedTimes_self hu x k, 0, .zero hu, by grind⟩
@@ -47,8 +47,8 @@ private theorem Carries.attained {d : Nat} {j : Fin d} {s : State F.Number F.Num
     | none => simp [computedScore, hks] at hs
     | some _ => simpa [computedScore, hks] using hs
 
-/-- What is to be known of a key for component `j`: `key` is what the function sees of it, `e` its
-exact score and value, `δ` how far off the score is. -/
+/-- A key as the bounds for component `j` need it: `key` has the score that the function sees, `e`
+the exact score and value, and `δ` says how far off the score is. -/
 @[expose] def computedKey {d : Nat} (j : Fin d) (key : ScoredValue F.Number F.Number d)
     (e : ScoredValue R R d) (δ : R) : ComputedKey R where
   score := e.score

@@ -5,7 +5,7 @@ public import Attention.Proof.Rounding.Sum
 
 public section
 
-/-! # What a function that rounds has computed
+/-! # The weights and sums that a function that rounds has computed
 
 A part of the computation has a weight for each of its keys, so that its denominator and its
 numerator differ from the sums of these weights only by the roundings of sums and products. A weight
@@ -113,7 +113,7 @@ theorem stored_nonneg {σ η w w' : R} (hw : 0 ≤ w) (h : Stored σ η w w') : 
   grind
 
 omit [Exponential R R] in
-/-- What is not rounded is stored without an error. -/
+/-- A number that is not rounded is stored without an error. -/
 theorem stored_refl {σ η : R} (hσ : 0 ≤ σ) (w : R) : Stored σ η w w := by
   have h := absolute_nonneg w
   rw [Stored, show w - w = 0 by grind]
@@ -147,7 +147,7 @@ theorem stored_mul {σ η η' w w' α : R} (hα : 0 ≤ α) (hw : 0 ≤ w) (hη 
     rwa [e] at h₃
 
 omit [Exponential R R] in
-/-- What the denominator adds of a weight is not negative. -/
+/-- The denominator adds a number that is not negative for a weight. -/
 theorem added_nonneg {d : Denominator} {σ η w w' : R} (hw : 0 ≤ w) (h : Stored σ η w w') :
     0 ≤ added d w w' := by
   cases d
@@ -401,7 +401,7 @@ theorem run_weights {p : Precision R} (hp : Precise p) {m : R} {part : Part R}
     fun k hk hs => ⟨(h.weighed k hk).le hs, (h.weighed k hk).pos hs, (h.weighed k hk).upper hs,
       (h.weighed k hk).lower hs⟩, h.stored, h.l, h.o⟩
 
-/-! ## What the relation admits -/
+/-! ## Runs that the relation admits -/
 
 /-- The weight of one key in a function that does not round. -/
 private def exactWeight (m : R) (key : ComputedKey R) : R :=

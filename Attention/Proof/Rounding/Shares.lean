@@ -23,7 +23,7 @@ variable {R : Type u} [OrderedField R]
 /-- Weights with what was computed in their place: each off by its factor, up or down, apart from
 the factor `κ` that all share. -/
 structure OffByFactors (κ : R) (xs : List (BoundedWeight R × R)) : Prop where
-  /-- What all share. -/
+  /-- The common factor is positive. -/
   positive : 0 < κ
   /-- Weights are not negative. -/
   weight_nonneg : ∀ x ∈ xs, 0 ≤ x.1.weight
@@ -36,7 +36,7 @@ structure OffByFactors (κ : R) (xs : List (BoundedWeight R × R)) : Prop where
   /-- Some key is not masked. -/
   unmasked : ∃ x ∈ xs, 0 < x.1.weight
 
-/-! ## What the tolerance is made of -/
+/-! ## The parts of the tolerance -/
 
 namespace Shares
 

@@ -3,6 +3,7 @@ module
 public import Attention.Model.RoundedSoftcap
 public import Attention.Proof.Rounding.Changes
 public import Attention.Proof.Rounding.GradientRows
+import Attention.Proof.Rounding.UnderflowTolerance
 
 public section
 
@@ -79,35 +80,61 @@ private theorem tanh_quotient (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat,
   have k := hx.mul (b := cap⁻¹) (y := cap⁻¹) ⟨by grind, Std.le_refl _⟩
   rwa [← Field.div_eq_mul_inv, show (x - s) * cap⁻¹ = x / cap - s / cap by grind] at k
 
+/-- What three quotients below the normal numbers come to. -/
+private theorem three_tiny {u ν : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν : 0 ≤ ν) {a : Nat}
+    (ha : a ≤ 3) : (1 + u) ^ a * 0 + (1 + u) ^ a * (numeral a * ν) ≤ 4 * ν := by
+  have h₁ := OrderedField.pow_le_pow (x := 1 + u) (by grind) ha
+  have h₂ := OrderedRing.mul_nonneg h₀ (b := 1 / 128 - u) (by grind)
+  have h₃ := OrderedRing.mul_nonneg h₀ h₂
+  have h₄ : (0 : R) < 1 := OrderedRing.zero_lt_one
+  have h₅ : (1 + u) ^ a ≤ 4 / 3 := by
+    rw [show (3 : Nat) = 2 + 1 from rfl, Semiring.pow_succ, Semiring.pow_two] at h₁
+    generalize (1 + u) ^ a = x at *
+    grind
+  have h₆ : (numeral a : R) ≤ 3 := by
+    have h := numeral_mono (R := R) ha
+    rwa [show (numeral 3 : R) = 3 by rw [numeral_succ, two_numeral]; grind] at h
+  have h₇ := OrderedField.mul_le_mul (OrderedRing.mul_nonneg (numeral_nonneg (R := R) a) hν)
+    (OrderedRing.mul_le_mul_of_nonneg_right h₆ hν) (a := numeral a * ν) (b := 3 * ν)
+    (c := (1 + u) ^ a) (d := 4 / 3) (by
+      have := OrderedField.one_le_pow (x := 1 + u) (by grind) a
+      grind) h₅
+  clear h₁ h₂ h₃ h₅ h₆
+  grind
+
 /-- tanh (s / cap), from a score that is off. -/
-theorem rounded_tanh (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {u : R}
-    (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) {cap s x t error : R} (hcap : 0 < cap)
-    (hx : AtMost error (x - s)) (h : ComputedTanh u cap x t) :
-    AtMost (tanhError u cap error) (t - tanh (s / cap)) := by
+theorem rounded_tanh (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {u ν : R}
+    (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν : 0 ≤ ν) {cap s x t error : R} (hcap : 0 < cap)
+    (hx : AtMost error (x - s)) (h : ComputedTanh u ν cap x t) :
+    AtMost (tanhError u ν cap error) (t - tanh (s / cap)) := by
   obtain ⟨a, z, ha, hz, ht, -⟩ := h
+  obtain ⟨z₀, hz, lost⟩ := storedTimes_companion h₀ hν hz (c := 0) (x₀ := x / cap)
+    ⟨by grind, by grind⟩
+  replace lost := tanh_atMost archimedean (lost.mono (three_tiny h₀ hu hν ha))
   obtain ⟨τ, rfl, hτ⟩ := roundedTimes_factor hz
   obtain ⟨h₁, h₂⟩ := three_of_argument h₀ hu ha
-  have h₃ := (ht.add ((tanh_mul_sub archimedean hτ h₁ (x / cap)).mono h₂)).add
+  have h₃ := ((ht.add lost).add ((tanh_mul_sub archimedean hτ h₁ (x / cap)).mono h₂)).add
     (tanh_quotient archimedean hcap hx)
   rw [tanhError, eight_numeral, two_numeral]
-  rw [four_numeral] at h₃
-  clear archimedean
+  rw [four_numeral] at h₃ ⊢
+  clear archimedean lost ht
+  generalize (tanh z : R) = e at *
   generalize smaller (error / cap) 2 = m at *
   generalize (tanh (x / cap * τ) : R) = b at *
   generalize (tanh (x / cap) : R) = c at *
   generalize (tanh (s / cap) : R) = d at *
-  rwa [show t - b + (b - c) + (c - d) = t - d by grind,
-    show 4 * u + 4 * u + m = m + 8 * u by grind] at h₃
+  rwa [show t - e + (e - b) + (b - c) + (c - d) = t - d by grind,
+    show 4 * u + 4 * ν + 4 * u + m = m + 8 * u + 4 * ν by grind] at h₃
 
 /-- **rounded-capped-slope**: the slope of softcap that is computed from a score that is off by any
 error, by a tanh of at most 1 in size, each operation rounded, is within its bound, also where the
-square of tanh underflows. -/
+quotient or the square of tanh underflows. -/
 theorem rounded_slope (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y) {u ν : R}
     (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) {cap s x z error : R} (hcap : 0 < cap)
     (hx : AtMost error (x - s)) (h : ComputedSlope u ν cap x z) :
     AtMost (cappedSlopeError u ν cap s error) (z - (1 - tanh (s / cap) * tanh (s / cap))) := by
   obtain ⟨t, y, ht, hy, hz⟩ := h
-  have h₁ := rounded_tanh archimedean h₀ hu hcap hx ht
+  have h₁ := rounded_tanh archimedean h₀ hu hy.choose_spec.2.1.nonneg hcap hx ht
   obtain ⟨-, -, -, -, -, one⟩ := ht
   have := OrderedRing.zero_lt_one (R := R)
   exact rounded_softcapSlope (by grind)
@@ -154,8 +181,8 @@ theorem rounded_capped_change (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat,
 
 /-- **rounded-capped-scores**: the score of a query and a key that a backward pass computes again,
 by rounded products and a rounded scale, is off by no more than its bound after softcap and a number
-that is added, and the slope of that softcap by no more than its own, also where the square of tanh
-underflows, however far off the score is before them. -/
+that is added, and the slope of that softcap by no more than its own, also where its quotient or the
+square of tanh underflows, however far off the score is before them. -/
 theorem rounded_capped_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     {additions : Nat} {scale σ₁ σ₂ σ : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hu' : p.unit ≤ 1 / 128) (ho : PreciseFormats f) (hf₀ : 0 ≤ f.scores)

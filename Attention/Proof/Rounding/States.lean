@@ -62,13 +62,16 @@ private theorem secondOrder_eq : (secondOrder : R) = 51 / 50 := by
 private theorem two_eq : (numeral 2 : R) = 2 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
+private theorem three_eq : (numeral 3 : R) = 3 := by
+  rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
+
 private theorem four_eq : (numeral 4 : R) = 4 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
 private theorem hundred_eq : (numeral 100 : R) = 100 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
-/-- What an error of the exponent makes of an exponential. -/
+/-- The error of an exponential whose exponent is off. -/
 private theorem exp_close [NaturalExp R] {e δ : R} (h : AtMost e δ) (he : e < 1) :
     AtMost (1 / (1 - e) - 1) (exp δ - 1) := by
   have h₁ := one_add_le_one_div he
@@ -85,8 +88,8 @@ private theorem exp_close [NaturalExp R] {e δ : R} (h : AtMost e δ) (he : e < 
   have := h.1
   exact ⟨by grind, by grind⟩
 
-/-- The exponent of a weight. -/
-private theorem exponent_close {u s m s' m' x : R} (hu : 0 ≤ u) (hu₁ : u ≤ 1)
+/-- The exponent of a weight, where it is rounded. -/
+private theorem exponent_rounded {u s m s' m' x : R} (hu : 0 ≤ u) (hu₁ : u ≤ 1)
     (hs : RoundedTimes u 2 s s') (hm : RoundedTimes u 2 m m') (hx : Rounded u (s' - m') x) :
     AtMost ((1 + 2 * u) * (u * (2 * absolute s + 2 * absolute m + absolute (s - m))))
       (x - (s - m)) := by
@@ -118,6 +121,18 @@ private theorem exponent_close {u s m s' m' x : R} (hu : 0 ≤ u) (hu₁ : u ≤
   have j₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hu hu) hd₀
   grind
 
+/-- The exponent of a weight. -/
+private theorem exponent_close {u ν s m s' m' x : R} (hu : 0 ≤ u) (hu₁ : u ≤ 1) (hν : 0 ≤ ν)
+    (hs : RoundedTimes u 2 s s') (hm : RoundedTimes u 2 m m') (hx : Difference u ν (s' - m') x) :
+    AtMost ((1 + 2 * u) * (u * (2 * absolute s + 2 * absolute m + absolute (s - m)) + ν))
+      (x - (s - m)) := by
+  have hν' := OrderedRing.mul_nonneg hu hν
+  rcases hx with hx | ⟨hd, rfl⟩
+  · exact (exponent_rounded hu hu₁ hs hm hx).mono (by grind)
+  · have h := (exponent_rounded (x := s' - m') hu hu₁ hs hm ⟨0, ⟨by grind, hu⟩, by grind⟩).sub hd
+    rw [show s' - m' - (s - m) - (s' - m') = 0 - (s - m) by grind] at h
+    exact h.mono (by grind)
+
 /-- The bound of a weight's factor, from what it is made of. -/
 private theorem factor_bound {u a E y : R} (hu : 0 ≤ u) (ha : 0 ≤ a) (hE : E = 4 * u + a + 2 * u)
     (hE₁ : 100 * E ≤ 1) (hy : y = (1 + 2 * u) * a + 4 * u + u + u) :
@@ -138,8 +153,8 @@ private theorem factor_bound {u a E y : R} (hu : 0 ≤ u) (ha : 0 ≤ a) (hE : E
     grind
   grind
 
-private theorem weightError_nonneg {u : R} (hu : 0 ≤ u) (s m : Option R) :
-    0 ≤ weightError u s m := by
+private theorem weightError_nonneg {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (s m : Option R) :
+    0 ≤ weightError u ν s m := by
   unfold weightError
   split
   · rename_i s m
@@ -157,17 +172,17 @@ private theorem weightError_nonneg {u : R} (hu : 0 ≤ u) (s m : Option R) :
 /-- A weight without what underflows of it, and two roundings more. -/
 private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     {s m s' m' : Option R} (hs : ComputedPoint u s s') (hm : ComputedPoint u m m')
-    (small : numeral 100 * (weightError u s m + numeral 2 * u) ≤ 1) {w' : R}
+    (small : numeral 100 * (weightError u ν s m + numeral 2 * u) ≤ 1) {w' : R}
     (hw : ComputedWeight u ν s' m' w') :
     ∃ w, AtMost ν (w' - w) ∧ ∀ θ₁ θ₂ : R, AtMost u θ₁ → AtMost u θ₂ →
     ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
-      AtMost (secondOrder * (weightError u s m + numeral 2 * u)) (F - 1) := by
+      AtMost (secondOrder * (weightError u ν s m + numeral 2 * u)) (F - 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   rw [secondOrder_eq, two_eq, hundred_eq] at *
-  have none_case : rescale s m = (0 : R) → w' = 0 → weightError u s m = 0 →
+  have none_case : rescale s m = (0 : R) → w' = 0 → weightError u ν s m = 0 →
       ∃ w, AtMost ν (w' - w) ∧ ∀ θ₁ θ₂ : R, AtMost u θ₁ → AtMost u θ₂ →
       ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
-        AtMost (51 / 50 * (weightError u s m + 2 * u)) (F - 1) := fun e₁ e₂ e₃ => by
+        AtMost (51 / 50 * (weightError u ν s m + 2 * u)) (F - 1) := fun e₁ e₂ e₃ => by
     refine ⟨0, by rw [e₂]; exact ⟨by grind, by grind⟩, fun θ₁ θ₂ _ _ => ?_⟩
     refine ⟨1, by rw [e₁]; grind, ?_⟩
     rw [e₃, show (1 : R) - 1 = 0 by grind]
@@ -181,13 +196,15 @@ private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (h
     obtain ⟨τ, hτ, hν', -⟩ := stored_split (by rw [four_eq]; grind) hν hw
     refine ⟨_, hν', fun θ₁ θ₂ h₁ h₂ => ?_⟩
     simp only [weightError, two_eq, four_eq, rescale] at *
-    have ha : 0 ≤ u * (2 * absolute s + 2 * absolute m + absolute (s - m)) := by
+    have ha : 0 ≤ u * (2 * absolute s + 2 * absolute m + absolute (s - m)) + ν := by
       have := absolute_nonneg s
       have := absolute_nonneg m
       have := absolute_nonneg (s - m)
-      exact OrderedRing.mul_nonneg hu (by grind)
-    have hδ := exponent_close hu (by grind) hs hm hx
-    generalize u * (2 * absolute s + 2 * absolute m + absolute (s - m)) = a at *
+      have := OrderedRing.mul_nonneg hu (b := 2 * absolute s + 2 * absolute m + absolute (s - m))
+        (by grind)
+      grind
+    have hδ := exponent_close hu (by grind) hν hs hm hx
+    generalize u * (2 * absolute s + 2 * absolute m + absolute (s - m)) + ν = a at *
     obtain ⟨hy, hbound⟩ := factor_bound hu ha rfl small rfl
     have hd := OrderedRing.mul_nonneg (a := 1 + 2 * u) (b := a) (by grind) ha
     have hall := close_mul (by grind) hu hy (close_mul (by grind) hu (by grind)
@@ -202,7 +219,7 @@ private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (h
 
 /-! ## All changes -/
 
-/-- What underflows of a product with a weight, and is rounded with a sum. -/
+/-- The part of a product with a weight that underflows, and is rounded with a sum. -/
 private theorem underflow_close {u ν w w₀ x y B H θ σ : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     (hw : AtMost ν (w - w₀)) (hx : AtMost H x) (hθ : AtMost u θ) (hσ : AtMost u σ)
     (hy : AtMost ν (y - w * x * (1 + θ))) (hB : (1 + u) * (1 + u) ≤ B) :
@@ -227,7 +244,8 @@ private theorem underflow_close {u ν w w₀ x y B H θ σ : R} (hu : 0 ≤ u) (
 
 /-- **rounded-state**: the reference point and a column of a state to which keys were appended, and
 from which terms were subtracted, every operation rounded, are within the bounds that followed the
-changes, also where weights and products underflow; for the natural exponential. -/
+changes, also where weights, products, sums and differences of scores underflow; for the natural
+exponential. -/
 theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) {c : BoundedColumn R}
     {m : Option R} {x : R} (run : StateRun u ν c m x) :
     ComputedPoint u c.m m ∧ AtMost c.error (x - c.value) := by
@@ -249,12 +267,12 @@ theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) 
     refine ⟨hm', ?_⟩
     obtain ⟨θ₁, h₁, ny, -⟩ := stored_split hu hν hy
     obtain ⟨θ₂, h₂, nz, -⟩ := stored_split hu hν hz
-    obtain ⟨θ₃, h₃, rfl⟩ := hx'
+    obtain ⟨_, ⟨θ₃, h₃, rfl⟩, lost⟩ := hx'
     obtain ⟨α₀, nα₀, hα₀⟩ := computedWeight_close hu hν hm hm' small₁ hα
     obtain ⟨p₀, np₀, hp₀⟩ := computedWeight_close hu hν hs hm' small₂ hp
     obtain ⟨F, eF, hF⟩ := hα₀ _ _ h₁ h₃
     obtain ⟨G, eG, hG⟩ := hp₀ _ _ h₂ h₃
-    have hB := second (weightError_nonneg hu _ _) small₁
+    have hB := second (weightError_nonneg hu hν _ _) small₁
     have nα := rescale_nonneg (R := R) c.m (maxScore c.m s)
     have np := rescale_nonneg (R := R) s (maxScore c.m s)
     have hsize : AtMost (absolute c.value + c.error) x := by
@@ -265,51 +283,56 @@ theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) 
     rw [eF] at k₁
     rw [eG] at k₂
     simp only [BoundedColumn.append]
+    rw [show (numeral 3 : R) = 3 from three_eq]
     rw [show (numeral 2 : R) = 2 from two_eq] at *
     generalize (rescale c.m (maxScore c.m s) : R) = A at *
     generalize (rescale s (maxScore c.m s) : R) = P at *
-    generalize weightError u c.m (maxScore c.m s) + 2 * u = e₁ at *
-    generalize weightError u s (maxScore c.m s) + 2 * u = e₂ at *
+    generalize weightError u ν c.m (maxScore c.m s) + 2 * u = e₁ at *
+    generalize weightError u ν s (maxScore c.m s) + 2 * u = e₂ at *
     have i₁ := atMost_mul_left nα (hsize.mul hF)
     have i₂ := atMost_mul_left nα hx
     have i₃ := atMost_mul_left np ((atMost_absolute v).mul hG)
-    have h := (((i₂.add i₁).add i₃).add k₁).add k₂
+    have h := ((((i₂.add i₁).add i₃).add k₁).add k₂).add lost
     have f₁ : A * (x - c.value) + A * (x * (F - 1)) + P * (v * (G - 1))
-        + (y * (1 + θ₃) - A * F * x) + (z * (1 + θ₃) - P * G * v)
-        = (y + z) * (1 + θ₃) - (A * c.value + P * v) := by
-      clear h i₁ i₂ i₃ k₁ k₂ hB second eF eG
+        + (y * (1 + θ₃) - A * F * x) + (z * (1 + θ₃) - P * G * v) + (x' - (y + z) * (1 + θ₃))
+        = x' - (A * c.value + P * v) := by
+      clear lost h i₁ i₂ i₃ k₁ k₂ hB second eF eG
       grind
     rw [f₁] at h
-    clear i₁ i₂ i₃ k₁ k₂ hB second eF eG f₁ ny nz hα₀ hp₀
+    clear lost i₁ i₂ i₃ k₁ k₂ hB second eF eG f₁ ny nz hα₀ hp₀
+    have hν₂ : ν ≤ secondOrder * ν := by
+      rw [secondOrder_eq]
+      grind
     exact h.mono (by grind)
   | @delete c m s s' x v p z x' _ hs small hp hz hx' ih =>
     obtain ⟨hm, hx⟩ := ih
     refine ⟨hm, ?_⟩
     obtain ⟨θ₂, h₂, nz, -⟩ := stored_split hu hν hz
-    obtain ⟨θ₃, h₃, rfl⟩ := hx'
+    obtain ⟨_, ⟨θ₃, h₃, rfl⟩, lost⟩ := hx'
     obtain ⟨p₀, np₀, hp₀⟩ := computedWeight_close hu hν hs hm small hp
     obtain ⟨G, eG, hG⟩ := hp₀ _ _ h₂ h₃
-    have hB := second (weightError_nonneg hu _ _) small
+    have hB := second (weightError_nonneg hu hν _ _) small
     have np := rescale_nonneg (R := R) s c.m
     have k₂ := underflow_close hu hν np₀ (atMost_absolute v) h₂ h₃ nz hB
     rw [eG] at k₂
     simp only [BoundedColumn.delete]
     generalize (rescale s c.m : R) = P at *
-    generalize weightError u s c.m + numeral 2 * u = e₂ at *
+    generalize weightError u ν s c.m + numeral 2 * u = e₂ at *
     have hsize : AtMost (absolute c.value + c.error) x := by
       have := (atMost_absolute c.value).add hx
       rwa [show c.value + (x - c.value) = x by grind] at this
     have i₁ := h₃.mul hsize
     have i₃ := atMost_mul_left np ((atMost_absolute v).mul hG)
-    have h := ((hx.add i₁).sub i₃).sub k₂
+    have h := (((hx.add i₁).sub i₃).sub k₂).add lost
     have f₁ : x - c.value + θ₃ * x - P * (v * (G - 1)) - (z * (1 + θ₃) - P * G * v)
-        = (x - z) * (1 + θ₃) - (c.value - P * v) := by
-      clear h i₁ i₃ k₂ hB second eG
+          + (x' - (x - z) * (1 + θ₃)) = x' - (c.value - P * v) := by
+      clear lost h i₁ i₃ k₂ hB second eG
       grind
     rw [f₁] at h
     have hn := OrderedRing.mul_nonneg hu hsize.nonneg
     rw [secondOrder_eq] at h ⊢
-    clear i₁ i₃ k₂ hB second eG f₁ nz hp₀
+    rw [show (numeral 2 : R) = 2 from two_eq] at *
+    clear lost i₁ i₃ k₂ hB second eG f₁ nz hp₀
     exact h.mono (by grind)
 
 end Attention.Proof

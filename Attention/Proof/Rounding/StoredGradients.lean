@@ -3,6 +3,7 @@ module
 public import Attention.Algebra.SumExchange
 public import Attention.Model.RoundedStoredGradients
 public import Attention.Proof.Rounding.GradientSums
+public import Attention.Proof.Rounding.StoredSums
 
 public section
 
@@ -19,28 +20,6 @@ open Spec Model Lean.Grind
 universe u v
 
 variable {R : Type u} [OrderedField R] {n : Nat}
-
-private theorem sum_of_sizes (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
-  sumOver_atMost fun x _ => atMost_absolute x
-
-private theorem stored_growth {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (k m : Nat) :
-    1 ≤ (1 + u) ^ k * (1 + σ) ^ m := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
-    (OrderedField.one_le_pow (one_le_one_plus hu) k) (c := 1) (Std.le_of_lt h₀)
-    (OrderedField.one_le_pow (one_le_one_plus hσ) m)
-  rwa [Semiring.one_mul] at this
-
-/-- What is stored of a number that is off by a factor. -/
-private theorem scaled_below {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
-    (hx : Majorised (Φ * a) b x' x) (h : StoredBelow u η x' y) :
-    Majorised (Φ * (1 + u) * (a + η)) b y x := by
-  refine (hx.below h).mono ?_
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right
-    (le_mul_of_one_le (nonneg_of_one_le hΦ) (Std.le_refl Φ) (one_le_one_plus hu)) hη
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hΦ hη
-  clear hx h
-  grind
 
 /-- The same of a number that is stored several times. -/
 private theorem scaled_belowTimes {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
@@ -69,85 +48,6 @@ private theorem scaled_sum_of_tile {P q a l : R} (hP : 1 ≤ P) (hq : 0 ≤ q) (
 /-- A product of factors of errors is one. -/
 private theorem one_le_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y :=
   Std.le_trans hx (le_mul_of_one_le (nonneg_of_one_le hx) (Std.le_refl x) hy)
-
-private theorem numeral_plus (m n : Nat) : (numeral (m + n) : R) = numeral m + numeral n := by
-  rw [numeral_eq, numeral_eq, numeral_eq, Semiring.natCast_add]
-
-/-- A sum that is stored on the way is off by the factors of its additions and stores, and by a
-little for each store. -/
-theorem storedSum_majorised {u σ η : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (hη : 0 ≤ η) {k m s : Nat}
-    {xs : List R} {z : R} (h : StoredSum u σ η k m s xs z) :
-    Majorised ((1 + u) ^ k * (1 + σ) ^ m * (sumOver absolute xs + numeral s * η))
-      (sumOver absolute xs) z (sumOver id xs) := by
-  induction h with
-  | @nil k m =>
-    rw [sumOver_nil, sumOver_nil, show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul,
-      Semiring.add_zero, Semiring.mul_zero]
-    exact .exact (.zero (Std.le_refl _))
-  | @one k m x =>
-    have e : sumOver id [x] = x := by
-      rw [sumOver_cons, sumOver_nil, id]
-      grind
-    rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.add_zero]
-    have h₁ := sum_of_sizes [x]
-    have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (stored_growth hu hσ k m) h₁.nonneg
-    rw [Semiring.one_mul] at h₂
-    have h₃ := (Majorised.exact h₁).mono h₂
-    rwa [e] at h₃ ⊢
-  | @store k m s xs z z' _ hz ih =>
-    have h₁ := scaled_below (stored_growth hu hσ k m) hσ hη ih hz
-    rw [Semiring.pow_succ, numeral_succ]
-    refine h₁.mono ?_
-    generalize sumOver absolute xs = s'
-    generalize (1 + u) ^ k = a
-    generalize (1 + σ) ^ m = b
-    generalize (numeral s : R) = c
-    clear ih h₁
-    grind
-  | @add k m s t xs ys x x' y y' _ _ hx' hy' hx hy =>
-    have h₁ := hx.rounded hx'
-    have h₂ := hy.rounded hy'
-    rw [sumOver_append, sumOver_append, Semiring.pow_succ, numeral_plus]
-    refine ⟨?_, hx.size.add hy.size⟩
-    have h₃ := h₁.error.add h₂.error
-    clear hx hy h₁ h₂ hx' hy'
-    generalize sumOver absolute xs = s' at *
-    generalize sumOver absolute ys = t' at *
-    generalize sumOver id xs = v at *
-    generalize sumOver id ys = w at *
-    generalize (1 + u) ^ k = a at *
-    generalize (1 + σ) ^ m = b at *
-    generalize (numeral s : R) = c at *
-    generalize (numeral t : R) = d at *
-    rwa [show a * b * (s' + c * η) * (1 + u) - s' + (a * b * (t' + d * η) * (1 + u) - t')
-        = a * (1 + u) * b * (s' + t' + (c + d) * η) - (s' + t') by clear h₃; grind,
-      show x' - v + (y' - w) = x' + y' - (v + w) by clear h₃; grind] at h₃
-  | @permute k m s xs ys z _ hp ih => rwa [← sumOver_perm _ hp, ← sumOver_perm _ hp]
-
-/-- The same of numbers that are off themselves. -/
-theorem Majorised.storedSum {α : Type v} {u σ η z : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (hη : 0 ≤ η)
-    {k m s : Nat} {a b f g : α → R} {xs : List α} (hz : StoredSum u σ η k m s (xs.map f) z)
-    (h : ∀ x ∈ xs, Majorised (a x) (b x) (f x) (g x)) :
-    Majorised ((1 + u) ^ k * (1 + σ) ^ m * (sumOver a xs + numeral s * η)) (sumOver b xs) z
-      (sumOver g xs) := by
-  have hs := Majorised.sum h
-  refine ⟨?_, hs.size⟩
-  have h₁ := (storedSum_majorised hu hσ hη hz).error
-  rw [sumOver_map, sumOver_map] at h₁
-  have h₂ : sumOver (fun x => absolute (f x)) xs ≤ sumOver a xs :=
-    sumOver_le_sumOver fun x hx => absolute_le (h x hx).computed
-  have h₃ := stored_growth hu hσ k m
-  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₂ (c := (1 + u) ^ k * (1 + σ) ^ m - 1)
-    (by grind)
-  generalize (1 + u) ^ k * (1 + σ) ^ m = F at *
-  generalize sumOver (fun x => absolute (f x)) xs = S at *
-  generalize (numeral s : R) * η = l at *
-  have h₅ := (h₁.mono (b := (F - 1) * sumOver a xs + F * l) (by grind)).add hs.error
-  simp only [id] at h₅
-  generalize sumOver f xs = s at *
-  generalize sumOver a xs = A at *
-  rwa [show (F - 1) * A + F * l + (A - sumOver b xs) = F * (A + l) - sumOver b xs by grind,
-    show z - s + (s - sumOver g xs) = z - sumOver g xs by grind] at h₅
 
 /-- A sum over the tiles of the sums over each, each times a factor. -/
 private theorem sum_of_parts {parts : List (List (Fin n))}
@@ -183,7 +83,7 @@ private theorem tiled_bound {p : GradientPrecision R} (hp : PreciseGradient p)
       (pow_le_gamma hp.unit he hu))
     n₃ (OrderedField.pow_le_pow (one_le_one_plus hp.operands) ha)) n₄
 
-/-- What each product loses before it is added: in its operand, and itself. -/
+/-- The losses of each product before it is added: in its operand, and its own. -/
 private theorem tiled_products {p : GradientPrecision R} (hp : PreciseGradient p) {a c : Nat}
     {σ y y' y'' x e product : R} {t : GradientTerm R}
     (ht : AtMost t.error (x - e) ∧ AtMost t.size e ∧ t.other = y)
@@ -217,35 +117,37 @@ private theorem tiled_products {p : GradientPrecision R} (hp : PreciseGradient p
     show e * (σ * y) = σ * (e * y) by clear h₁ h₂ h₃; grind] at h₃
   exact scaled_below f hp.accumulation hp.tiny h₃ h
 
-/-- What a tile adds. -/
+/-- The sum that a tile adds. -/
 private theorem tiled_part {p : GradientPrecision R} (hp : PreciseGradient p) {k b f : Nat}
     {Φ σ' sum sum' added : R} (hΦ : 1 ≤ Φ) {A B products E : Fin n → R} {part : List (Fin n)}
     (h : ∀ j, Majorised (Φ * A j) (B j) (products j) (E j))
-    (hsum : RoundedSum p.accumulation k (part.map products) sum)
+    (hsum : FlushedSum p.accumulation p.tiny products k part sum)
     (hsum' : BelowTimes p.operands p.operandsTiny b sum sum')
     (hadded : BelowTimes p.unit p.tiny f (σ' * sum') added) :
     Majorised (Φ * (1 + p.accumulation) ^ k * (1 + p.operands) ^ b * (1 + p.unit) ^ f
-        * (absolute σ' * sumOver A part
+        * (absolute σ' * sumOver (fun j => A j + p.tiny) part
           + (absolute σ' * (numeral b * p.operandsTiny) + numeral f * p.tiny)))
       (absolute σ' * sumOver B part) added (σ' * sumOver E part) := by
-  have h₁ := Majorised.roundedSum hp.accumulation hsum fun j _ => h j
-  rw [sumOver_mul_left] at h₁
+  have h₁ := Majorised.flushedSum_each hp.accumulation hp.tiny hsum fun j _ => h j
   have f₁ := OrderedField.one_le_pow (one_le_one_plus hp.accumulation) k
   have f₂ := OrderedField.one_le_pow (one_le_one_plus hp.operands) b
-  rw [show (1 + p.accumulation) ^ k * (Φ * sumOver A part)
-    = Φ * (1 + p.accumulation) ^ k * sumOver A part by
+  have h₀ := OrderedRing.mul_le_mul_of_nonneg_left (sumOver_le_sumOver (xs := part)
+    (f := fun j => Φ * A j + p.tiny) (g := fun j => Φ * (A j + p.tiny)) fun j _ => by
+      have := OrderedRing.mul_le_mul_of_nonneg_right hΦ hp.tiny
       clear h h₁ f₁ f₂
-      generalize (1 + p.accumulation) ^ k = g
-      grind] at h₁
+      generalize A j = y
+      grind) (nonneg_of_one_le f₁)
+  rw [sumOver_mul_left, ← Semiring.mul_assoc, CommSemiring.mul_comm _ Φ] at h₀
+  replace h₁ := h₁.mono h₀
   have h₂ := scaled_belowTimes (one_le_mul hΦ f₁) hp.operands hp.operandsTiny h₁ hsum'
   have h₃ := scaled_belowTimes (one_le_mul (one_le_mul hΦ f₁) f₂) hp.unit hp.tiny
     (scaled_mul h₂ σ' (atMost_absolute σ')) hadded
   refine h₃.mono ?_
-  clear h h₁ h₂ h₃ f₁ f₂
+  clear h h₀ h₁ h₂ h₃ f₁ f₂
   generalize Φ * (1 + p.accumulation) ^ k * (1 + p.operands) ^ b * (1 + p.unit) ^ f = F
   grind
 
-/-- What is lost meets no more than `reach`. -/
+/-- The losses meet no more than `reach`. -/
 private theorem tiled_reach {reach v w N A l₃ l₄ l₅ l₆ : R} (h₁ : v * w ≤ reach) (h₂ : w ≤ reach)
     (h₃ : 1 ≤ reach) (nA : 0 ≤ A) (n₃ : 0 ≤ N * l₃) (n₄ : 0 ≤ N * l₄) (n₅ : 0 ≤ l₅)
     (n₆ : 0 ≤ l₆) :
@@ -258,14 +160,15 @@ private theorem tiled_reach {reach v w N A l₃ l₄ l₅ l₆ : R} (h₁ : v * 
   clear h₁ h₂ h₃ nA n₃ n₄ n₅ n₆
   grind
 
-/-- What is lost in all. -/
+/-- All losses together. -/
 private theorem tiled_lost {ν η o X : R} (hν : 0 ≤ ν) (hη : 0 ≤ η) (ho : 0 ≤ o) (hX : 0 ≤ X)
     {n N a b c f g s roundings stores tiles : Nat} (hN : N ≤ tiles + 1) (hn : n ≤ roundings)
     (hs : s ≤ 2 * tiles) (hab : a + b ≤ stores) (hcfg : c + f + g ≤ 3) :
-    (numeral c * ν + numeral a * η) * X + numeral n * ν
-        + numeral N * (numeral b * η + numeral f * ν) + numeral s * o + numeral g * ν
+    (numeral c * ν + numeral a * η) * X + (numeral n * ν + numeral n * ν)
+        + numeral N * (numeral b * η + numeral f * ν)
+        + (numeral s * o + numeral (N - 1) * ν) + numeral g * ν
       ≤ (numeral 3 * ν + numeral stores * η) * (X + numeral (tiles + 1))
-        + (numeral roundings * ν + numeral (2 * tiles) * o) := by
+        + (numeral (2 * roundings + tiles) * ν + numeral (2 * tiles) * o) := by
   have le : ∀ {m n : Nat} {x : R}, 0 ≤ x → m ≤ n → numeral m * x ≤ numeral n * x := fun hx h =>
     OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral h) hx
   have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
@@ -274,9 +177,11 @@ private theorem tiled_lost {ν η o X : R} (hν : 0 ≤ ν) (hη : 0 ≤ η) (ho
   have h₂ := le hη (show a ≤ stores by omega)
   have h₃ := le hν (show f + g ≤ 3 by omega)
   have h₄ := le hη (show b ≤ stores by omega)
-  have h₅ := le hν hn
+  have h₅ := twice_lost_le hn hν
   have h₆ := le ho hs
-  rw [numeral_plus] at h₃
+  have h₀ := le hν (show N - 1 ≤ tiles by omega)
+  rw [numeral_add (2 * roundings), Semiring.right_distrib (numeral (2 * roundings))]
+  rw [numeral_add] at h₃
   have n₁ := product hν f
   have n₂ := product hη b
   have n₃ := product hν g
@@ -292,13 +197,15 @@ private theorem tiled_lost {ν η o X : R} (hν : 0 ≤ ν) (hη : 0 ≤ η) (ho
   generalize (numeral 3 : R) * ν = k₁ at *
   generalize (numeral stores : R) * η = k₂ at *
   generalize (numeral c : R) * ν + numeral a * η = k₃ at *
-  generalize (numeral roundings : R) * ν = k₄ at *
+  generalize (numeral (2 * roundings) : R) * ν = k₄ at *
   generalize (numeral (2 * tiles) : R) * o = k₅ at *
   generalize (numeral n : R) * ν = k₆ at *
+  generalize (numeral (N - 1) : R) * ν = m₄ at *
   generalize (numeral s : R) * o = k₇ at *
   generalize (numeral b : R) * η = k₈ at *
   generalize (numeral f : R) = k₉ at *
   generalize (numeral g : R) = m₁ at *
+  generalize (numeral tiles : R) * ν = m₅ at *
   generalize (numeral tiles : R) = m₂ at *
   generalize (numeral N : R) = m₃ at *
   grind
@@ -316,7 +223,7 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
             + reach * ((numeral 3 * p.tiny + numeral stores * p.operandsTiny)
               * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n)
                 + numeral (tiles + 1))
-              + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny)))
+              + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny)))
           - absolute scale * sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n))
         (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
   obtain ⟨parts, k, l, s, a, b, c, f, g, σ, σ', σ'', y', y'', products, sum, sum', added, whole,
@@ -335,11 +242,17 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   have h₁ := fun j => tiled_products hp (ht j) (hy j) (hy' j) (hproducts j)
   have h₂ := fun part hpart => tiled_part hp f₁ h₁ (hsum part hpart) (hsum' part hpart)
     (hadded part hpart)
-  have h₃ := Majorised.storedSum hp.accumulation hp.output hp.outputTiny hwhole h₂
+  have h₃ := Majorised.storedSum hp.accumulation hp.tiny hp.output hp.outputTiny hwhole h₂
   rw [sumOver_mul_left, sumOver_add, sum_of_parts hparts, sum_of_parts hparts, sum_of_parts hparts,
-    sum_of_constants, sumOver_add, sumOver_numeral, sumOver_mul_left, sumOver_mul_left] at h₃
+    sum_of_constants, sumOver_add, sumOver_add, sumOver_numeral, Semiring.add_assoc,
+    sumOver_mul_left, sumOver_mul_left] at h₃
+  have lost₀ : 0 ≤ numeral s * p.outputTiny + numeral (parts.length - 1) * p.tiny := by
+    have := product hp.outputTiny s
+    have := product hp.tiny (parts.length - 1)
+    clear h₁ h₂ h₃
+    grind
   have h₄ := scaled_belowTimes (one_le_mul f₂ f₃) hp.unit hp.tiny (scaled_mul
-    (h₃.mono (scaled_sum_of_tile f₂ (nonneg_of_one_le f₃) (product hp.outputTiny s))) σ''
+    (h₃.mono (scaled_sum_of_tile f₂ (nonneg_of_one_le f₃) lost₀)) σ''
       (atMost_absolute σ'')) hz
   have s₁ : sumOver (fun j => ((t j).size + (t j).error) * (absolute σ * absolute (y j)
         + (numeral c * p.tiny + numeral a * p.operandsTiny))) (List.finRange n)
@@ -361,7 +274,8 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
       grind
   have lost := tiled_lost hp.tiny hp.operandsTiny hp.outputTiny sizes hN hn hs hab hcfg
   have hE : 0 ≤ (numeral c * p.tiny + numeral a * p.operandsTiny)
-      * sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral n * p.tiny := by
+      * sumOver (fun j => (t j).size + (t j).error) (List.finRange n)
+      + (numeral n * p.tiny + numeral n * p.tiny) := by
     have i₁ := product hp.tiny c
     have i₂ := product hp.operandsTiny a
     have i₃ := OrderedRing.mul_nonneg (a := numeral c * p.tiny + numeral a * p.operandsTiny)
@@ -374,16 +288,17 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   have reached := tiled_reach (N := numeral parts.length) hσ (absolute_le hσ'') hg hE
     (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.tiny f))
     (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.operandsTiny b))
-    (product hp.outputTiny s) (product hp.tiny g)
+    lost₀ (product hp.tiny g)
   have i₁ := OrderedRing.mul_le_mul_of_nonneg_left lost (nonneg_of_one_le hg)
   have f₄ := one_le_mul (one_le_mul f₂ f₃) (one hp.unit g)
-  clear lost sizes hE hσ s₁ h₁ h₂ h₃ hproducts hy hy' hsum hsum' hadded hwhole hparts ht hσ' hσ''
+  clear lost lost₀ sizes hE hσ s₁ h₁ h₂ h₃ hproducts hy hy' hsum hsum' hadded hwhole hparts ht
+  clear hσ' hσ''
   clear f₁ f₂ f₃ one product
   rw [size_mul, size_mul, Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add, Semiring.pow_add,
     Semiring.pow_add]
   generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
       * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
-      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
+      + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
   generalize (numeral c * p.tiny + numeral a * p.operandsTiny)
@@ -401,10 +316,10 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   generalize absolute σ = w at *
   generalize absolute σ' = w' at *
   generalize (numeral parts.length : R) = N at *
-  generalize (numeral n : R) * p.tiny = l₁ at *
+  generalize (numeral n : R) * p.tiny + numeral n * p.tiny = l₁ at *
+  generalize (numeral s : R) * p.outputTiny + numeral (parts.length - 1) * p.tiny = l₅ at *
   generalize (numeral f : R) * p.tiny = l₃ at *
   generalize (numeral b : R) * p.operandsTiny = l₄ at *
-  generalize (numeral s : R) * p.outputTiny = l₅ at *
   generalize (numeral g : R) * p.tiny = l₆ at *
   generalize (1 + p.unit) ^ g = b₃ at *
   generalize absolute σ'' = w'' at *
@@ -454,7 +369,7 @@ theorem rounded_tiledGradient {p : GradientPrecision R} (hp : PreciseGradient p)
       OrderedRing.mul_nonneg (n₀ j) (absolute_nonneg _))
   have n₂ : 0 ≤ reach * ((numeral 3 * p.tiny + numeral stores * p.operandsTiny)
       * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
-      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny)) := by
+      + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny)) := by
     have product : ∀ {x : R}, 0 ≤ x → ∀ k : Nat, 0 ≤ numeral k * x := fun hx k =>
       OrderedRing.mul_nonneg (numeral_nonneg k) hx
     have add : ∀ {a b : R}, 0 ≤ a → 0 ≤ b → 0 ≤ a + b := fun ha hb => by grind
@@ -475,7 +390,7 @@ theorem rounded_tiledGradient {p : GradientPrecision R} (hp : PreciseGradient p)
   clear h₁ s other ht h n₀
   generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
       * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
-      + (numeral roundings * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
+      + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *
   generalize sumOver (fun j => ((t j).size + (t j).error) * absolute (y j)) (List.finRange n) = A
     at *
   generalize sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n) = B at *

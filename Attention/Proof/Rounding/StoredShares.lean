@@ -20,7 +20,7 @@ universe u
 
 variable {R : Type u} [OrderedField R]
 
-/-! ## What storing adds to the tolerance -/
+/-! ## The cost of storing, in the tolerance -/
 
 private def error (p : Precision R) (rescalings : Nat) (keys : List (BoundedWeight R))
     (k : BoundedWeight R) : R :=
@@ -156,7 +156,7 @@ structure StoredWeights (p : Precision R) (rescalings : Nat) (κ T : R)
     (zs : List (BoundedWeight R × R × R)) : Prop where
   /-- The weights as computed. -/
   off : OffByFactors κ (zs.map fun z => (z.1, z.2.1))
-  /-- What is stored of them. -/
+  /-- The weights as stored. -/
   stored : ∀ z ∈ zs, Stored p.stored T z.2.1 z.2.2
   /-- Not too large a share of their sum. -/
   tiny : T ≤ sumOver (fun z => z.2.1) zs * tinyShare p rescalings (zs.map (·.1))
@@ -342,8 +342,8 @@ private theorem unrounded_error (hp : Precise p) (h : StoredWeights p rescalings
   clear h₁ h₂ h₃
   grind
 
-/-- What the mean is made of: the denominator D that adds weights as they were, or as they were
-stored, the sum of stored weights times values, and that of the sizes. -/
+/-- Parts of the mean: the denominator D that adds weights as they were, or as they were stored,
+the sum of stored weights times values, and that of the sizes. -/
 private theorem quotient_mean (hp : Precise p) (h : StoredWeights p rescalings κ T zs)
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings (zs.map (·.1)) ≤ 1)
     (negligible : R) :

@@ -44,18 +44,20 @@ theorem rounded_sumOver {α : Type v} {a ν : R} (ha : 0 ≤ a) (hν : 0 ≤ ν)
       refine ⟨?_, (ht i hi).2.1⟩
       rw [show (t i).size + (t i).error - (t i).size = (t i).error by grind]
       exact (ht i hi).1
-  have h₁ := (Majorised.roundedSum ha hz fun i hi => ((hx i hi).mul
+  have h₁ := (Majorised.flushedSum_each ha hν hz fun i hi => ((hx i hi).mul
     (.exact (atMost_absolute (y i)))).below (hproducts i hi)).error
   rw [totalError, sumOver_map, Semiring.zero_mul, Semiring.add_comm 0, Semiring.add_zero]
-  rw [sumOver_add, sumOver_const, ← numeral_eq] at h₁
+  rw [sumOver_add, sumOver_add, sumOver_const, ← numeral_eq, Semiring.add_assoc] at h₁
   refine h₁.mono ?_
   have g₁ := OrderedField.one_le_pow (one_le_one_plus ha) k
   have g₂ := pow_le_gamma ha hk hc
   rw [Semiring.pow_succ] at g₂
   have lost := OrderedField.mul_le_mul (nonneg_of_one_le g₁)
     (pow_le_gamma ha (show k ≤ roundings by omega) hc)
-    (OrderedRing.mul_nonneg (numeral_nonneg xs.length) hν)
-    (OrderedRing.mul_le_mul_of_nonneg_right (numeral_le_numeral (R := R) hn) hν)
+    (show 0 ≤ numeral xs.length * ν + numeral xs.length * ν by
+      have := OrderedRing.mul_nonneg (numeral_nonneg xs.length) hν
+      clear h₁
+      grind) (twice_lost_le hn hν)
   have h₂ : ∀ i ∈ xs, (1 + a) ^ k * (((t i).size + (t i).error) * absolute (y i) * (1 + a))
         - (t i).size * absolute (y i)
       ≤ ((t i).error + ((1 + 0) * (1 + gamma roundings a) - 1) * ((t i).size + (t i).error))

@@ -24,13 +24,16 @@ variable {R : Type u} [OrderedField R]
 /-- A product that is made at once. -/
 theorem tinyProduct_of_stored {u ν w x o : R} (hν : 0 ≤ ν) (h : Stored u ν (w * x) o) :
     TinyProduct u ν w x o := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have e : w - w * 1 = 0 := by grind
-  refine ⟨1, x, w, (Semiring.one_mul x).symm, by grind, ?_, ?_, h⟩
-  · rw [e]
-    exact .zero hν
-  · rw [e]
-    exact .zero (OrderedRing.mul_nonneg (by grind) (absolute_nonneg _))
+  refine .inr ⟨x, ?_, h⟩
+  rw [show x - x = 0 by grind]
+  exact .zero hν
+
+/-- A value `v` is multiplied by a factor of dropout `z`, and then by a weight. -/
+theorem tinyProduct_of_value {u ν w z v y o : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
+    (h₁ : Stored u ν (z * v) y) (h₂ : Stored u ν (w * y) o) :
+    ∃ x, Rounded u (z * v) x ∧ TinyProduct u ν w x o := by
+  obtain ⟨θ, hθ, h, -⟩ := stored_split hu hν h₁
+  exact ⟨_, ⟨θ, hθ, rfl⟩, .inr ⟨y, h, h₂⟩⟩
 
 /-- A weight is multiplied by a factor of dropout `z`, and then by a value `v`. -/
 theorem tinyProduct_of_factor {u ν w z v y o : R} (hu : 0 ≤ u) (hu' : 2 * u ≤ 1) (hν : 0 ≤ ν)
@@ -46,8 +49,8 @@ theorem tinyProduct_of_factor {u ν w z v y o : R} (hu : 0 ≤ u) (hu' : 2 * u �
   have hf := OrderedRing.mul_le_mul_of_nonneg_right (a := 1 - u) (b := 1 + θ) (by grind) hz₀
   have e : w * z * (1 + θ) = w * (z * (1 + θ)) := Semiring.mul_assoc _ _ _
   rw [e] at i₁ i₂
-  refine ⟨z * v * (1 + θ), ⟨θ, ⟨t₁, t₂⟩, rfl⟩, z * (1 + θ), v, y, by grind, by grind, i₁,
-    i₂.mono ?_, h₂⟩
+  refine ⟨z * v * (1 + θ), ⟨θ, ⟨t₁, t₂⟩, rfl⟩, .inl ⟨z * (1 + θ), v, y, by grind, by grind, i₁,
+    i₂.mono ?_, h₂⟩⟩
   have h := absolute_mul_le (w * z) (1 + θ)
   have e' : absolute (1 + θ) = 1 + θ := absolute_of_nonneg (by grind)
   rw [e, e'] at h
@@ -75,7 +78,7 @@ namespace Underflow
   | none => 0
   | some _ => 2 * smaller (3 ^ (r + 2) * most p m r k)
       (numeral (r + 2) * (ν / (1 - p.exponential) ^ r)) * f k
-      + numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
+      + numeral (r + 6) * (ν / (1 - p.exponential) ^ r)
 
 /-- A bound of a stored weight times a number `f`. -/
 @[expose] def size (p : Precision R) (m : R) (r : Nat) (f : ComputedKey R → R)
@@ -84,11 +87,22 @@ namespace Underflow
   | none => 0
   | some _ => 2 * most p m r k * f k
 
-/-- An error of `ν`, unless the key is masked. -/
-@[expose] def tick (ν : R) (k : ComputedKey R) : R :=
+/-- An error of `x`, unless the key is masked. -/
+@[expose] def tick (x : R) (k : ComputedKey R) : R :=
   match k.score with
   | none => 0
-  | some _ => ν
+  | some _ => x
+
+/-- `c` is what underflows of some keys at most, of which all but one have been added to another. -/
+structure Spent (p : Precision R) (ν m : R) (r : Nat) (f : ComputedKey R → R)
+    (keys : List (ComputedKey R)) (c : R) : Prop where
+  /-- Not negative. -/
+  nonneg : 0 ≤ c
+  /-- Nothing underflows of keys that are masked. -/
+  masked : (∀ k ∈ keys, k.score = none) → c = 0
+  /-- It is less than the costs by one addition. -/
+  counted : (∃ k ∈ keys, k.score ≠ none) →
+    c + ν / (1 - p.exponential) ^ r ≤ sumOver (cost p ν m r f) keys
 
 variable {p : Precision R} {ν m : R} {r : Nat} {f : ComputedKey R → R}
 
@@ -139,10 +153,10 @@ theorem three_pow (r : Nat) : (1 : R) ≤ 3 ^ r := OrderedField.one_le_pow (by
   grind) r
 
 omit [Exponential R R] in
-private theorem units_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n) :
-    numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
-      ≤ numeral (n + 2) * (ν / (1 - p.exponential) ^ n) :=
-  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_mono (Nat.add_le_add_right hr 2))
+private theorem units_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n) (a : Nat) :
+    numeral (r + a) * (ν / (1 - p.exponential) ^ r)
+      ≤ numeral (n + a) * (ν / (1 - p.exponential) ^ n) :=
+  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_mono (Nat.add_le_add_right hr a))
     (share_nonneg hp hν r) (share_mono hp hν hr)
 
 /-- A cost is not negative. -/
@@ -157,6 +171,7 @@ theorem cost_nonneg (hp : Precise p) (hν : 0 ≤ ν) {k : ComputedKey R} (hf : 
     have := OrderedRing.zero_lt_one (R := R)
     grind) (Std.le_of_lt (most_pos (m := m) (r := r) hp k))
   have := OrderedRing.mul_nonneg (le_smaller h₂ h₁) hf
+  have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (r + 6)) (share_nonneg hp hν r)
   grind
 
 /-- Nor is a size. -/
@@ -168,13 +183,21 @@ theorem size_nonneg (hp : Precise p) {k : ComputedKey R} (hf : 0 ≤ f k) :
   have := OrderedRing.mul_nonneg (Std.le_of_lt (most_pos (m := m) (r := r) hp k)) hf
   grind
 
-/-- A cost grows with the rescalings. -/
-theorem cost_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n)
-    {k : ComputedKey R} (hf : 0 ≤ f k) : cost p ν m r f k ≤ cost p ν m n f k := by
-  unfold cost
-  split
-  · exact Std.le_refl _
-  have h₁ := units_mono hp hν hr
+/-- A cost grows with the rescalings, by one addition's growth at least. -/
+theorem cost_step (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n)
+    {k : ComputedKey R} (hf : 0 ≤ f k) :
+    cost p ν m r f k + tick (ν / (1 - p.exponential) ^ n - ν / (1 - p.exponential) ^ r) k
+      ≤ cost p ν m n f k := by
+  cases hs : k.score with
+  | none =>
+    simp only [cost, tick, hs]
+    grind
+  | some s =>
+  simp only [cost, tick, hs]
+  have h₁ := units_mono hp hν hr 2
+  have h₅ := units_mono hp hν hr 5
+  rw [show r + 6 = r + 5 + 1 by omega, show n + 6 = n + 5 + 1 by omega, numeral_succ (r + 5),
+    numeral_succ (n + 5)]
   have h₂ : (3 : R) ^ (r + 2) * most p m r k ≤ 3 ^ (n + 2) * most p m n k :=
     OrderedField.mul_le_mul (by
       have := three_pow (R := R) (r + 2)
@@ -187,6 +210,52 @@ theorem cost_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n)
       ≤ smaller (3 ^ (n + 2) * most p m n k) (numeral (n + 2) * (ν / (1 - p.exponential) ^ n)) :=
     le_smaller (Std.le_trans (smaller_le _ _).1 h₂) (Std.le_trans (smaller_le _ _).2 h₁)
   have := OrderedRing.mul_le_mul_of_nonneg_right h₃ hf
+  clear h₁ h₂ h₃
+  generalize smaller ((3 : R) ^ (r + 2) * most p m r k)
+    (numeral (r + 2) * (ν / (1 - p.exponential) ^ r)) = x at *
+  generalize smaller ((3 : R) ^ (n + 2) * most p m n k)
+    (numeral (n + 2) * (ν / (1 - p.exponential) ^ n)) = y at *
+  generalize ν / (1 - p.exponential) ^ r = t at *
+  generalize ν / (1 - p.exponential) ^ n = t' at *
+  grind
+
+omit [Exponential R R] in
+theorem tick_nonneg {x : R} (hx : 0 ≤ x) (k : ComputedKey R) : 0 ≤ tick x k := by
+  unfold tick
+  split
+  · exact Std.le_refl _
+  · exact hx
+
+omit [Exponential R R] in
+theorem tick_eq {x : R} {k : ComputedKey R} (hk : k.score ≠ none) : tick x k = x := by
+  unfold tick
+  split
+  · next h => exact absurd h hk
+  · rfl
+
+/-- What is lost is no more than the costs. -/
+theorem Spent.le (hp : Precise p) (hν : 0 ≤ ν) (hf : ∀ k, 0 ≤ f k) {keys : List (ComputedKey R)}
+    {c : R} (h : Spent p ν m r f keys c) : c ≤ sumOver (cost p ν m r f) keys := by
+  by_cases seen : ∃ k ∈ keys, k.score ≠ none
+  · have := h.counted seen
+    have := share_nonneg hp hν r
+    grind
+  · rw [h.masked fun k hk => Classical.byContradiction fun hs => seen ⟨k, hk, hs⟩]
+    exact sumOver_nonneg fun k _ => cost_nonneg hp hν (hf k)
+
+/-- It is so with more rescalings. -/
+theorem Spent.mono (hp : Precise p) (hν : 0 ≤ ν) (hf : ∀ k, 0 ≤ f k) {n : Nat} (hr : r ≤ n)
+    {keys : List (ComputedKey R)} {c : R} (h : Spent p ν m r f keys c) :
+    Spent p ν m n f keys c := by
+  refine ⟨h.nonneg, h.masked, fun seen => ?_⟩
+  have h₁ := h.counted seen
+  obtain ⟨k, hk, hs⟩ := seen
+  have h₂ := share_mono hp hν hr
+  have h₃ := le_sumOver (f := tick (ν / (1 - p.exponential) ^ n - ν / (1 - p.exponential) ^ r))
+    (fun k _ => tick_nonneg (by grind) k) hk
+  rw [tick_eq hs] at h₃
+  have h₄ := sumOver_le_sumOver (xs := keys) fun k _ => cost_step (m := m) hp hν hr (hf k)
+  rw [sumOver_add] at h₄
   grind
 
 /-- So does a size. -/
@@ -240,6 +309,21 @@ private theorem factor_lost {M w f v y x : R} (hν : 0 ≤ ν) (hw : 0 ≤ w) (h
   · exact a₁.mono (by grind)
 
 omit [Exponential R R] in
+/-- Both products, one with a factor first or with a value that is off. -/
+private theorem product_lost {u M w x o : R} (hν : 0 ≤ ν) (hw : 0 ≤ w) (hM : w ≤ 4 * M)
+    (hw₄ : w ≤ 4) (ho : TinyProduct u ν w x o) : ∃ P, Stored u ν P o ∧
+      AtMost (2 * smaller (4 * M) ν * absolute x + 4 * ν) (P - w * x) := by
+  have hs := OrderedRing.mul_nonneg (le_smaller (x := 4 * M) (z := 0) (by grind) hν)
+    (absolute_nonneg x)
+  rcases ho with ⟨f, v, y, hx, hf, hy, hy', ho⟩ | ⟨y, hy, ho⟩
+  · exact ⟨_, ho, (factor_lost hν hw hM hx hf hy hy').mono (by grind)⟩
+  · refine ⟨_, ho, ?_⟩
+    have h := atMost_mul_left hw hy
+    rw [show w * (y - x) = w * y - w * x by grind] at h
+    have := OrderedRing.mul_le_mul_of_nonneg_right hw₄ hν
+    exact h.mono (by grind)
+
+omit [Exponential R R] in
 /-- Both errors of a weight are within what it costs. -/
 private theorem costs_add {M : R} (hν : 0 ≤ ν) (hM : 0 ≤ M) :
     smaller M ν ≤ smaller (9 * M) (2 * ν) ∧
@@ -248,14 +332,25 @@ private theorem costs_add {M : R} (hν : 0 ≤ ν) (hM : 0 ≤ M) :
   have h₂ := smaller_le (4 * M) ν
   exact ⟨le_smaller (by grind) (by grind), le_smaller (by grind) (by grind)⟩
 
+/-- An exponential of a score below the reference point is at most 1. -/
+theorem exp_le_one {u a b x : R} (hu : u ≤ 1) (h : a ≤ b)
+    (hx : Rounded u (a - b) x) : exp x ≤ (1 : R) := by
+  rw [← exp_zero (S := R) (R := R)]
+  refine exp_le ?_
+  obtain ⟨τ, hτ, rfl⟩ := hx
+  have := OrderedRing.mul_nonneg (a := b - a) (b := 1 + τ) (by grind) (by have := hτ.1; grind)
+  grind
+
 /-- A key whose exponential and product underflow is one whose do not, but for its cost. -/
-theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : ComputedKey R}
-    (hk : key.score ≠ none) (hm : key.computed ≤ m) (hx : Rounded p.unit (key.computed - m) x)
+theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) (hu : p.unit ≤ 1) {x w w' o : R}
+    {key : ComputedKey R} (hk : key.score ≠ none) (hm : key.computed ≤ m)
+    (hx : Rounded p.unit (key.computed - m) x)
     (hw : Stored p.exponential ν (exp x) w) (hw' : Stored p.stored p.storedTiny w w')
     (ho : TinyProduct p.accumulation ν w' key.value o) :
     ∃ l₀ o₀, Run p m ⟨[key], l₀, o₀, 0, 0⟩ ∧
-      AtMost (cost p ν m 0 (fun _ => 1) key) (added p.denominator w w' - l₀) ∧
-      AtMost ((1 + p.accumulation) * cost p ν m 0 (fun k => absolute k.value) key) (o - o₀) ∧
+      AtMost (cost p ν m 0 (fun _ => 1) key - ν) (added p.denominator w w' - l₀) ∧
+      AtMost ((1 + p.accumulation) * (cost p ν m 0 (fun k => absolute k.value) key - ν))
+        (o - o₀) ∧
       AtMost (size p m 0 (fun _ => 1) key) l₀ ∧
       AtMost ((1 + p.accumulation) * size p m 0 (fun k => absolute k.value) key) o₀ := by
   have hE := exp_pos (R := R) x
@@ -277,29 +372,37 @@ theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : Co
       grind,
      le_smaller (by have := h₂.2; grind) h₁.2⟩
   obtain ⟨w₀', hs, hd'⟩ := stored_shift hp.stored hp.storedTiny hw₀ (Std.le_of_lt pos) hd hw'
-  obtain ⟨f, v, y, hx', hf, hy, hy', ho'⟩ := ho
-  obtain ⟨τ, hτ, hδ, -⟩ := stored_split hp.accumulation hν ho'
   have hsize := weight_nonneg hs (Std.le_of_lt pos)
   have e₁ : (numeral (0 + 2) * (ν / (1 - p.exponential) ^ 0) : R) = 2 * ν := by
     rw [numeral_succ, numeral_succ, Semiring.pow_zero, numeral_eq, Semiring.natCast_zero]
+    grind
+  have e₂ : (numeral (0 + 6) * (ν / (1 - p.exponential) ^ 0) : R) = 6 * ν := by
+    simp only [Nat.zero_add, numeral_succ, show (numeral 0 : R) = 0 from rfl, Semiring.pow_zero]
     grind
   have e₃ : (3 : R) ^ (0 + 2) = 9 := by
     rw [Semiring.pow_succ, Semiring.pow_succ, Semiring.pow_zero]
     grind
   have hcost : ∀ g : ComputedKey R → R, cost p ν m 0 g key
-      = 2 * smaller (9 * most p m 0 key) (2 * ν) * g key + 2 * ν := fun g => by
+      = 2 * smaller (9 * most p m 0 key) (2 * ν) * g key + 6 * ν := fun g => by
     unfold cost
     split
     · next h => exact absurd h hk
-    · rw [e₁, e₃]
+    · rw [e₁, e₂, e₃]
   have hmost₀ := most_pos (m := m) (r := 0) hp key
   have hw₁ : 0 ≤ w' ∧ w' ≤ 4 * most p m 0 key := by
     have i₁ := weight_nonneg hw' hw₀
     have i₂ := hd'.2
     have i₃ := (smaller_le (most p m 0 key) ν).1
-    clear h₁ h₂ hy hy' hδ
+    clear h₁ h₂ ho
     exact ⟨i₁.1, by grind⟩
-  have hfactor := factor_lost hν hw₁.1 hw₁.2 hx' hf hy hy'
+  have hw₄ : w' ≤ 4 := by
+    have i₁ := weight_nonneg hw' hw₀
+    have i₂ := weight_nonneg hw (Std.le_of_lt hE)
+    have i₃ := exp_le_one hu hm hx
+    clear h₁ h₂ ho
+    grind
+  obtain ⟨P, ho', hfactor⟩ := product_lost hν hw₁.1 hw₁.2 hw₄ ho
+  obtain ⟨τ, hτ, hδ, -⟩ := stored_split hp.accumulation hν ho'
   obtain ⟨c₁, c₂⟩ := costs_add hν (Std.le_of_lt hmost₀)
   have hsz : ∀ g : ComputedKey R → R, size p m 0 g key = 2 * most p m 0 key * g key := fun g => by
     unfold size
@@ -317,9 +420,9 @@ theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : Co
     have hτ' : AtMost (1 + p.accumulation) (1 + τ) :=
       ⟨by have := hτ.1; grind, by have := hτ.2; grind⟩
     have h₃ := ((hfactor.add (hd'.mul (atMost_absolute key.value))).mul hτ').add hδ
-    have e₂ : (y * v - w' * key.value + (w' - w₀') * key.value) * (1 + τ)
-        + (o - y * v * (1 + τ)) = o - w₀' * key.value * (1 + τ) := by grind
-    rw [e₂] at h₃
+    have e₄ : (P - w' * key.value + (w' - w₀') * key.value) * (1 + τ)
+        + (o - P * (1 + τ)) = o - w₀' * key.value * (1 + τ) := by grind
+    rw [e₄] at h₃
     refine h₃.mono ?_
     have i₁ := OrderedRing.mul_nonneg hp.accumulation hν
     have i₂ := OrderedRing.mul_le_mul_of_nonneg_right c₂ (absolute_nonneg key.value)
@@ -331,7 +434,7 @@ theorem key_companion (hp : Precise p) (hν : 0 ≤ ν) {x w w' o : R} {key : Co
     generalize smaller (most p m 0 key) ν = s at *
     generalize smaller (4 * most p m 0 key) ν = t at *
     generalize absolute key.value = a at *
-    clear h₃ hδ hd' hd h₁ h₂ e₂ hfactor hy hy' hcost hw₁
+    clear h₃ hδ hd' hd h₁ h₂ e₄ hfactor ho ho' hcost hw₁
     grind
   · rw [hsz, Semiring.mul_one]
     cases p.denominator with

@@ -5,6 +5,7 @@ public import Attention.Model.Underflow
 public import Attention.Spec.DropoutTolerance
 public import Attention.Spec.UnderflowTolerance
 public import Attention.Proof.Rounding.Dropout
+import Attention.Proof.Rounding.Flushed
 import Attention.Proof.Rounding.UnderflowTolerance
 
 public section
@@ -113,20 +114,20 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
             * f ⟨(w k).weight, (w k).factor, v k⟩) keys
           + sumOver (fun k => match s k with
             | none => 0
-            | some _ => numeral (rescalings + 2) * tiny) keys := fun v f => by
+            | some _ => numeral (rescalings + 6) * tiny) keys := fun v f => by
     rw [underflowCost, hw v]
     simp only [share, total]
     rw [sumOver_map, rowOf, sumOver_map]
     rfl
-  have numer : (0 : R) ≤ numeral (rescalings + 2) * tiny :=
-    OrderedRing.mul_nonneg (numeral_nonneg _) htiny
+  have numer : ∀ n : Nat, (0 : R) ≤ numeral n * tiny := fun n =>
+    OrderedRing.mul_nonneg (numeral_nonneg n) htiny
   refine ⟨fun k => lostShare rescalings low tiny (w k), _, fun k => ?_,
     sumOver_nonneg fun k _ => ?_, fun v => ⟨cost v _, cost v _, fun roundings => ?_⟩⟩
   · show 0 ≤ lostShare rescalings low tiny (w k)
     rw [lostShare]
     refine OrderedRing.mul_nonneg (numeral_nonneg 2) (le_smaller (OrderedRing.mul_nonneg ?_
       (OrderedField.div_nonneg (OrderedRing.mul_nonneg (nonneg k).1 (Std.le_of_lt (nonneg k).2))
-        hlow)) numer)
+        hlow)) (numer _))
     rw [power_eq]
     have := OrderedRing.zero_lt_one (R := R)
     exact Std.le_of_lt (OrderedField.pow_pos (by
@@ -134,7 +135,7 @@ private theorem cost_rowOf (hp : Precise p) (hν : 0 ≤ ν) (unmasked : ∃ k �
       grind) _)
   · split
     · exact Std.le_refl _
-    · exact numer
+    · exact numer _
   · rw [underflowLeft, underflowLeft, cost, cost, hw, hw]
     congr 1
     congr 1
@@ -155,12 +156,61 @@ private theorem scaled_sum_of_kept {α : Type v} {l x y : α → R} {keys : List
   have i₂ := OrderedRing.mul_le_mul_of_nonneg_right hT hC
   grind
 
+/-- A run with dropout in which differences are flushed to 0 is one of other computed scores in
+which they are not. -/
+private theorem unflushed_dropped {μ m q z : R} (hu : 0 ≤ p.unit) (hμ : 0 ≤ μ) {part : Part R}
+    (run : TinyRun p ν μ m part) {keys : List (DroppedKey R)}
+    (computed : part.keys = keys.map fun k => { k.toComputedKey with value := k.used })
+    (factors : ∀ k ∈ keys, dropoutFactor q k.keep ≤ z ∧
+      ComputedDropout p.accumulation q k.keep k.value k.used) {pairs : List (Option R × R)}
+    (same : keys.map (fun k => (k.score, dropoutFactor q k.keep * k.value)) = pairs)
+    {dropped : List (BoundedKey R)} (hdropped : dropped = keys.map fun k =>
+      ⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩)
+    (attained : ∃ key ∈ keys, key.score ≠ none ∧ key.computed = m) {rescalings : Nat}
+    (hr : part.rescalings ≤ rescalings) {c : R} (close : ∀ key ∈ keys, ∀ s, key.score = some s →
+      AtMost (key.error - numeral (rescalings + 1) * μ) (key.computed - (s + c))) :
+    ∃ (part₀ : Part R) (keys₀ : List (DroppedKey R)), SameNumbers part part₀ ∧
+      TinyRun p ν 0 m part₀ ∧
+      part₀.keys = keys₀.map (fun k => { k.toComputedKey with value := k.used }) ∧
+      (∀ k ∈ keys₀, dropoutFactor q k.keep ≤ z ∧
+        ComputedDropout p.accumulation q k.keep k.value k.used) ∧
+      keys₀.map (fun k => (k.score, dropoutFactor q k.keep * k.value)) = pairs ∧
+      dropped = keys₀.map (fun k => ⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩) ∧
+      (∃ key ∈ keys₀, key.score ≠ none ∧ key.computed = m) ∧
+      ∀ key ∈ keys₀, ∀ s, key.score = some s → AtMost key.error (key.computed - (s + c)) := by
+  obtain ⟨moved, rfl, run, ⟨top, htop, attained⟩, close⟩ := flushed_row hu hμ run computed
+    attained hr close
+  let up : DroppedKey R × R → DroppedKey R := fun k =>
+    { k.1 with computed := k.1.computed + k.2 }
+  refine ⟨withKeys part (moved.map fun k => raised ({ k.1.toComputedKey with value := k.1.used },
+    k.2)), moved.map up, ⟨?_, ?_, rfl, rfl, rfl, rfl⟩, run, ?_, fun k hk => ?_, ?_, ?_,
+    ⟨up top, List.mem_map_of_mem htop, attained⟩, fun k hk => ?_⟩
+  · rw [computed, List.map_map, List.map_map]
+    show List.map _ (List.map _ moved) = _
+    rw [List.map_map]
+    rfl
+  · rw [computed, List.map_map, List.map_map]
+    show List.map _ (List.map _ moved) = _
+    rw [List.map_map]
+    rfl
+  · rw [List.map_map]
+    rfl
+  · obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+    exact factors k.1 (List.mem_map.mpr ⟨k, hk', rfl⟩)
+  · rw [← same, List.map_map, List.map_map]
+    rfl
+  · rw [hdropped, List.map_map, List.map_map]
+    rfl
+  · obtain ⟨k, hk', rfl⟩ := List.mem_map.mp hk
+    exact close k hk'
+
 /-- **tiny-dropout**: a function as in `rounded_dropout`, whose products, quotients and exponentials
-may fall below the normal numbers, its products of weights with factors too (`TinyProduct`), each
-off by `ν` and by no more than it is, is within the tolerance and `underflowError`, both with the
-further roundings. -/
-theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {m : R} {part : Part R}
-    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+may fall below the normal numbers, its products of weights or of values with factors too
+(`TinyProduct`), each off by `ν` and by no more than it is, whose sums may by `ν`, and whose
+differences of scores of `μ` at most may be flushed to 0, for which the errors of scores have room,
+is within the tolerance and `underflowError`, both with the further roundings. -/
+theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {μ : R} (hμ : 0 ≤ μ) {m : R}
+    {part : Part R} (run : TinyRun p ν μ m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {q z : R} (hq : 0 ≤ q) (hq₁ : q < 1) (hz : 0 ≤ z) {keys : List (DroppedKey R)}
     (factors : ∀ k ∈ keys, dropoutFactor q k.keep ≤ z ∧
       ComputedDropout p.accumulation q k.keep k.value k.used)
@@ -169,9 +219,9 @@ theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {m : R} {par
     (same : keys.map (fun k => (k.score, dropoutFactor q k.keep * k.value))
       = row.map (fun k => (k.score, k.value[j])))
     (attained : ∃ key ∈ keys, key.score ≠ none ∧ key.computed = m)
-    {c : R} (close : ∀ key ∈ keys, ∀ s, key.score = some s →
-      AtMost key.error (key.computed - (s + c)))
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    {c : R} {roundings rescalings : Nat} (close : ∀ key ∈ keys, ∀ s, key.score = some s →
+      AtMost (key.error - numeral (rescalings + 1) * μ) (key.computed - (s + c)))
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings) {dropped : List (BoundedKey R)}
     (hdropped : dropped = keys.map fun k =>
       ⟨k.score, k.error, dropoutFactor q k.keep * k.value⟩)
@@ -186,6 +236,10 @@ theorem rounded_dropout_underflow (hp : Precise p) (hν : 0 ≤ ν) {m : R} {par
           negligible dropped)
       (o - (attend row)[j]) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
+  -- Keys of which no difference is flushed to 0.
+  obtain ⟨part, keys, e, run, computed, factors, same, hdropped, attained, close⟩ :=
+    unflushed_dropped hp.unit hμ run computed factors same hdropped attained hr close
+  simp only [← e.l, ← e.o, ← e.additions, ← e.rescalings] at hνq hr ha result
   have hn₁ := numeral_nonneg (R := R) (roundings + 1)
   have hu := hp.accumulation
   have hD' : 2 * numeral roundings * p.unit < 1 := by

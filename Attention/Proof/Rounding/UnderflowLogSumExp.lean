@@ -120,15 +120,16 @@ private theorem denominator_of_companion {W l l₀ g C γ D em A : R} (hW : 0 < 
   exact ⟨companion_above hG rfl hleft hl₁ hem hup (ha.trans hb.symm) h₁,
     companion_below hG hleft hem hA hlo ha hb h₂⟩
 
-/-- A log-sum-exp whose products underflow is one whose products do not, but for eight of them. -/
+/-- A log-sum-exp whose products underflow is one whose products do not, but for eight of them and
+the sum. -/
 private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 ≤ u) (hν : 0 ≤ ν)
     (h4 : numeral 4 * u < 1) (h : TinyLogSumExp u ν m l L) :
-    ∃ L₀, ComputedLogSumExp u m l L₀ ∧ AtMost ((1 + gamma 4 u) * (numeral 8 * ν)) (L - L₀) := by
-  obtain ⟨a, b, c, k, logl, x, y, z, h₁, h₂, hexp, hy, hz, hx, hL⟩ := h
+    ∃ L₀, ComputedLogSumExp u m l L₀ ∧ AtMost ((1 + gamma 4 u) * (numeral 9 * ν)) (L - L₀) := by
+  obtain ⟨a, b, c, k, logl, x, y, z, s, h₁, h₂, hexp, hy, hz, hx, hs, hL⟩ := h
   obtain ⟨z₀, j₁, j₂⟩ := storedTimes_companion hu hν hz (c := 0) (x₀ := y) ⟨by grind, by grind⟩
   obtain ⟨x₀, j₃, j₄⟩ := storedTimes_companion hu hν hx (c := 0) (x₀ := m) ⟨by grind, by grind⟩
-  have j₅ := j₄.add j₂
-  rw [show x - x₀ + (z - z₀) = x + z - (x₀ + z₀) by grind] at j₅
+  have j₅ := (j₄.add j₂).add hs
+  rw [show x - x₀ + (z - z₀) + (s - (x + z)) = s - (x₀ + z₀) by grind] at j₅
   obtain ⟨L₀, j₆, j₇⟩ := storedTimes_companion hu hν hL j₅
   refine ⟨L₀, ⟨a, b, c, k, logl, x₀, y, z₀, h₁, h₂, hexp, hy, j₁, j₃, j₆⟩, j₇.mono ?_⟩
   have grow : ∀ n : Nat, n ≤ 4 → (1 + u) ^ n ≤ 1 + gamma 4 u := fun n hn => by
@@ -147,6 +148,8 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
     rw [Semiring.natCast_add, Semiring.natCast_add] at h
     rw [numeral_eq, numeral_eq, numeral_eq, numeral_eq]
     exact h
+  rw [show (9 : Nat) = 8 + 1 by omega, numeral_succ]
+  have k₅ := OrderedRing.mul_le_mul_of_nonneg_right g₃ hν
   have hG : 0 ≤ 1 + gamma 4 u := by
     have := gamma_nonneg hu h4
     have := OrderedRing.zero_lt_one (R := R)
@@ -156,6 +159,8 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
   have k₃ := OrderedRing.mul_le_mul_of_nonneg_right g₃ (OrderedRing.mul_nonneg hc hν)
   have k₄ := OrderedRing.mul_le_mul_of_nonneg_left
     (OrderedRing.mul_le_mul_of_nonneg_right hsum hν) hG
+  have k₅ := OrderedRing.mul_le_mul_of_nonneg_right g₃ hν
+  rw [show (numeral 9 : R) = numeral 8 + 1 from numeral_succ 8]
   clear g₁ g₂ g₃ grow j₇ j₅ j₂ j₄ hsum
   generalize (numeral b : R) = nb at *
   generalize (numeral k : R) = nk at *
@@ -164,20 +169,22 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
   generalize (1 + u) ^ k = K at *
   generalize (1 + u) ^ c = Z at *
   generalize 1 + gamma 4 u = G at *
-  clear hz hx hL hy hb hk hc hG h4 hexp h₁ h₂ j₁ j₃ j₆
+  clear hz hx hs hL hy hb hk hc hG h4 hexp h₁ h₂ j₁ j₃ j₆
   grind
 
 private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
 
-/-- **tiny-lse**: where products and exponentials may underflow, those of the logarithm's base too,
-the log-sum-exp that such a function writes is within what the tolerance has for what is left of the
-denominator then, and for eight products. -/
-theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
-    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
+/-- **tiny-lse**: where products, exponentials and sums may underflow, products for the logarithm's
+base and the sum of maximum and logarithm too, the log-sum-exp that such a function writes is within
+the tolerance for what is left of the denominator then, and for nine such operations, where the
+errors of scores have room for differences that are flushed to 0. -/
+theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν μ m : R} (hp : Precise p)
+    (hν : 0 ≤ ν) (hμ : 0 ≤ μ) {part : Part R} (run : TinyRun p ν μ m part)
     (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
-    (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    {roundings rescalings : Nat} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost (key.error - numeral (rescalings + 1) * μ) (key.computed - s))
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey)))
@@ -189,15 +196,25 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : 
     AtMost (underflowLogSumExpTolerance p ν E (L - M) M
         (largestError (part.keys.map (·.toBoundedKey)))) (L' - L) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
+  obtain ⟨part₁, e, run, attained, close₀⟩ := flushed_part (c := 0) hp.unit hμ run attained hr
+    fun key hk s hs => by
+      rw [Semiring.add_zero]
+      exact close key hk s hs
+  have scores : part₁.keys.map (fun k => k.score) = part.keys.map (fun k => k.score) := by
+    have := congrArg (List.map fun k : BoundedKey R => k.score) e.bounded
+    rw [List.map_map, List.map_map] at this
+    exact this
+  rw [← scores] at exact maximum
+  simp only [← e.bounded, ← e.l, ← e.additions, ← e.rescalings] at hνq hr ha left errors result ⊢
   have hu : p.unit ≤ 1 := by
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
     rw [numeral_succ] at hD
     grind
-  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
-  have close₀ : ∀ key ∈ part.keys, ∀ s, key.score = some s →
-      AtMost key.error (key.computed - (s + 0)) := fun key hk s hs => by
-    rw [Semiring.add_zero]
-    exact close key hk s hs
+  obtain ⟨part₀, C⟩ := tiny_run hp hν hu run hνq
+  have close : ∀ key ∈ part₁.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - s) := fun key hk s hs => by
+    have := close₀ key hk s hs
+    rwa [Semiring.add_zero] at this
   have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
     (by rw [C.keys]; exact close₀) (by rw [C.rescalings]; exact hr)
     (by rw [C.additions, C.rescalings]; exact ha) hu hD
@@ -219,18 +236,18 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν m : 
   obtain ⟨-, d₁, d₂⟩ := dE
   have hl := hden (by rw [← hrow]; exact hdE)
   rw [← hrow] at hl
-  have pow_le : (1 + p.unit) ^ (part.additions + part.rescalings)
+  have pow_le : (1 + p.unit) ^ (part₁.additions + part₁.rescalings)
       ≤ 1 + gamma (roundings + 1) p.unit := by
     have := pow_sub_one_le_gamma hp.unit
-      (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD
+      (show part₁.additions + part₁.rescalings ≤ roundings + 1 by omega) hD
     grind
-  have el := C.l.mono (Std.le_trans
+  have el := (C.l hp hν).mono (Std.le_trans
     (OrderedRing.mul_le_mul_of_nonneg_right pow_le (sumOver_nonneg fun k _ => cost_nonneg hp hν
       (one k)))
     (OrderedRing.mul_le_mul_of_nonneg_left c₁ hγ₁))
   rw [logSumExpFactor] at d₁ d₂
-  have hDn : 0 < (denominator (part.keys.map (·.score)) : R) := by
-    have e : (exp L : R) = denominator (part.keys.map (·.score)) := exact
+  have hDn : 0 < (denominator (part₁.keys.map (·.score)) : R) := by
+    have e : (exp L : R) = denominator (part₁.keys.map (·.score)) := exact
     exact e ▸ exp_pos L
   have key := denominator_of_companion hW hdE hl C₁ hγ₁ hleft el (exp_pos m) hDn d₁ d₂
   obtain ⟨L₀, r₁, r₂⟩ := tinyLogSumExp_close hp.unit hν h4 result
@@ -247,22 +264,22 @@ theorem tiny_logSumExp_matrices [NaturalExp R] {q_len kv_len d d_v : Nat}
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) {ν : R} (hν : 0 ≤ ν)
     {additions : Nat}
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    {scale σ₁ σ₂ σ : R} (hσ : ScaledBy p f scale σ₁ σ₂ σ)
-    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ)
-    {changes : ScoreChanges R q_len kv_len} (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
+    {scale : R} {changes : ScoreChanges R q_len kv_len}
+    (hcap : ∀ cap, changes.cap = some cap → 0 < cap)
     {mask : Mask q_len kv_len} {Q : Matrix R q_len d} {K : Matrix R kv_len d}
     {V : Matrix R kv_len d_v} {i : Fin q_len} {t : Fin d_v} {cols : List (Option (Fin kv_len))}
     {computed : Option (Fin kv_len) → R}
-    (scores : TinyScores p f ν additions σ₁ σ₂ σ changes scale mask Q K i computed)
-    {m : R} {part : Part R} (run : TinyRun p ν 0 m part)
-    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
-    (keys : part.keys = computedChangedKeys p (changes.formats p f ν additions d scale) additions
-      changes true scale mask Q K V i t cols computed (columnValue V t))
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
+    {m : R} {part : Part R} (run : TinyRun p ν ν m part)
+    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential) {roundings rescalings : Nat}
+    (keys : part.keys = (computedChangedKeys p (changes.formats p f ν additions d scale) additions
+      changes true scale mask Q K V i t cols computed (columnValue V t)).map
+        (·.flushed ν rescalings))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings) {row : List (BoundedKey R)}
-    (hrow : row = changedKeys p (changes.formats p f ν additions d scale) additions changes true
-      scale mask Q K V i t cols)
+    (hrow : row = (changedKeys p (changes.formats p f ν additions d scale) additions changes true
+      scale mask Q K V i t cols).map (·.flushed ν rescalings))
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -270,20 +287,22 @@ theorem tiny_logSumExp_matrices [NaturalExp R] {q_len kv_len d d_v : Nat}
     (errors : underflowLogSumExpFactor p ν roundings rescalings row ≤ exp E)
     {L' : R} (result : TinyLogSumExp p.unit ν m part.l L') :
     AtMost (underflowLogSumExpTolerance p ν E (L - M) M (largestError row)) (L' - L) := by
+  obtain ⟨σ₁, σ₂, σ, hσ, scores⟩ := tiny_scores archimedean hp hu (score_depth hp hf hd) hf₀ hν
+    hcap scores
   obtain ⟨c, hc, close⟩ := computedChangedKeys_error (p := p)
     (f := changes.formats p f ν additions d scale) (V := V) (t := t) (cols := cols)
     (whole := true) (used := columnValue V t) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩
-    hf₀ hf₁ hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap
-    (tiny_scores archimedean hp hu (score_depth hp hf hd) hν hσ' hcap scores)
+    hf₀ hf₁ hd hσ hcap scores
   obtain rfl := hc rfl
-  rw [← keys] at close
+  replace close := flushed_room keys close
   have e : part.keys.map (·.toBoundedKey) = row := by
-    rw [keys, computedChangedKeys_toBoundedKey, hrow]
+    rw [keys, flushed_toBoundedKey, computedChangedKeys_toBoundedKey, hrow]
   have e' : part.keys.map (·.score) = cols.map (changes.score scale mask Q K i) := by
     rw [← changedKeys_score (p := p) (f := changes.formats p f ν additions d scale)
-      (additions := additions) (whole := true) (V := V) (t := t), ← hrow, ← e, List.map_map]
+      (additions := additions) (whole := true) (V := V) (t := t), keys, List.map_map,
+      ← computedChangedKeys_toBoundedKey (computed := computed), List.map_map]
     rfl
-  have := rounded_logSumExp_underflow hp hν run hνq attained (fun key hk s hs => by
+  have := rounded_logSumExp_underflow hp hν hν run hνq attained (fun key hk s hs => by
       have := close key hk s hs
       rwa [show s + 0 = s by grind] at this) hr ha hD (by rwa [e]) h4 (by rwa [e']) (by rwa [e'])
     (by rwa [e]) result

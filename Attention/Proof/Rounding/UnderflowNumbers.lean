@@ -177,6 +177,24 @@ theorem Flushed.le {α : Type v} {ν c : R} {free : α → Prop} {parts : List �
   · rw [h.nothing fun part hp => Classical.byContradiction fun hn => some ⟨part, hp, hn⟩]
     exact sumOver_nonneg ht
 
+/-- So it is where each loses more. -/
+theorem Flushed.share {α : Type v} {ν s c : R} {free : α → Prop} {parts : List α} (hs : 0 < s)
+    (hs' : s ≤ 1) (h : Flushed ν free parts c) : Flushed (ν / s) free parts c := by
+  refine ⟨h.nonneg, h.nothing, fun some t ht ht' => ?_⟩
+  have e := OrderedField.mul_div_cancel (b := s) (by grind) ν
+  have hs₀ := Std.le_of_lt hs
+  have h₁ := h.counted some (fun part => s * t part)
+    (fun part hp => OrderedRing.mul_nonneg hs₀ (ht part hp)) fun part hp hf => by
+      have := OrderedRing.mul_le_mul_of_nonneg_left (ht' part hp hf) hs₀
+      rwa [e] at this
+  rw [sumOver_mul_left] at h₁
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hs' h.nonneg
+  generalize sumOver t parts = S at *
+  generalize ν / s = T at *
+  refine Classical.byContradiction fun hn => ?_
+  have := OrderedRing.mul_pos hs (b := c + T - S) (by grind)
+  grind
+
 /-- Nothing is lost of additions that lose nothing. -/
 theorem Flushed.eq_zero {α : Type v} {c : R} {free : α → Prop} {parts : List α}
     (h : Flushed 0 free parts c) : c = 0 := by

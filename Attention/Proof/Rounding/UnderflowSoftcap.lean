@@ -27,14 +27,13 @@ numbers, the score of a query and a key that a backward pass computes again is o
 its bound in the formats that count these, after softcap and a number that is added, and the slope
 of that softcap by no more than its own. -/
 theorem tiny_capped_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
-    {additions : Nat} {scale σ₁ σ₂ σ ν : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
+    {additions : Nat} {scale ν : R} (hp : Precise p) (hu : p.unit ≤ p.accumulation)
     (hu' : p.unit ≤ 1 / 128) (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores)
     (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
-    (hσ : ScaledBy p f scale σ₁ σ₂ σ)
-    (hσ' : AtMost ((1 + p.unit) ^ 3 * max 1 (absolute scale)) σ) {change : ScoreChange R}
-    (hcap : ∀ cap, change.cap = some cap → 0 < cap) {d : Nat} {q k : Vec R d} {x y : R}
-    (score : TinyScore p f ν additions σ₁ σ₂ σ q k x) (changed : TinyChange p f ν change x y) :
+    {change : ScoreChange R} (hcap : ∀ cap, change.cap = some cap → 0 < cap) {d : Nat}
+    {product : Vec R d → Vec R d → R → Prop} (products : TinyProducts p f ν additions scale product)
+    {q k : Vec R d} {x y : R} (score : product q k x) (changed : TinyChange p f ν change x y) :
     let g := underflowFormats p f ν additions d scale (change.cap.getD 0)
     let s := scale * Vec.dot q k
     let error := scoreError p g additions scale (magnitude q k)
@@ -49,8 +48,10 @@ theorem tiny_capped_score (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x �
     cases e : change.cap with
     | none => exact Std.le_refl _
     | some cap => exact Std.le_of_lt (hcap cap e)
+  obtain ⟨σ₁, σ₂, σ, hσ, computes⟩ := tiny_products (cap := change.cap.getD 0) hp hu hm hν hc
+    products
   exact rounded_capped_score (f := g) archimedean hp hu hu' ⟨hf.operands, hf.operandsTiny⟩ hf₀ hf₁
-    hd ⟨hσ.product, hσ.both, hσ.first, hσ.second⟩ hcap (tiny_score hp hu hm hν hc hσ' score)
+    hd hσ hcap (computes q k x score)
     (tiny_change archimedean hp hu hm hν hc (fun cap e => ⟨hcap cap e, by rw [e]; rfl⟩) changed)
 
 end Attention.Proof

@@ -1,5 +1,6 @@
 module
 
+public import Attention.Proof.Rounding.Flushed
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Spec.UnderflowTolerance
@@ -304,10 +305,10 @@ theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
   have h₀ := OrderedRing.zero_lt_one (R := R)
   rw [lostShare, two, three, power_eq]
   have hf₁ : 0 ≤ f' (b k) := hf k ▸ hf₀ k
-  have units : numeral (r + 2) * (ν / (1 - p.exponential) ^ r)
-      ≤ W * (numeral (rescalings + 2) * t) := by
-    have := OrderedField.mul_le_mul (numeral_nonneg (R := R) (r + 2))
-      (numeral_mono (Nat.add_le_add_right hr 2)) htiny₀ tiny
+  have units : ∀ a : Nat, numeral (r + a) * (ν / (1 - p.exponential) ^ r)
+      ≤ W * (numeral (rescalings + a) * t) := fun a => by
+    have := OrderedField.mul_le_mul (numeral_nonneg (R := R) (r + a))
+      (numeral_mono (Nat.add_le_add_right hr a)) htiny₀ tiny
     grind
   unfold cost
   cases hs : k.score with
@@ -333,14 +334,15 @@ theorem cost_le (hp : Precise p) (hν : 0 ≤ ν) {keys : List (ComputedKey R)}
         fun h h' => by
           rw [smaller]
           split <;> assumption
-      exact least (Std.le_trans (smaller_le _ _).1 h₁) (Std.le_trans (smaller_le _ _).2 units)
+      exact least (Std.le_trans (smaller_le _ _).1 h₁) (Std.le_trans (smaller_le _ _).2 (units 2))
     have h₃ := OrderedRing.mul_le_mul_of_nonneg_right h₂ hf₁
+    have h₄ := units 6
     simp only [hf]
     generalize smaller ((3 : R) ^ (r + 2) * most p m r k)
         (numeral (r + 2) * (ν / (1 - p.exponential) ^ r)) = x at *
     generalize smaller (3 ^ (rescalings + 2) * ((b k).weight * (b k).factor / low))
           (numeral (rescalings + 2) * t) = y at *
-    clear h₁ h₂ hmost tiny
+    clear h₁ h₂ hmost tiny units
     grind
 
 theorem cost_nonneg_of {rescalings : Nat} {row : List (BoundedKey R)}
@@ -391,7 +393,7 @@ theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
     rw [numeral_succ] at hD
     grind
-  obtain ⟨part₀, C⟩ := tiny_run hp hν run fun h => ⟨hu, hνq h⟩
+  obtain ⟨part₀, C⟩ := tiny_run hp hν hu run hνq
   refine ⟨part₀, C, fun M hM => ?_⟩
   have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
     (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
@@ -418,9 +420,9 @@ theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
   have hl₀ := ne_zero_of_left hW hdE hl
   have grow : ∀ {U : R}, 0 ≤ U → ∀ n : Nat, 0 ≤ (1 + U) ^ n := fun hU n =>
     Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (by grind) n)
-  have el := C.l.mono (OrderedRing.mul_le_mul_of_nonneg_left c₁ (grow hp.unit _))
+  have el := (C.l hp hν).mono (OrderedRing.mul_le_mul_of_nonneg_left c₁ (grow hp.unit _))
   have cᵥ' := Std.le_trans cᵥ (OrderedRing.mul_le_mul_of_nonneg_left hV (Std.le_of_lt hW))
-  have eo := C.o.mono (OrderedRing.mul_le_mul_of_nonneg_left cᵥ' (grow hp.accumulation _))
+  have eo := (C.o hp hν).mono (OrderedRing.mul_le_mul_of_nonneg_left cᵥ' (grow hp.accumulation _))
   rw [show ∀ x : R, x * (W * (T * V)) = x * T * (W * V) from fun x => by grind] at eo
   obtain ⟨g₁, hP₁⟩ := growth_le (n := 5 + (part.additions + part.rescalings + 1)) (k := 5)
     hp.accumulation hT (by omega) (by omega) hG
@@ -436,17 +438,18 @@ theorem underflow_quotient (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
   rw [underflowLeft, hrow]
   exact hyo.mono (fold_pow hν hP₁ hPe (numeral_nonneg (R := R) 5))
 
-/-- **rounded-underflow**: where products, quotients and exponentials may fall below the normal
-numbers, each off by `ν` and by no more than it is, a function of which `rounded_attention` asks the
-rest is within the tolerance and `underflowError` of the exact attention. -/
-theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Part R}
-    (run : TinyRun p ν 0 m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+/-- **rounded-underflow**: where products, quotients, exponentials and sums may be below the normal
+numbers, each off by `ν` and all but sums by no more than it is, and differences of scores of `μ` at
+most be flushed to 0, for which the errors of scores have room, a function of which
+`rounded_attention` asks the rest is within the tolerance and `underflowError` of attention. -/
+theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {μ : R} (hμ : 0 ≤ μ)
+    {part : Part R} (run : TinyRun p ν μ m part) (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
     {d : Nat} {row : List (ScoredValue R R d)} {j : Nat} (hj : j < d)
     (same : part.keys.map (fun k => (k.score, k.value)) = row.map (fun k => (k.score, k.value[j])))
     (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
-    {c : R} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
-      AtMost key.error (key.computed - (s + c)))
-    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    {c : R} {roundings rescalings : Nat} (close : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost (key.error - numeral (rescalings + 1) * μ) (key.computed - (s + c)))
+    (hr : part.rescalings ≤ rescalings)
     (ha : part.additions + part.rescalings ≤ roundings)
     (third : p.denominator = .rounded → 3 * storingErrors p rescalings
       (boundedWeights p rescalings (part.keys.map (·.toBoundedKey))) ≤ 1)
@@ -457,6 +460,9 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
     AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey))
         + underflowError p ν roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
       (o - (attend row)[j]) := by
+  obtain ⟨part, e, run, attained, close⟩ := flushed_part hp.unit hμ run attained hr close
+  simp only [← e.bounded, ← e.scored, ← e.l, ← e.o, ← e.additions, ← e.rescalings]
+    at same hνq hr ha third left result ⊢
   have hn₀ := numeral_nonneg (R := R) roundings
   have hD' : 2 * numeral roundings * p.unit < 1 := by
     have := hp.unit
@@ -472,7 +478,6 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
       rw [Semiring.mul_one]
       exact le_one_add (pow_sub_one_le_gamma hp.accumulation (Nat.le_refl _) hN))
     (by rw [Semiring.one_mul]; exact Std.le_refl _) result
-  -- The run without underflow.
   have within : ∀ t, RoundedTimes p.accumulation 5 (part₀.o / part₀.l) t →
       AtMost (tolerance p roundings rescalings negligible (part.keys.map (·.toBoundedKey)))
         (t - (attend row)[j]) := fun t ht => by
@@ -491,7 +496,6 @@ theorem rounded_attention_underflow (hp : Precise p) (hν : 0 ≤ ν) {part : Pa
   obtain ⟨y, hy, hyo⟩ := quotient _ hM
   have total := (within y hy).add hyo
   rw [sub_add_sub] at total
-  rw [underflowError, exact_eq]
-  exact total
+  rwa [underflowError, exact_eq]
 
 end Attention.Proof

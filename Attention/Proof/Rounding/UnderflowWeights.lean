@@ -3,8 +3,9 @@ module
 public import Attention.Model.UnderflowWeights
 public import Attention.Proof.Rounding.TangentWeights
 public import Attention.Spec.UnderflowTolerance
+import Attention.Proof.Rounding.Softcap
 import Attention.Proof.Rounding.UnderflowLogSumExp
-import Attention.Proof.Rounding.UnderflowSoftcap
+import Attention.Proof.Rounding.UnderflowScores
 
 public section
 
@@ -33,11 +34,12 @@ private theorem tiny_column (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {computed : Option (Fin kv_len) → R}
-    (scores : TinyScoresScaled p f ν additions changes scale mask Q K i computed)
+    (scores : TinyScores p f ν additions changes scale mask Q K i computed)
     {col : Option (Fin kv_len)} {s : R} (hs : changes.score scale mask Q K i col = some s) :
     AtMost (changes.cappedError p (changes.formats p f ν additions d scale) additions scale Q K i
       col) (computed col - s) := by
-  obtain ⟨σ₁, σ₂, σ, hσ, hσ', sinks, keys⟩ := scores
+  obtain ⟨σ₁, σ₂, σ, hσ, sinks, keys⟩ := tiny_scores archimedean hp hu (score_depth hp hf hd) hf₀
+    hν hcap scores
   cases col with
   | none =>
     have hs : changes.sink = some s := hs
@@ -46,15 +48,9 @@ private theorem tiny_column (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
   | some j =>
     obtain ⟨x, hx, hy⟩ := keys j (by simp [hs])
     obtain ⟨-, rfl⟩ := changes_score hs
-    have h := (tiny_capped_score archimedean hp hu hu' hf hf₀ hf₁ hν hd hσ hσ'
+    exact (rounded_capped_score (f := changes.formats p f ν additions d scale) archimedean hp hu hu'
+      ⟨hf.operands, hf.operandsTiny⟩ hf₀ hf₁ hd hσ
       (change := changes.pair i j) hcap hx hy).1
-    have e : underflowFormats p f ν additions d scale ((changes.pair i j).cap.getD 0)
-        = changes.formats p f ν additions d scale := by
-      rw [ScoreChanges.formats]
-      show underflowFormats p f ν additions d scale (changes.cap.getD 0) = _
-      cases changes.cap <;> rfl
-    simp only [e] at h
-    exact h
 
 /-- How far off the log-sum-exp is, of scores that are off so. -/
 private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
@@ -63,8 +59,8 @@ private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -80,9 +76,11 @@ private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
   have e' : part.keys.map (·.score) = cols.map (changes.score scale mask Q K i) := by
     rw [keys, List.map_map]
     rfl
-  have := rounded_logSumExp_underflow hp hν run hνq attained (fun key hk s hs => by
+  have := rounded_logSumExp_underflow hp hν hν run hνq attained (fun key hk s hs => by
       rw [keys] at hk
       obtain ⟨col, -, rfl⟩ := List.mem_map.mp hk
+      show AtMost (_ + numeral (rescalings + 1) * ν - numeral (rescalings + 1) * ν) _
+      rw [show ∀ a b : R, a + b - b = a from fun a b => by grind]
       exact tiny_column archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap scores hs)
     hr ha hD (by rwa [e]) h4 (by rwa [e']) (by rwa [e']) (by rwa [e]) result
   rwa [e] at this
@@ -105,8 +103,8 @@ theorem tiny_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -133,8 +131,8 @@ theorem tiny_gradient_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))
@@ -171,8 +169,8 @@ theorem tiny_tangent_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)
     (hcap : ∀ cap, changes.cap = some cap → 0 < cap) {values : Option (Fin kv_len) → R}
     {cols : List (Option (Fin kv_len))} {roundings rescalings : Nat} {row : List (BoundedKey R)}
-    (hrow : row = cols.map fun col => cappedKey p (changes.formats p f ν additions d scale)
-      additions changes scale mask Q K i (values col) col)
+    (hrow : row = cols.map fun col => (cappedKey p (changes.formats p f ν additions d scale)
+      additions changes scale mask Q K i (values col) col).flushed ν rescalings)
     (hD : numeral (roundings + 1) * p.unit < 1)
     (left : 0 < underflowLeft p ν roundings rescalings row) (h4 : numeral 4 * p.unit < 1)
     {L E M : R} (exact : IsLogSumExp R (some L) (cols.map (changes.score scale mask Q K i)))

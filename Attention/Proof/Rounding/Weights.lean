@@ -59,8 +59,8 @@ theorem exp_mul_boundedWeight (p : Precision R) (rescalings : Nat) (M Δ : R)
   | none => exact Semiring.mul_zero _
   | some s => exact exp_mul_rescale (some s) M
 
-/-- What the invariant says of a weight, with the errors of the scores, is at most the factor of the
-tolerance. -/
+/-- The factor that the invariant gives a weight, with the errors of the scores, is at most that of
+the tolerance. -/
 private theorem factor_le {p : Precision R} (hp : Precise p) {r rescalings : Nat}
     (hr : r ≤ rescalings) {x y δ : R} (h : x ≤ y) :
     exp (p.unit * x) / (1 - p.exponential) ^ (r + 1) * exp δ
@@ -326,7 +326,7 @@ theorem tinyShare_nonneg {p : Precision R} (hp : Precise p) (rescalings : Nat)
   · exact OrderedField.div_nonneg (reach_nonneg keys) hlow
 
 omit [Exponential R R] in
-/-- What storing takes from the sum of the weights or adds, in a bound that knows no weights. -/
+/-- The error of storing in the sum of the weights, in a bound that knows no weights. -/
 theorem storingErrors_le {p : Precision R} (hp : Precise p) (rescalings : Nat)
     (keys : List (BoundedWeight R)) : storingErrors p rescalings keys ≤ p.stored
       + numeral keys.length * (p.storedTiny / (1 - p.exponential) ^ (2 * rescalings + 1)) := by
@@ -356,7 +356,7 @@ theorem storingErrors_le {p : Precision R} (hp : Precise p) (rescalings : Nat)
     at *
   grind
 
-/-- What a weight below the normal numbers may be off by after rescalings, against the sum of the
+/-- The error of a weight below the normal numbers after rescalings, against the sum of the
 weights. -/
 theorem tiny_le {p : Precision R} (hp : Precise p) {r rescalings : Nat} (hr : r ≤ rescalings)
     {M Δ m c : R} {ws : List (ComputedKey R × R × R)}

@@ -101,10 +101,11 @@ def _total_error(
     others_tiny: float = 0.0,
 ) -> Tensor:
     """The error of a sum of products of numbers that are stored first, from the sums of their
-    errors and sizes times the other numbers' sizes; tiny: what a product may be off by below the
-    normal numbers; others_tiny: what storing may, times the sum of the other numbers' sizes."""
+    errors and sizes times the other numbers' sizes; tiny: what a product and the sum of two numbers
+    may be off by below the normal numbers; others_tiny: what storing may, times the sum of the
+    other numbers' sizes."""
     summed = gamma(roundings, accumulation)
-    lost = (1 + summed) * (others_tiny + roundings * tiny)
+    lost = (1 + summed) * (others_tiny + 2 * roundings * tiny)
     return _present_error(errors, sizes, errors + compose(stored, summed) * (sizes + errors) + lost)
 
 
@@ -177,7 +178,8 @@ def gradient_bounds(
     )
     of_delta = (p * products * compose(off, weight_unit, sums)).sum(-1, keepdim=True)
     reach = d_o.abs().sum(-1, keepdim=True)
-    products_tiny = (value_dim + 2) * tiny
+    # There are fewer additions than products.
+    products_tiny = 2 * (value_dim + 2) * tiny
 
     def of_product(factor: Tensor | float) -> Tensor | float:
         summed = (1 + gamma(value_dim + 2, ua)) * products_tiny
@@ -193,7 +195,7 @@ def gradient_bounds(
     ) -> Tensor:
         of_weight = 2 * (row.blocks + 1) * tiny * (1 + weight_unit) + weight_tiny
         lost = weights * (1 + compose(errors, weight_unit)) * product
-        return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (1 + reach))
+        return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (2 + reach))
 
     lost = loss_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
     seen_sinks = torch.zeros_like(reach)
@@ -205,7 +207,7 @@ def gradient_bounds(
     inner = grad_p - delta + d_l
     size = products + mean + d_l.abs()
     of_terms = compose(gamma(value_dim + 2, ua), by_kept, score_unit) * products
-    of_terms = of_terms + of_product(kept) + of_delta
+    of_terms = of_terms + of_product(kept) + of_delta + 2 * tiny
     of_inner = of_terms + gamma(3, u) * (size + of_terms)
 
     # What underflows of a weight, and of up to two products with it.
@@ -260,8 +262,8 @@ def gradient_bounds(
             gamma(terms + 3, ua), gamma(3, u), operands, power(tiles, rounding.output.unit)
         )
         errors = errors + relative * (all_sizes + errors)
-        lost = of_operand * ((sizes + error).sum(-1, True) + 1 + tiles) + (terms + 3) * tiny
-        lost = lost + 2 * tiles * output_tiny
+        lost = of_operand * ((sizes + error).sum(-1, True) + 1 + tiles)
+        lost = lost + (2 * (terms + 3) + tiles) * tiny + 2 * tiles * output_tiny
         errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
         errors = _present_error(of_terms, all_sizes, errors)
         return Bounded(factor * (exact @ other), errors, all_sizes)
@@ -274,14 +276,15 @@ def gradient_bounds(
         if group > 1:
             # A function may round each head's contribution.
             arguments = error, size, group, ua, rounding.output.unit
-            error = _total_error(*arguments, others_tiny=group * underflow(rounding.output))
+            stored = group * underflow(rounding.output)
+            error = _total_error(*arguments, tiny=tiny, others_tiny=stored)
         return Bounded(one(x.exact), error, size)
 
     sinks = None
     if row.sink is not None:
         # A key of value 0: its dP is 0.
         inner, size, weight = d_l - delta, mean + d_l.abs(), row.sink
-        of_terms = of_product(1.0) + of_delta
+        of_terms = of_product(1.0) + of_delta + 2 * tiny
         of_inner = of_terms + gamma(3, u) * (size + of_terms)
         error = times_inner(weight, row.sink_error, inner, of_inner, seen_sinks)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))

@@ -16,7 +16,11 @@ import torch
 from torch import Tensor
 
 from bridge.conformance.tolerances.rounding_model import FLOAT64, RoundingModel
-from bridge.conformance.tolerances.row_weights import ScoreChanges, score_underflow
+from bridge.conformance.tolerances.row_weights import (
+    TINY_OPERATIONS,
+    ScoreChanges,
+    score_underflow,
+)
 from pyimpl.internal.implements import implements
 
 # γ(k) where k·u reaches 1 and there is no bound.
@@ -29,8 +33,9 @@ _SCALE_ROUNDINGS = 3
 _SOFTCAP_ROUNDINGS = 8
 _SUM_ROUNDINGS = 2
 _LSE_ROUNDINGS = 4
-# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
-_LSE_PRODUCTS = 8
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product, and there is
+# the sum: what may underflow.
+_LSE_OPERATIONS = 9
 # 3 to the power of more tiles is no number of float64 that a weight may be multiplied by.
 _MANY_BLOCKS = 600
 _Number = TypeVar("_Number", float, Tensor)
@@ -71,6 +76,7 @@ class Softmax:
     sink_error: Tensor
 
 
+@implements("Attention.Spec.BoundedKey.flushed")
 @implements("Attention.Spec.ScoreChanges.cappedError")
 @implements("Attention.Spec.cappedKey")
 def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
@@ -84,7 +90,7 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     if sinks is not None:
         sinks = sinks.expand(*s.shape[:3], 1)
         finite = torch.where(torch.isinf(sinks), 0.0, sinks)
-        of_sinks = power(_SCORE_ROUNDINGS, u) * finite.abs()
+        of_sinks = power(_SCORE_ROUNDINGS, u) * finite.abs() + _lost(q, scored, rounding)
         filled, of_filled = torch.cat((filled, sinks), -1), torch.cat((off, of_sinks), -1)
     keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
     if sinks is not None:
@@ -97,8 +103,9 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     visible = visible & ~dead
     kv_len = s.shape[-1]
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
-    of_lse = _lse_error(filled, of_filled, keys, blocks, rounding)
     tiny = rounding.accumulator.smallest_normal
+    # Differences that are flushed to 0: of a score and the maximum, and each rise of that.
+    of_lse = _lse_error(filled, of_filled + (blocks + 1) * tiny, keys, blocks, rounding)
     error = _recomputed_error(u, tiny, exponential, s, lse, off, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
@@ -133,7 +140,8 @@ def _lse_error(
     error = of_weights + of_sum
     sizes = torch.log(total) + 1 + top.abs() + error + 2 * largest
     four = gamma(_LSE_ROUNDINGS, u)
-    return error + four * sizes + (1 + four) * _LSE_PRODUCTS * rounding.accumulator.smallest_normal
+    tiny = _LSE_OPERATIONS * rounding.accumulator.smallest_normal
+    return error + four * sizes + (1 + four) * tiny
 
 
 @implements("Attention.Spec.underflowCost")
@@ -153,9 +161,10 @@ def _denominator_loss(
     own = math.exp((1 + 2 * blocks) * -math.log1p(-exponential))
     most = (high.amax(-1, keepdim=True) / low).clamp(max=own)
     share = (high / low).clamp(max=1.0)
-    tiny = rounding.accumulator.smallest_normal * most * (blocks + 2)
+    tiny = rounding.accumulator.smallest_normal * most
     whole = 3.0 ** min(blocks + 2, _MANY_BLOCKS) * share
-    lost = 2 * torch.minimum(whole, tiny).sum(-1, keepdim=True) + keys * tiny
+    lost = 2 * torch.minimum(whole, (blocks + 2) * tiny).sum(-1, keepdim=True)
+    lost = lost + keys * (blocks + TINY_OPERATIONS) * tiny
     if rounding.weights is None or rounding.denominator == "unrounded":
         return lost, torch.zeros_like(lost)
     unit = rounding.weights.unit
@@ -192,8 +201,7 @@ def _scores(
     """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
     u = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
-    changes = ScoreChanges(softcap=scored.softcap)
-    lost = score_underflow(q.shape[-1], scored.scale, changes, rounding)
+    lost = _lost(q, scored, rounding)
     s = scored.scale * (q @ k.mT)
     relative = gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
@@ -219,7 +227,7 @@ def _scores(
         tanh = torch.tanh(s / cap)
         tiny = rounding.accumulator.smallest_normal
         slope = 1 - tanh**2
-        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, cap, off))
+        slope_error = _slope_error(u, tiny, tanh, _tanh_error(u, tiny, cap, off))
         s = cap * tanh
         off = torch.clamp(off, max=2 * cap) + (_SOFTCAP_ROUNDINGS * u + stored) * cap + lost
     growth = compose(power(_SUM_ROUNDINGS, u), stored)
@@ -231,11 +239,18 @@ def _scores(
     return s, off, slope, slope_error
 
 
+def _lost(q: Tensor, scored: Scored, rounding: RoundingModel) -> float:
+    """What underflows of a score each time that it is stored."""
+    changes = ScoreChanges(softcap=scored.softcap)
+    return score_underflow(q.shape[-1], scored.scale, changes, rounding)
+
+
 @implements("Attention.Spec.tanhError")
-def _tanh_error(unit: float, cap: float, off: Tensor) -> Tensor:
+def _tanh_error(unit: float, tiny: float, cap: float, off: Tensor) -> Tensor:
     """How far tanh(score / cap) may be off, for a score that is off by this. Its slope is at most
-    1, and no two values of it are further than 2 apart."""
-    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit
+    1, and no two values of it are further than 2 apart. tiny: what the quotient, rounded three
+    times, is off by each time that it is below the normal numbers."""
+    return torch.clamp(off / cap, max=2.0) + _SOFTCAP_ROUNDINGS * unit + 4 * tiny
 
 
 @implements("Attention.Spec.softcapSlopeError")

@@ -25,8 +25,13 @@ _SCORE_ROUNDINGS = 2
 # cap·tanh(score / cap), in roundings of cap: the division, a tanh made of exponentials (which loses
 # its relative accuracy near 0), and the product.
 _SOFTCAP_ROUNDINGS = 8
-# Products and quotients of a score beside those of its inner product, or with its cap.
+# Products, quotients and sums of a score beside those of its inner product, or with its cap.
 _SCORE_PRODUCTS = 3.0
+# Of each number of an inner product: its product, and the sum with the others.
+_INNER_PRODUCTS = 2.0
+# Beside those of rescalings, what a key's part of a sum loses below the normal numbers, each the
+# smallest of them: a product, an addition, and, times a weight of up to 4, a value's with a factor.
+TINY_OPERATIONS = 6
 # With more tiles a weight that underflows is off by less than as much as it is, times 3 for each.
 _MANY_BLOCKS = 600.0
 # A number that is added, a product whose base may be changed; and the sum of score and number.
@@ -87,15 +92,23 @@ def score_underflow(
     head_dim: int, scale: float, changes: ScoreChanges, rounding: RoundingModel
 ) -> float:
     """At most what a score is off by where it is stored below the normal numbers, and where its
-    products and quotients in the accumulator are below these."""
+    products, quotients and sums in the accumulator are below these."""
     stored, tiny = 0.0, 0.0
     if rounding.scores is not None:
         stored = rounding.scores.unit
         tiny = rounding.scores.underflow(rounding.flush_to_zero)
     cap = 0.0 if changes.softcap is None else changes.softcap
-    numbers = head_dim * max(1.0, abs(scale)) + _SCORE_PRODUCTS * (1.0 + cap)
+    inner = _INNER_PRODUCTS * head_dim * max(1.0, abs(scale))
+    numbers = inner + _SCORE_PRODUCTS * (1.0 + cap)
     growth = 1.0 + float(gamma(np.array(head_dim + 5.0), rounding.accumulation_unit))
     return tiny + (1.0 + stored) * growth * rounding.accumulator.smallest_normal * numbers
+
+
+@implements("Attention.Spec.BoundedKey.flushed")
+def _flushed_differences(blocks: Array, rounding: RoundingModel) -> Array:
+    """At most what differences of scores that are flushed to 0 move a score: its own from the
+    maximum, and each rise of that."""
+    return (1.0 + blocks) * rounding.accumulator.smallest_normal
 
 
 @implements("Attention.Spec.softcapError")
@@ -122,9 +135,9 @@ def _change_errors(
 
 
 @implements("Attention.Spec.sinkError")
-def _sink_error(sink: float, rounding: RoundingModel) -> float:
-    """The bound of the error of a sink's score."""
-    return math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink)
+def _sink_error(sink: float, tiny: float, rounding: RoundingModel) -> float:
+    """The bound of the error of a sink's score. tiny: what underflows of a score."""
+    return math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink) + tiny
 
 
 @dataclass(frozen=True)
@@ -236,10 +249,11 @@ def bound_weights(
     products = scale * (q @ k.swapaxes(-1, -2))
     scores = _apply_changes(products, changes)
     mask = mask & (scores > -np.inf)
+    tiny = score_underflow(q.shape[-1], scale, changes, rounding)
     sink_errors = np.zeros((*scores.shape[:-1], 0))
     if changes.sink is not None:
         # One more key, whose score is given.
-        sink_errors = np.full((*scores.shape[:-1], 1), _sink_error(changes.sink, rounding))
+        sink_errors = np.full((*scores.shape[:-1], 1), _sink_error(changes.sink, tiny, rounding))
         scores = np.concatenate([scores, np.full_like(sink_errors, changes.sink)], axis=-1)
         mask = np.concatenate([mask, np.ones_like(sink_errors, dtype=bool)], axis=-1)
     num_keys = mask.sum(-1, keepdims=True).astype(np.float64)
@@ -251,11 +265,10 @@ def bound_weights(
     # A common relative error of the products does not cancel from scores that were changed.
     in_full = absolute or changes.any
     below_max = np.abs(products) if in_full else gap
-    tiny = score_underflow(q.shape[-1], scale, changes, rounding)
     errors = _score_errors(q, k, products, below_max, tiny, scale, rounding)
     errors = _change_errors(errors, products, tiny, changes, rounding)
     errors = np.concatenate([errors, sink_errors], axis=-1)
-    score_errors = np.where(mask, errors, 0.0)
+    score_errors = np.where(mask, errors + _flushed_differences(blocks, rounding), 0.0)
     # Differences of scores and maxima are rounded; along the rescalings they add up to the gap.
     largest_error = score_errors.max(-1, keepdims=True, initial=0.0)
     errors = score_errors + unit * (gap + score_errors + largest_error)
@@ -347,10 +360,10 @@ def underflow_costs(rows: Rows, size: Array, rounding: RoundingModel) -> tuple[A
     of the weights: [..., q_len, value_dim], [..., q_len, 1]. size: of the values.
 
     It counts the exponentials of each weight and its product with a factor of dropout, with their
-    largest errors, and each product.
+    largest errors, each product and each addition.
     """
-    tiny = rounding.accumulator.smallest_normal * rows.unit_share * (rows.blocks + 2.0)
+    tiny = rounding.accumulator.smallest_normal * rows.unit_share
     whole = 3.0 ** np.minimum(rows.blocks + 2.0, _MANY_BLOCKS) * rows.share
-    lost = 2.0 * np.minimum(whole, tiny) * rows.mask
-    products = rows.num_keys * tiny
-    return lost @ size + products, lost.sum(-1, keepdims=True) + products
+    lost = 2.0 * np.minimum(whole, (rows.blocks + 2.0) * tiny) * rows.mask
+    flushed = rows.num_keys * (rows.blocks + TINY_OPERATIONS) * tiny
+    return lost @ size + flushed, lost.sum(-1, keepdims=True) + flushed

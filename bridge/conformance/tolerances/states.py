@@ -6,11 +6,11 @@ error is rescaled with its number, and each step adds its own roundings. With u 
 1 to the next number, a weight exp(s − m) of scores that are integers times ln 2, both rounded (2u
 each: ln 2, and the product), and whose difference is rounded too, is known to
 
-    ε(s, m) = 4u + u·ln 2·(2|s| + 2|m| + |s − m|)
+    ε(s, m) = 4u + u·ln 2·(2|s| + 2|m| + |s − m|) + ν
 
-of itself, where `torch.exp` may add the 4u; a product or sum adds u of itself. A weight or product
-below the normal numbers is off by the smallest of these, ν, at most. Products of two errors are
-below 1 % of this for the scores of the vectors, and 2 % more are allowed.
+of itself, where `torch.exp` may add the 4u; a product or sum adds u of itself. A weight, product,
+sum or difference below the normal numbers is off by the smallest of these, ν, at most. Products of two
+errors are below 1 % of this for the scores of the vectors, and 2 % more are allowed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Bounded:
         if s is None or m is None:
             return 0.0
         size = 2 * abs(s) + 2 * abs(m) + abs(s - m)
-        return self.form.unit * (_EXP + math.log(2.0) * size)
+        return self.form.unit * (_EXP + math.log(2.0) * size) + self.form.smallest_normal
 
     @implements("Attention.Spec.BoundedColumn.append")
     def step(self, key: Key) -> None:
@@ -61,7 +61,7 @@ class _Bounded:
             self.errors[c] = alpha * self.errors[c] + _SECOND_ORDER * (
                 (off_alpha + twice) * (alpha * size)
                 + (off_p + twice) * (p * more)
-                + tiny * (size + more + 2.0)
+                + tiny * (size + more + 3.0)
             )
             self.columns[c] = alpha * self.columns[c] + p * float(x)
         self.m = m
@@ -74,7 +74,7 @@ class _Bounded:
             self.errors[c] += _SECOND_ORDER * (
                 self.form.unit * held
                 + (off + 2 * self.form.unit) * (p * less)
-                + self.form.smallest_normal * (less + 1.0)
+                + self.form.smallest_normal * (less + 2.0)
             )
             self.columns[c] -= p * float(x)
 

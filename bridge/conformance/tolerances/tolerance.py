@@ -36,8 +36,9 @@ EVALUATION = 1.0 + 2.0**-20
 _OUTPUT_ROUNDINGS = 6
 # Roundings of maximum and logarithm each: the logarithm, changes of base, the sum of both.
 _LSE_ROUNDINGS = 4.0
-# Of these, of maximum, logarithm and their sum, each that changes a base is a product.
-_LSE_PRODUCTS = 8.0
+# Of these, of maximum, logarithm and their sum, each that changes a base is a product, and there is
+# the sum: what may underflow.
+_LSE_OPERATIONS = 9.0
 # A dropout factor z = 1 / (1 − p): the difference, a division as above, the product with the
 # weight; and p as it is given, whose rounding moves z by up to (z − 1) roundings of z.
 FACTOR_ROUNDINGS = 5
@@ -281,7 +282,7 @@ def lse_tolerance(
         four = gamma(np.array(_LSE_ROUNDINGS), unit)
         error = error + four * (np.log(rows.total) + 1.0 + anchor + off)
         # Products that change a base may underflow.
-        tiny = _LSE_PRODUCTS * rounding.accumulator.smallest_normal
+        tiny = _LSE_OPERATIONS * rounding.accumulator.smallest_normal
         error = error + (1.0 + four) * tiny
     error = np.where(rows.empty, 0.0, error * EVALUATION)
     return np.asarray(error[..., 0], dtype=np.float64)

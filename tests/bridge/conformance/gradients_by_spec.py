@@ -43,6 +43,7 @@ from bridge.spec.score_tolerance import magnitude, score_error
 from bridge.spec.softcap_tolerance import capped_change_error, capped_slope_error
 from bridge.spec.tolerance import BoundedKey, Denominator
 from bridge.spec.underflow_tolerance import (
+    bounded_key_flushed,
     underflow_log_sum_exp_factor,
     underflow_log_sum_exp_tolerance,
 )
@@ -178,18 +179,19 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     sink = None if problem.sink is None else Decimal(problem.sink)
     seen = [(s, errors[j]) for j, s in scores.items()]
     if sink is not None:
-        seen.append((sink, sink_error(forwards, sink, num=NATURAL)))
+        seen.append((sink, sink_error(forwards, formats, sink, num=NATURAL)))
     if not seen:
         return Row({}, None, GradientCounts(0, 0, 0))
     blocks = math.ceil(kv_len / (rounding.block_n or 1))
     total = sum((s.exp() for s, _ in seen), zero)
     lse, most = total.ln(), max(s for s, _ in seen)
-    row = [BoundedKey(s, error, zero) for s, error in seen]
+    keys = [BoundedKey(s, error, zero) for s, error in seen]
+    row = [bounded_key_flushed(tiny, blocks, key, num=NATURAL) for key in keys]
     factor = underflow_log_sum_exp_factor(
         forwards, tiny, len(seen) + 2 * blocks, blocks, row, num=NATURAL
     )
     of_lse = underflow_log_sum_exp_tolerance(
-        *(forwards, tiny, factor.ln(), lse - most, most, max(error for _, error in seen)),
+        *(forwards, tiny, factor.ln(), lse - most, most, max(key.error for key in row)),
         num=NATURAL,
     )
 
@@ -198,7 +200,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
             recomputed_error(unit, tiny, exponential, s, lse, error, of_lse, num=NATURAL)
         )
 
-    keys = {
+    by_key = {
         j: gradient_key(
             s.exp() / total,
             of_weight(s, errors[j]),
@@ -218,7 +220,7 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     counts = GradientCounts(
         products=d_v + 2, delta=len(seen) + 2 * blocks + d_v + 8, rescalings=blocks
     )
-    return Row(keys, of_sink, counts)
+    return Row(by_key, of_sink, counts)
 
 
 def row_of_code(problem: Problem, i: int, rounding: RoundingModel, found: Softmax) -> Row:

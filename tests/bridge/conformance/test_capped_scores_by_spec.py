@@ -83,10 +83,12 @@ def wrong_scores(
                 of_slope = capped_slope_error(p.unit, tiny, cap, s, error, num=NATURAL)
                 # A slope is off by 1 at most: it does not show what tanh is allowed beyond that.
                 of_tanh = code._tanh_error(
-                    float(p.unit), softcap, torch.tensor(float(error), dtype=torch.float64)
+                    *(float(p.unit), float(tiny), softcap),
+                    torch.tensor(float(error), dtype=torch.float64),
                 )
                 checks.append(("slope", float(slope_error[0, 0, i, j]), of_slope))
-                checks.append(("tanh", float(of_tanh), tanh_error(p.unit, cap, error, num=NATURAL)))
+                exact = tanh_error(p.unit, tiny, cap, error, num=NATURAL)
+                checks.append(("tanh", float(of_tanh), exact))
         for name, one, whole in checks:
             # float64 does not tell apart what is near 0 in the score or in its tanh.
             lost = 2.0**-50 * (1.0 + spread * CLOSE)
@@ -125,6 +127,7 @@ MUTANTS = {
     "tanh that is off by 1": ("torch.clamp(off / cap, max=2.0)", "torch.clamp(off / cap, max=1.0)"),
     "tanh that is as far off as the score": ("torch.clamp(off / cap, max=2.0)", "off"),
     "tanh that is not rounded": ("max=2.0) + _SOFTCAP_ROUNDINGS * unit", "max=2.0)"),
+    "tanh of a quotient that does not underflow": ("* unit + 4 * tiny", "* unit"),
     "a capped score that is off by any number": ("torch.clamp(off, max=2 * cap)", "off"),
     "a capped score that is off by the cap": (
         "torch.clamp(off, max=2 * cap)",

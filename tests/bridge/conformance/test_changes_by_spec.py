@@ -21,6 +21,7 @@ from tolerance_by_spec import (
     change_code,
     difference,
     digits,
+    flushed_error,
     precision,
     score_formats,
 )
@@ -72,7 +73,9 @@ def wrong_changes(
     )
     d = inputs.q.shape[1]
     with localcontext(digits()):
-        sink = sink_error(p, Decimal("1.5"), num=NATURAL)
+        columns = len(inputs.k) + 1
+        sink = sink_error(p, formats, Decimal("1.5"), num=NATURAL)
+        sink = flushed_error(rounding, columns, sink)
         for i in range(len(inputs.q)):
             last = float(rows.score_errors[i, -1])
             if abs(difference(last, sink)) > CLOSE * float(sink):
@@ -93,6 +96,7 @@ def wrong_changes(
                     None if added is None else Decimal(float(added[i, j])),
                 )
                 exact = changed_error(p, formats, change, s, before, num=NATURAL)
+                exact = flushed_error(rounding, columns, exact)
                 caller = 2.0**-51 * float(abs(s)) + loss_of_float64(inputs, i, j)
                 more = difference(float(rows.score_errors[i, j]), exact)
                 close = CLOSE * float(exact)
@@ -180,6 +184,10 @@ MUTANTS = {
     "a sink of two errors and not their product": (
         "math.expm1(_SCORE_ROUNDINGS * math.log1p(rounding.accumulator.unit)) * abs(sink)",
         "_SCORE_ROUNDINGS * rounding.accumulator.unit * abs(sink)",
+    ),
+    "a sink that does not underflow": (
+        "math.log1p(rounding.accumulator.unit)) * abs(sink) + tiny",
+        "math.log1p(rounding.accumulator.unit)) * abs(sink)",
     ),
     "a common error that cancels": (
         "below_max = np.abs(products) if in_full else gap",

@@ -223,7 +223,7 @@ MUTANTS = {
         "return lost",
     ),
     "products of dP that do not underflow": (
-        "products_tiny = (value_dim + 2)",
+        "products_tiny = 2 * (value_dim + 2)",
         "products_tiny = 0",
     ),
     "early weights that lose nothing": (
@@ -246,10 +246,33 @@ MUTANTS = {
     ),
     "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
     "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
-    "tiles of which one loses something": ("+ 1 + tiles)", "+ 1)"),
+    "tiles of which one loses something": ("+ 1 + tiles)\n", "+ 1)\n"),
     "tiles that lose nothing where they are stored": ("2 * tiles * output_tiny", "0.0"),
-    "products of sums that do not underflow": ("+ (terms + 3) * tiny", ""),
-    "heads that lose nothing": (", others_tiny=group * underflow(rounding.output)", ""),
+    "sums of dP that lose nothing": (
+        "products_tiny = 2 * (value_dim + 2)",
+        "products_tiny = (value_dim + 2)",
+    ),
+    "sums of D that lose nothing": ("* tiny * (2 + reach)", "* tiny * (1 + reach)"),
+    "a G whose sums lose nothing": (
+        "of_product(kept) + of_delta + 2 * tiny",
+        "of_product(kept) + of_delta",
+    ),
+    "a G of a sink whose sums lose nothing": (
+        "of_product(1.0) + of_delta + 2 * tiny",
+        "of_product(1.0) + of_delta",
+    ),
+    "products of sums that do not underflow": ("(2 * (terms + 3) + tiles) * tiny", "0.0"),
+    "sums of products that lose nothing": ("(2 * (terms + 3) + tiles)", "(terms + 3 + tiles)"),
+    "tiles that lose nothing where they are added": (
+        "(2 * (terms + 3) + tiles)",
+        "2 * (terms + 3)",
+    ),
+    "totals that lose nothing where they are added": ("2 * roundings * tiny", "roundings * tiny"),
+    "heads that lose nothing where they are added": (
+        "tiny=tiny, others_tiny=stored",
+        "others_tiny=stored",
+    ),
+    "heads that lose nothing": (", others_tiny=stored", ""),
     "heads that lose as much as one": (
         "group * underflow(rounding.output)",
         "underflow(rounding.output)",

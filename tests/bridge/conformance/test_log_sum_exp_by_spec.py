@@ -49,7 +49,14 @@ MUTANTS = {
         "relative = relative + (1.0 + relative) * underflow_costs(rows, ones, rounding)[1]",
         "relative = relative + underflow_costs(rows, ones, rounding)[1]",
     ),
-    "a base that is changed without underflow": ("_LSE_PRODUCTS = 8.0", "_LSE_PRODUCTS = 0.0"),
+    "a base that is changed without underflow": (
+        "_LSE_OPERATIONS = 9.0",
+        "_LSE_OPERATIONS = 1.0",
+    ),
+    "a sum with the maximum that does not underflow": (
+        "_LSE_OPERATIONS = 9.0",
+        "_LSE_OPERATIONS = 8.0",
+    ),
     "an exact logarithm": ("error = error + four *", "error = error + 0.0 *"),
     "one rounding less of the logarithm": ("_LSE_ROUNDINGS = 4.0", "_LSE_ROUNDINGS = 3.0"),
     "a maximum that is not rounded": ("+ 1.0 + anchor + off)", "+ 1.0 + off)"),

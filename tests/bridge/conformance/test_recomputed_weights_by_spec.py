@@ -90,6 +90,7 @@ MUTANTS = {
     ),
     "a sum that is not rounded": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a sink that is exact": ("power(_SCORE_ROUNDINGS, u) * finite", "0.0 * finite"),
+    "a sink that does not underflow": ("finite.abs() + _lost(q, scored, rounding)", "finite.abs()"),
     "exact differences in the log-sum-exp": (
         "errors + u * (below + errors + largest)",
         "errors",
@@ -112,10 +113,27 @@ MUTANTS = {
         "of_storing",
     ),
     "exponentials that do not underflow": ("lost = 2 * torch.minimum", "lost = 0 * torch.minimum"),
-    "products with a rescaling that do not underflow": ("+ keys * tiny", "+ 0 * keys * tiny"),
-    "one exponential of many that underflows": ("* most * (blocks + 2)", "* most"),
+    "products and sums that do not underflow": ("lost + keys *", "lost + 0 * keys *"),
+    "products with a rescaling that do not underflow": (
+        "(blocks + TINY_OPERATIONS)",
+        "TINY_OPERATIONS",
+    ),
+    "one exponential of many that underflows": ("(blocks + 2) * tiny", "tiny"),
+    "sums that do not underflow": ("blocks + TINY_OPERATIONS", "blocks + TINY_OPERATIONS - 1"),
     "what underflows is not rounded": ("(1 + added_up) * lost", "lost"),
-    "a base that is changed without underflow": ("_LSE_PRODUCTS = 8", "_LSE_PRODUCTS = 0"),
+    "a base that is changed without underflow": ("_LSE_OPERATIONS = 9", "_LSE_OPERATIONS = 1"),
+    "a sum with the maximum that does not underflow": (
+        "_LSE_OPERATIONS = 9",
+        "_LSE_OPERATIONS = 8",
+    ),
+    "differences of scores that are not flushed to 0": (
+        "of_filled + (blocks + 1) * tiny",
+        "of_filled",
+    ),
+    "rises of the maximum that are not flushed to 0": (
+        "of_filled + (blocks + 1) * tiny",
+        "of_filled + tiny",
+    ),
     "a weight whose base is changed without underflow": (
         "of_score + 3 * tiny, of_lse + 3 * tiny",
         "of_score, of_lse",

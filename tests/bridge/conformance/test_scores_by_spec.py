@@ -123,12 +123,16 @@ MUTANTS = {
         "pass",
     ),
     "inner products that do not underflow": (
-        "numbers = head_dim * max(1.0, abs(scale)) + ",
-        "numbers = ",
+        "_INNER_PRODUCTS = 2.0",
+        "_INNER_PRODUCTS = 0.0",
+    ),
+    "sums of an inner product that do not underflow": (
+        "_INNER_PRODUCTS = 2.0",
+        "_INNER_PRODUCTS = 1.0",
     ),
     "products that do not meet the scale": (
-        "numbers = head_dim * max(1.0, abs(scale)) + ",
-        "numbers = head_dim + ",
+        "head_dim * max(1.0, abs(scale))",
+        "head_dim",
     ),
     "products with the scale that do not underflow": (
         "_SCORE_PRODUCTS = 3.0",
@@ -156,6 +160,14 @@ MUTANTS = {
     ),
     "one rounding less of each score": ("_SCORE_ROUNDINGS = 2", "_SCORE_ROUNDINGS = 1"),
     "one addition less of a product": ("head_dim + 1.0", "head_dim + 0.0"),
+    "differences that are not flushed to 0": (
+        "(1.0 + blocks) * rounding.accumulator.smallest_normal",
+        "0.0 * blocks",
+    ),
+    "rises of the maximum that are not flushed to 0": (
+        "(1.0 + blocks) * rounding.accumulator.smallest_normal",
+        "(1.0 + 0.0 * blocks) * rounding.accumulator.smallest_normal",
+    ),
 }
 
 

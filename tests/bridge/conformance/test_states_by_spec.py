@@ -87,9 +87,15 @@ MUTANTS = {
         "(off_p + twice) * (p * more)",
         "off_p * (p * more)",
     ),
-    "a key that does not underflow": ("tiny * (size + more + 2.0)", "0.0"),
-    "a weight that does not underflow": ("tiny * (size + more + 2.0)", "tiny * 2.0"),
-    "terms that do not underflow": ("self.form.smallest_normal * (less + 1.0)", "0.0"),
+    "a key that does not underflow": ("tiny * (size + more + 3.0)", "0.0"),
+    "a weight that does not underflow": ("tiny * (size + more + 3.0)", "tiny * 3.0"),
+    "terms that do not underflow": ("self.form.smallest_normal * (less + 2.0)", "0.0"),
+    "a sum that is not flushed to 0": ("tiny * (size + more + 3.0)", "tiny * (size + more + 2.0)"),
+    "a difference that is not flushed to 0": (
+        "self.form.smallest_normal * (less + 2.0)",
+        "self.form.smallest_normal * (less + 1.0)",
+    ),
+    "an exponent that is not flushed to 0": (" * size) + self.form.smallest_normal", " * size)"),
 }
 
 
@@ -103,4 +109,5 @@ def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_bounds_that_follow_are_for_scores_up_to_4000() -> None:
     """Weights are off by less than a hundredth of themselves, which the theorem asks for."""
     size = 4000 * math.log(2.0)
-    assert 100 * (6 * FORM.unit + FORM.unit * (2 * size + 2 * size + 2 * size)) <= 1
+    error = 6 * FORM.unit + FORM.unit * (2 * size + 2 * size + 2 * size) + FORM.smallest_normal
+    assert 100 * error <= 1

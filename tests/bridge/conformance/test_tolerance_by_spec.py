@@ -233,32 +233,38 @@ MUTANTS = {
         "np.minimum(error.each @ size, of_parts)",
     ),
     "exponentials that do not underflow": (
-        "lost = 2.0 * np.minimum(whole, tiny) * rows.mask",
-        "lost = 0.0 * np.minimum(whole, tiny) * rows.mask",
+        "lost = 2.0 * np.minimum(",
+        "lost = 0.0 * np.minimum(",
     ),
     "an exponential's error that storing leaves as it is": (
-        "lost = 2.0 * np.minimum(whole, tiny) * rows.mask",
-        "lost = np.minimum(whole, tiny) * rows.mask",
+        "lost = 2.0 * np.minimum(",
+        "lost = np.minimum(",
     ),
     "exponentials off by more than they are": (
-        "lost = 2.0 * np.minimum(whole, tiny) * rows.mask",
-        "lost = 2.0 * tiny * rows.mask",
+        "np.minimum(whole, (rows.blocks + 2.0) * tiny)",
+        "((rows.blocks + 2.0) * tiny)",
     ),
     "a rescaling that doubles no weight": (
         "whole = 3.0 ** np.minimum(rows.blocks + 2.0, _MANY_BLOCKS) * rows.share",
         "whole = rows.share",
     ),
-    "rescalings that do not underflow": (
-        "rows.unit_share * (rows.blocks + 2.0)",
-        "rows.unit_share",
+    "rescalings whose exponentials do not underflow": ("(rows.blocks + 2.0) * tiny", "2.0 * tiny"),
+    "a product of a weight with a factor that does not underflow": (
+        "(rows.blocks + 2.0) * tiny",
+        "(rows.blocks + 1.0) * tiny",
     ),
-    "a product with a factor that does not underflow": (
-        "rows.unit_share * (rows.blocks + 2.0)",
-        "rows.unit_share * (rows.blocks + 1.0)",
+    "products and additions that do not underflow": (
+        "flushed = rows.num_keys *",
+        "flushed = 0.0 * rows.num_keys *",
     ),
-    "products that do not underflow": (
-        "products = rows.num_keys * tiny",
-        "products = 0.0 * tiny",
+    "rescalings whose products do not underflow": (
+        "(rows.blocks + TINY_OPERATIONS)",
+        "TINY_OPERATIONS",
+    ),
+    "additions that do not underflow": ("TINY_OPERATIONS = 6", "TINY_OPERATIONS = 5"),
+    "a product of a value with a factor that does not underflow": (
+        "TINY_OPERATIONS = 6",
+        "TINY_OPERATIONS = 2",
     ),
     "a denominator that does not underflow": (
         "moved = (1.0 + denominator) * of_weights",

@@ -36,6 +36,7 @@ from bridge.spec.tolerance import (
     tolerance_terms,
 )
 from bridge.spec.underflow_tolerance import (
+    bounded_key_flushed,
     output_tolerance,
     underflow_error,
     underflow_left,
@@ -304,6 +305,14 @@ def difference(found: float, exact: Decimal) -> float:
         return float(Decimal(found) - exact)
 
 
+def flushed_error(rounding: RoundingModel, columns: int, error: Decimal) -> Decimal:
+    """An error of a score in a row of so many columns, with room for differences that are flushed
+    to 0."""
+    rescalings = math.ceil(columns / (rounding.block_n or 1))
+    tiny, key = Decimal(rounding.accumulator.smallest_normal), BoundedKey(None, error, Decimal(0))
+    return bounded_key_flushed(tiny, rescalings, key, num=NATURAL).error
+
+
 def score_errors(
     inputs: Inputs, rounding: RoundingModel, found: Explained, i: int
 ) -> dict[int, Decimal]:
@@ -321,9 +330,10 @@ def score_errors(
             k = [Decimal(float(x)) for x in inputs.k[j]]
             size = magnitude(q, k, d=d, num=NATURAL)
             tiny = operand_underflow(p, formats, d - 1, q, k, d=d, num=NATURAL)
-            errors[j] = score_error(
+            error = score_error(
                 p, formats, d - 1, scale, size, tiny, s, largest - s, num=NATURAL
             )
+            errors[j] = flushed_error(rounding, len(inputs.k), error)
     return errors
 
 
@@ -370,6 +380,7 @@ def wrong_lse(
                 least = score_error(
                     p, formats, d - 1, Decimal(inputs.scale), size, tiny, s, abs(s), num=NATURAL
                 )
+                least = flushed_error(rounding, kv_len, least)
                 if errors[j] < least * (1 - Decimal(CLOSE)):
                     yield f"δ of key {j} for row {i}: {errors[j]} for {least}"
         one = float(found[i]) / tolerance.EVALUATION

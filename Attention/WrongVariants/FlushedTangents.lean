@@ -87,7 +87,8 @@ theorem flushedNotCounted_refuted [Exponential R R] :
           rw [sumOver_cons, sumOver_nil, Semiring.add_zero]
           exact lost.nonneg)
   have h : AtMost (flushedNotCounted (⟨0, 0, 0, 0, 0, .unrounded⟩ : Precision R) 0 0 0 0 0 2 1 3
-      [⟨1, 0, 0, 0, 1, 0, absolute 0, 0, 0, 1⟩]) (0 - 1) := claim.one_key (ν := 1) (y := 0) o z z o (k := 1) (r := 1) (m := 2)
+      [⟨1, 0, 0, 0, 1, 0, absolute 0, 0, 0, 1⟩]) (0 - 1) :=
+    claim.one_key (ν := 1) (y := 0) o z z o (k := 1) (r := 1) (m := 2)
     (.inside (w := fun _ => 1) (s := fun _ => 0) (t := fun _ => 0 - 1 * 0)
       (x := fun _ => 1 * (0 - 1 * 0)) (a := 1 * (0 - 1 * 0) * 0) (c := 0)
       ⟨_, _, _, weights, rates, fun _ _ => product _, .one⟩ weights rates

@@ -318,8 +318,8 @@ private theorem tangent_near (hp : Precise p) {ν output apart lost : R} (hν : 
     {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
     (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p ν output apart lost k r m cols key y) :
     Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
-            grownTerm (numeral losses) (key j) ((key j).size + ((key j).rateError + (key j).flushed))
-              (absolute (key j).value)) cols
+            grownTerm (numeral losses) (key j)
+              ((key j).size + ((key j).rateError + (key j).flushed)) (absolute (key j).value)) cols
         + rateFactor p roundings rescalings * sumOver (fun j =>
             grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols
           * (sumOver (fun j => (key j).weight * absolute (key j).value) cols

@@ -244,19 +244,18 @@ private theorem sumLost_step {ν m m' a b L : R} {xs ys : List (R × R)} (hν : 
     (h : SumLost ν m xs L) : SumLost ν m' ys (a * L + b * sumOver (·.2) xs) := by
   obtain ⟨i₁, i₂, i₃⟩ := h
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  rw [← e] at hY i₂ i₃ ⊢
-  generalize sumOver (·.2) ys = Y at *
+  generalize sumOver (·.2) xs = Y at *
   have h₁ := OrderedRing.mul_nonneg (a := a) (by grind) i₁
   have h₂ := OrderedRing.mul_nonneg hb hY
   refine ⟨by clear i₃ hmem; grind, ?_, fun hy => ?_⟩
   · have := OrderedRing.mul_le_mul_of_nonneg_left i₂ (c := a) (by grind)
-    rw [hm]
-    clear i₂ i₃ hmem h₁ h₂
+    rw [hm, e]
+    clear i₂ i₃ hmem h₁ h₂ e
     grind
   · have j := OrderedRing.mul_le_mul_of_nonneg_left (i₃ (hmem hy)) (c := a) (by grind)
     have k := OrderedRing.mul_le_mul_of_nonneg_right ha hν
-    rw [hm]
-    clear i₂ i₃ hmem h₁ h₂
+    rw [hm, e]
+    clear i₂ i₃ hmem h₁ h₂ e hy
     grind
 
 /-- A sum in which each number goes through `k` roundings, `r` rescalings and `m` operations that

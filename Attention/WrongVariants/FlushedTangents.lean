@@ -168,7 +168,7 @@ theorem productsAlone_refuted : ¬ ∀ (p : Precision R) (f : ScoreFormats R), P
       simp only [scoreRateFactor, operandFactor, Proof.power_eq, Semiring.add_zero,
         Semiring.one_pow, Semiring.mul_one]
     simp only [productsAlone, boundedScoreRate]
-    rw [hF, flushed_product, flushed_product, one]
+    rw [hF, flushed_product, one]
     generalize absolute (1 : R) * (magnitude #v[(0 : R)] #v[0] + magnitude #v[0] #v[0]) = S
     clear claim run product scaled rate hF one
     grind

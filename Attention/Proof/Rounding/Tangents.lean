@@ -123,7 +123,8 @@ theorem boundedScoreRate_tangent {q_len kv_len d : Nat} (p : Precision R) (f : S
 function computes with every operation rounded, and stores, is within its tolerance: weights may be
 off by the shares `ε` of themselves, are stored with unit roundoffs `τ`, and rates of scores, of
 sizes `S` at most, are off by `δ`; below the normal numbers weights and products with them are off
-by `t`, parts of the result by `lost`, and the stored result by `η`. -/
+by `t`, sums and products of sums by `φ` times 1 and twice what their weights multiply, factors of
+rescalings by `ν`, parts of the result by `lost`, and the stored result by `η`. -/
 theorem rounded_tangents {p : Precision R} (hp : Precise p) {ν output apart lost : R}
     (hν : 0 ≤ ν) (ho : 0 ≤ output) (ha : 0 ≤ apart) (hl : 0 ≤ lost) {cols : List α}
     {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ t φ S δ : α → R}

@@ -324,6 +324,7 @@ public import Attention.Proof.Rounding.OverflowScores
 public import Attention.Proof.Rounding.OverflowSizes
 public import Attention.Proof.Rounding.OverflowSums
 public import Attention.Proof.Rounding.Quotients
+public import Attention.Proof.Rounding.RescaledSums
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.ScoreRates

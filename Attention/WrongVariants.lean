@@ -25,6 +25,7 @@ public import Attention.WrongVariants.EnclosureWidth
 public import Attention.WrongVariants.Flash
 public import Attention.WrongVariants.Flash1
 public import Attention.WrongVariants.FlushedSums
+public import Attention.WrongVariants.FlushedTangents
 public import Attention.WrongVariants.Format
 public import Attention.WrongVariants.Gradient
 public import Attention.WrongVariants.GradientStores

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Model.RoundedScores
+public import Attention.Model.Underflow
 public import Attention.Spec.CappedRateTolerance
 
 public section
@@ -28,32 +29,39 @@ the normal numbers. -/
 
 /-- `z` is the sum of the first numbers of the list, in any order and by any parts, which go through
 at most `k` additions, rescalings and divisions, each rounded with unit roundoff `a`, and at most
-`r` rescalings by factors that are at most 1 and off by `e`. The second numbers say how far off
-products and quotients of each may be where they are below the normal numbers, which `m` counts;
-a part is divided by no less than 1/2, since the largest weight of a sum is about 1. -/
-inductive RescaledSum (a e : R) : Nat → Nat → Nat → List (R × R) → R → Prop
+`r` rescalings by factors that are at most 1 and off by `e`, and by `ν` where they are below the
+normal numbers, as a sum of two numbers may be. The second numbers say how far off products and
+quotients of a sum may be there for each number in it, which `m` counts; they are at least `ν` and
+`ν` times the number, but those of masked keys are 0. A part is divided by no less than 1/2, since
+the largest weight of a sum is about 1. -/
+inductive RescaledSum (a e ν : R) : Nat → Nat → Nat → List (R × R) → R → Prop
   /-- The empty sum is 0. -/
-  | nil {k r m : Nat} : RescaledSum a e k r m [] 0
+  | nil {k r m : Nat} : RescaledSum a e ν k r m [] 0
   /-- One number is not rounded. -/
-  | one {k r m : Nat} {x t : R} : RescaledSum a e k r m [(x, t)] x
+  | one {k r m : Nat} {x t : R} : RescaledSum a e ν k r m [(x, t)] x
   /-- Nothing is rounded where 0 is added, as of a masked key. -/
-  | zero {k r m : Nat} {xs : List (R × R)} {t z : R} : RescaledSum a e k r m xs z →
-      RescaledSum a e k r m ((0, t) :: xs) z
+  | zero {k r m : Nat} {xs : List (R × R)} {t z : R} : RescaledSum a e ν k r m xs z →
+      RescaledSum a e ν k r m ((0, t) :: xs) z
   /-- Two sums are added; as in `RoundedSum` each has an error of its own. -/
-  | add {k r m : Nat} {xs ys : List (R × R)} {x x' y y' : R} : RescaledSum a e k r m xs x →
-      RescaledSum a e k r m ys y → Rounded a x x' → Rounded a y y' →
-      RescaledSum a e (k + 1) r m (xs ++ ys) (x' + y')
+  | add {k r m : Nat} {xs ys : List (R × R)} {x x' y y' : R} : RescaledSum a e ν k r m xs x →
+      RescaledSum a e ν k r m ys y → Rounded a x x' → Rounded a y y' →
+      RescaledSum a e ν (k + 1) r m (xs ++ ys) (x' + y')
+  /-- Two sums, not of masked keys alone, are added, and the result is below the normal numbers. -/
+  | tiny {k r m : Nat} {xs ys : List (R × R)} {x x' y y' z : R} : RescaledSum a e ν k r m xs x →
+      RescaledSum a e ν k r m ys y → (∃ x ∈ xs, ν ≤ x.2) → (∃ y ∈ ys, ν ≤ y.2) → Rounded a x x' →
+      Rounded a y y' → AtMost ν (z - (x' + y')) → RescaledSum a e ν (k + 1) r m (xs ++ ys) z
   /-- In another order. -/
-  | permute {k r m : Nat} {xs ys : List (R × R)} {z : R} : RescaledSum a e k r m xs z →
-      xs.Perm ys → RescaledSum a e k r m ys z
-  /-- A sum is multiplied by a factor `c` that is computed. -/
-  | rescale {k r m : Nat} {xs : List (R × R)} {c c' z z' : R} : RescaledSum a e k r m xs z →
-      AtMost 1 c → Rounded e c c' → StoredNear a (sumOver (·.2) xs) (c' * z) z' →
-      RescaledSum a e (k + 1) (r + 1) (m + 1) (xs.map fun x => (c * x.1, x.2)) z'
+  | permute {k r m : Nat} {xs ys : List (R × R)} {z : R} : RescaledSum a e ν k r m xs z →
+      xs.Perm ys → RescaledSum a e ν k r m ys z
+  /-- A sum is multiplied by a factor `c` that is computed, as `c'`, which may underflow. -/
+  | rescale {k r m : Nat} {xs : List (R × R)} {c c' z z' : R} : RescaledSum a e ν k r m xs z →
+      AtMost 1 c → AtMost (1 + e) c' → StoredNear e ν c c' → (∀ x ∈ xs, AtMost x.2 (ν * x.1)) →
+      StoredNear a (sumOver (·.2) xs) (c' * z) z' →
+      RescaledSum a e ν (k + 1) (r + 1) (m + 2) (xs.map fun x => (c * x.1, x.2)) z'
   /-- A sum is divided: of weights that are divided by `l` after the sum. -/
-  | divide {k r m : Nat} {xs : List (R × R)} {l z z' : R} : RescaledSum a e k r m xs z →
+  | divide {k r m : Nat} {xs : List (R × R)} {l z z' : R} : RescaledSum a e ν k r m xs z →
       AtMost 2 (1 / l) → StoredNearTimes a (sumOver (·.2) xs) 5 (z / l) z' →
-      RescaledSum a e (k + 5) r (2 * m + 5) (xs.map fun x => (x.1 / l, x.2)) z'
+      RescaledSum a e ν (k + 5) r (2 * m + 6) (xs.map fun x => (x.1 / l, x.2)) z'
 
 /-- Weights that the function computed, as they are stored where they meet values and rates. Where
 it divides by the sum of weights at the end, these are its weights over that number. -/
@@ -69,50 +77,60 @@ it divides by the sum of weights at the end, these are its weights over that num
 @[expose] def StoredProduct (p : Precision R) (k : BoundedRate R) (x y : R) : Prop :=
   ∃ z, StoredNear p.unit k.tiny x z ∧ StoredNear k.stored k.tiny z y
 
-/-- `z` is the sum of the weights times the numbers `y`, each product rounded. -/
-@[expose] def WeighedSum (p : Precision R) (k r m : Nat) (cols : List α) (key : α → BoundedRate R)
-    (w y : α → R) (z : R) : Prop :=
+/-- How far off sums with the product of a weight and `x`, their products, and that product where
+they are rescaled may be below the normal numbers: a function's own weights are at most 1, but for
+their roundings, before it divides by the sum of them. -/
+@[expose] def sumLoss (k : BoundedRate R) (x : R) : R := k.flushed * (1 + 2 * absolute x)
+
+/-- `z` is the sum of the products `x`, of weights and numbers `t`, times the numbers `y`, each
+product rounded. -/
+@[expose] def WeighedSum (p : Precision R) (ν : R) (k r m : Nat) (cols : List α)
+    (key : α → BoundedRate R) (t x y : α → R) (z : R) : Prop :=
   ∃ products : α → R,
-    (∀ j ∈ cols, StoredNear p.accumulation (key j).tiny (w j * y j) (products j)) ∧
-    RescaledSum p.accumulation p.exponential k r m (cols.map fun j => (products j, (key j).tiny)) z
+    (∀ j ∈ cols, StoredNear p.accumulation (key j).tiny (x j * y j) (products j)) ∧
+    RescaledSum p.accumulation p.exponential ν k r m
+      (cols.map fun j => (products j, sumLoss (key j) (t j * y j))) z
 
 /-- `μ` is the mean rate of the scores that a function may compute. -/
-@[expose] def ComputedMeanRate (p : Precision R) (k r m : Nat) (cols : List α)
+@[expose] def ComputedMeanRate (p : Precision R) (ν : R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) (μ : R) : Prop :=
   ∃ w s x : α → R, ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
-    RescaledSum p.accumulation p.exponential k r m (cols.map fun j => (x j, (key j).tiny)) μ
+    RescaledSum p.accumulation p.exponential ν k r m
+      (cols.map fun j => (x j, sumLoss (key j) (s j))) μ
 
 /-- `y` is the rate Σ p v̇ that a function may compute for the values. -/
-@[expose] def ComputedByValues (p : Precision R) (k r m : Nat) (cols : List α)
+@[expose] def ComputedByValues (p : Precision R) (ν : R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) (y : R) : Prop :=
   ∃ w, ComputedWeights cols key w ∧
-    WeighedSum p k r m cols key w (fun j => (key j).valueRate) y
+    WeighedSum p ν k r m cols key (fun _ => 1) w (fun j => (key j).valueRate) y
 
 /-- `y` is the rate of a component of the output that a function may compute: its parts stored with
-unit roundoff `apart`, then added in a tree of depth three at most. What is stored, and the product
-of μ and o, is off by `lost` below the normal numbers. -/
-inductive ComputedTangent (p : Precision R) (output apart lost : R) (k r m : Nat) (cols : List α)
+unit roundoff `apart`, then added in a tree of depth three at most. What is stored, the product
+of μ and o, and the sum of two parts is off by `lost` below the normal numbers. -/
+inductive ComputedTangent (p : Precision R) (ν output apart lost : R) (k r m : Nat) (cols : List α)
     (key : α → BoundedRate R) : R → Prop
   /-- As Σ p (ṡ − μ) v + Σ p v̇. -/
-  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p k r m cols key μ →
+  | inside {μ a a' c c' y : R} {w s t x : α → R} : ComputedMeanRate p ν k r m cols key μ →
       ComputedWeights cols key w → ComputedRates cols key s →
-      (∀ j ∈ cols, Rounded p.unit (s j - μ) (t j)) →
+      (∀ j ∈ cols, StoredNear p.unit (key j).flushed (s j - μ) (t j)) →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) →
-      WeighedSum p k r m cols key x (fun j => (key j).value) a →
-      ComputedByValues p k r m cols key c → StoredNear apart lost a a' →
-      StoredNear apart lost c c' → RoundedSum p.unit 3 [a', c'] y →
-      ComputedTangent p output apart lost k r m cols key y
+      WeighedSum p ν k r m cols key t x (fun j => (key j).value) a →
+      ComputedByValues p ν k r m cols key c → StoredNear apart lost a a' →
+      StoredNear apart lost c c' → SumOf p.unit lost (fun _ => False) id 3 [a', c'] y →
+      ComputedTangent p ν output apart lost k r m cols key y
   /-- As Σ p ṡ v − μ o + Σ p v̇, with o as it is stored. -/
   | outside {μ a a' o o' b b' c c' y : R} {w s x w' : α → R} :
-      ComputedMeanRate p k r m cols key μ →
+      ComputedMeanRate p ν k r m cols key μ →
       ComputedWeights cols key w → ComputedRates cols key s →
       (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) →
-      WeighedSum p k r m cols key x (fun j => (key j).value) a → ComputedWeights cols key w' →
-      WeighedSum p k r m cols key w' (fun j => (key j).value) o → StoredNear output lost o o' →
-      StoredNear p.unit lost (μ * o') b → ComputedByValues p k r m cols key c →
-      StoredNear apart lost a a' → StoredNear apart lost b b' → StoredNear apart lost c c' →
-      RoundedSum p.unit 3 [a', -b', c'] y → ComputedTangent p output apart lost k r m cols key y
+      WeighedSum p ν k r m cols key s x (fun j => (key j).value) a → ComputedWeights cols key w' →
+      WeighedSum p ν k r m cols key (fun _ => 1) w' (fun j => (key j).value) o →
+      StoredNear output lost o o' → StoredNear p.unit lost (μ * o') b →
+      ComputedByValues p ν k r m cols key c → StoredNear apart lost a a' →
+      StoredNear apart lost b b' → StoredNear apart lost c c' →
+      SumOf p.unit lost (fun _ => False) id 3 [a', -b', c'] y →
+      ComputedTangent p ν output apart lost k r m cols key y
 
 /-! ## The rate of a score -/
 
@@ -140,23 +158,24 @@ rounded and stored as for a score; each is off by `ν` where it is below the nor
     (∀ i : Fin d, StoredTimes p f b (σ₂ * k[i]) (k' i)) ∧
     (∀ i : Fin d, StoredNear p.accumulation ν (q' i * k' i) (products i))
 
-/-- `z` is what a function may compute for σ₁ σ₂ (⟨q̇, k⟩ + ⟨q, k̇⟩). -/
+/-- `z` is what a function may compute for σ₁ σ₂ (⟨q̇, k⟩ + ⟨q, k̇⟩); the sum of two numbers may be
+off by `ν`, and that of two inner products as a stored score may, as where it is flushed to 0. -/
 inductive ComputedDots (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat) (σ₁ σ₂ : R)
     (q dq k dk : Vec R d) : R → Prop
   /-- As one sum of all products. -/
   | together {x y : Fin d → R} {z : R} : ComputedProducts p f ν σ₁ σ₂ dq k x →
       ComputedProducts p f ν σ₁ σ₂ q dk y →
-      RoundedSum p.accumulation additions
+      SumOf p.accumulation ν (fun _ => False) id additions
         ((List.finRange d).map x ++ (List.finRange d).map y) z →
       ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
   /-- As two inner products, each stored, and then added. -/
   | apart {x y : Fin d → R} {a a' a'' b b' b'' z : R} : ComputedProducts p f ν σ₁ σ₂ dq k x →
       ComputedProducts p f ν σ₁ σ₂ q dk y →
-      RoundedSum p.accumulation additions ((List.finRange d).map x) a →
-      RoundedSum p.accumulation additions ((List.finRange d).map y) b →
+      SumOf p.accumulation ν (fun _ => False) id additions ((List.finRange d).map x) a →
+      SumOf p.accumulation ν (fun _ => False) id additions ((List.finRange d).map y) b →
       StoredNear f.operands f.operandsTiny a a' → StoredNear f.scores f.scoresTiny a' a'' →
       StoredNear f.operands f.operandsTiny b b' → StoredNear f.scores f.scoresTiny b' b'' →
-      Rounded p.unit (a'' + b'') z → ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
+      StoredNear p.unit f.scoresTiny (a'' + b'') z → ComputedDots p f ν additions σ₁ σ₂ q dq k dk z
 
 /-- `z` is what a function may compute for the rate of cap · tanh (s / cap) from the rate `x` of s
 and the slope `g`: by their product, or by a quotient by the cap, the product of that with the slope
@@ -187,9 +206,9 @@ inductive ScoreRateRun (p : Precision R) (f : ScoreFormats R) (ν : R) :
       0 ≤ g → g ≤ 1 → AtMost γ (g' - g) → CappedRate p f cap g' x z →
       ScoreRateRun p f ν (b.throughCap p f cap g γ) z
   /-- With the rate of a number that is added: that rate rounded, which may be a product below the
-  normal numbers; the sum; and what is stored of it. -/
+  normal numbers; the sum, which may be below them too; and what is stored of it. -/
   | plus {b : BoundedScoreRate R} {a a' x y z : R} : ScoreRateRun p f ν b x →
-      StoredNear p.unit f.scoresTiny a a' → Rounded p.unit (x + a') y →
+      StoredNear p.unit f.scoresTiny a a' → StoredNear p.unit f.scoresTiny (x + a') y →
       StoredNearTimes f.scores f.scoresTiny 2 y z →
       ScoreRateRun p f ν (b.plus p f a) z
 

@@ -31,6 +31,9 @@ structure BoundedRate (R : Type u) where
   /-- How far off numbers below the normal ones may be: the weight, as it is computed and as it is
   stored, and a product with it; 0 if it is masked. -/
   tiny : R
+  /-- ν: how far off, below the normal numbers, a sum may be in which it is, the product of this sum
+  with a number, and a factor by which the sum is rescaled; 0 if it is masked. -/
+  flushed : R
   /-- The rate ṡ at which its score changes. -/
   rate : R
   /-- S: |ṡ| at least, where more is known of its terms their sizes. -/
@@ -47,13 +50,14 @@ variable {R : Type u} [Add R] [Mul R] [OfNat R 0]
 /-- Key `x` of a row that changes, and component `c` of its value; the other numbers are how far
 what is computed may be off. -/
 @[expose] def boundedRate [Div R] [Exp R R] {d : Nat} (row : List (ScoredValue (Dual R) (Dual R) d))
-    (c : Fin d) (weightError stored tiny size rateError : R) (x : ScoredValue (Dual R) (Dual R) d) :
-    BoundedRate R :=
+    (c : Fin d) (weightError stored tiny flushed size rateError : R)
+    (x : ScoredValue (Dual R) (Dual R) d) : BoundedRate R :=
   { weight := Spec.weight (x.score.map (·.val))
       / denominator (row.map fun y => y.score.map (·.val))
     weightError := weightError
     stored := stored
     tiny := tiny
+    flushed := flushed
     rate := scoreTangent x.score
     size := size
     rateError := rateError
@@ -78,12 +82,15 @@ five operations on scores and weights, as a difference of rates and a product wi
 @[expose] def rateFactor (p : Precision R) (roundings rescalings : Nat) : R :=
   power (1 + p.unit) 5 * power (1 + p.accumulation) roundings * power (1 + p.exponential) rescalings
 
-/-- The error that numbers below the normal ones add to a sum of weights times rates times `other`,
-of which each may be off by as much in up to `losses` products more. -/
+/-- The error that numbers below the normal ones add to a sum of weights times rates times `other`:
+of a weight, of its product with a rate, and of that with `other`; and up to `losses` times ν, as of
+sums and of products of sums, and ν times a term whose weight is 2, as of factors by which sums are
+rescaled. -/
 @[expose] def weighedLoss (losses : Nat) (size error other : BoundedRate R → R)
     (keys : List (BoundedRate R)) : R :=
-  sumOver (fun k => power (1 + k.stored) 2 * (k.tiny * (numeral 2 * (size k + error k) * other k
-    + (numeral 2 * other k + numeral losses)))) keys
+  sumOver (fun k => power (1 + k.stored) 2
+    * (k.tiny * (numeral 2 * (size k + error k) * other k + (numeral 2 * other k + 1))
+      + numeral losses * (k.flushed * (1 + numeral 2 * ((size k + error k) * other k))))) keys
 
 /-- How far Σ p x y may be off, where x is off by `error`, y is exact and each term is multiplied by
 up to `factor` beside the error of its weight and what it is stored in twice:
@@ -103,8 +110,8 @@ variable [Max R]
 
 /-- How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a format
 in which o is stored before it meets μ, `apart` of one in which the three parts of the sum are
-stored, each 0 if there is none; below the normal numbers each of the four, and the product of μ and
-o, is off by `lost`. -/
+stored, each 0 if there is none; below the normal numbers each of the four, the product of μ and
+o, and each addition of the parts is off by `lost`, and a difference ṡ − μ by ν. -/
 @[expose] def tangentTolerance (p : Precision R) (output apart lost : R)
     (roundings rescalings losses : Nat) (keys : List (BoundedRate R)) : R :=
   let factor := rateFactor p roundings rescalings * (1 + apart)
@@ -113,11 +120,11 @@ o, is off by `lost`. -/
   let unstored := weighedError factor losses (fun _ => 1) (fun _ => 0) value keys
   let outputError := unstored
     + output * (absolute (sumOver (fun k => k.weight * k.value) keys) + unstored) + factor * lost
-  weighedError factor losses (·.size) (·.rateError) value keys
+  weighedError factor losses (·.size) (fun k => k.rateError + k.flushed) value keys
     + (mean * (sumOver (fun k => k.weight * value k) keys + outputError)
       + sumOver (fun k => k.weight * k.size) keys * outputError)
     + weighedError factor losses (fun _ => 1) (fun _ => 0) (fun k => absolute k.valueRate) keys
-    + factor * (numeral 4 * lost)
+    + factor * (numeral 6 * lost)
 
 /-- The same where the result is stored in a format of unit roundoff `u`, which rounds it as a
 whole, with what it is off by already, and is off by `η` below its normal numbers. -/
@@ -149,20 +156,22 @@ result. -/
     * power (1 + p.unit) 5 * power (1 + f.scores) 3
 
 /-- The error that numbers below the normal ones add to an inner product of operands that are each
-off by τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| + τ) + ν). -/
+off by τ, which meet each other, and of products and sums that are off by ν:
+Σ (τ (|qᵢ| + |kᵢ| + τ) + 2 ν). -/
 @[expose] def rateUnderflow (τ ν : R) (q k : Vec R d) : R :=
-  sumOver (fun i : Fin d => τ * (absolute q[i] + absolute k[i] + τ) + ν) (List.finRange d)
+  sumOver (fun i : Fin d => τ * (absolute q[i] + absolute k[i] + τ) + numeral 2 * ν)
+    (List.finRange d)
 
-/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off by
-`ν`, scaled operands by r η_op, the inner products by η_op where they are stored as operands are,
-and all that is stored as a score by η_s. Of the scale at most max (1, |scale|) multiplies any of
-these. -/
+/-- ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers and each
+sum is off by `ν`, scaled operands by r η_op, the inner products by η_op where they are stored as
+operands are, and their sum and all that is stored as a score by η_s. Of the scale at most
+max (1, |scale|) multiplies any of these. -/
 @[expose] def boundedScoreRate (p : Precision R) (f : ScoreFormats R) (ν : R) (additions : Nat)
     (scale : R) (q dq k dk : Vec R d) : BoundedScoreRate R :=
   let size := absolute scale * (magnitude dq k + magnitude q dk)
   let τ := numeral f.roundings * f.operandsTiny
   let lost := max 1 (absolute scale) * (rateUnderflow τ ν dq k + rateUnderflow τ ν q dk
-    + (numeral 2 * f.operandsTiny + numeral 3 * f.scoresTiny)) + f.scoresTiny
+    + (numeral 2 * f.operandsTiny + numeral 4 * f.scoresTiny)) + f.scoresTiny
   { rate := scale * (Vec.dot dq k + Vec.dot q dk)
     size := size
     error := (scoreRateFactor p f additions - 1) * size + scoreRateFactor p f additions * lost }
@@ -188,6 +197,6 @@ it. -/
   { rate := b.rate + a
     size := b.size + absolute a
     error := (changeFactor p f - 1) * (b.size + absolute a + b.error) + b.error
-      + changeFactor p f * (numeral 3 * f.scoresTiny) }
+      + changeFactor p f * (numeral 4 * f.scoresTiny) }
 
 end Attention.Spec

@@ -24,24 +24,27 @@ variable {R : Type u} [OrderedField R] [Exponential R R]
 /-- The claim of `rounded_tangents`, of any way to compute the rate of an output and of any
 bound. -/
 abbrev TangentStays
-    (computes : Precision R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
+    (computes : Precision R → R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
       R → Prop := ComputedTangent)
     (bound : Precision R → R → R → R → R → R → Nat → Nat → Nat → List (BoundedRate R) → R :=
       storedTangentTolerance) : Prop :=
-  ∀ p : Precision R, Precise p → ∀ output apart lost : R, 0 ≤ output → 0 ≤ apart → 0 ≤ lost →
-    ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1) (ε τ t S δ : Unit → R),
-    (∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j) → (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
+  ∀ p : Precision R, Precise p → ∀ ν output apart lost : R, 0 ≤ ν → 0 ≤ output → 0 ≤ apart →
+    0 ≤ lost → ∀ (cols : List Unit) (x : Unit → ScoredValue (Dual R) (Dual R) 1)
+    (ε τ t φ S δ : Unit → R),
+    (∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j ∧ 0 ≤ φ j) →
+    (∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score)) →
     ∀ k r m roundings rescalings losses : Nat, k + 1 ≤ roundings → r ≤ rescalings →
     m + 1 ≤ losses → ∀ key : Unit → BoundedRate R,
-    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (t j) (S j) (δ j) (x j)) →
-    ∀ y : R, computes p output apart lost k r m cols key y → ∀ u η z : R, StoredNear u η y z →
+    (key = fun j => boundedRate (cols.map x) 0 (ε j) (τ j) (t j) (φ j) (S j) (δ j) (x j)) →
+    ∀ y : R, computes p ν output apart lost k r m cols key y → ∀ u η z : R, StoredNear u η y z →
     AtMost (bound p u η output apart lost roundings rescalings losses (cols.map key))
       (z - ((attend (cols.map x))[0]).der)
 
 /-- Positive control: the functions and the bound of the theorem. -/
 theorem computedTangent_stays : TangentStays (R := R) :=
-  fun _ hp _ _ _ ho ha hl _ _ _ _ _ _ _ hτ sizes _ _ _ _ _ _ hk hr hm _ hkey _ computed _ _ _ hz =>
-    Proof.rounded_tangents hp ho ha hl (c := 0) hτ sizes hk hr hm hkey computed hz
+  fun _ hp _ _ _ _ hν ho ha hl _ _ _ _ _ _ _ _ hτ sizes _ _ _ _ _ _ hk hr hm _ hkey _ computed _ _
+      _ hz =>
+    Proof.rounded_tangents hp hν ho ha hl (c := 0) hτ sizes hk hr hm hkey computed hz
 
 /-! ## One key -/
 
@@ -66,9 +69,9 @@ omit [Exponential R R] in
 private theorem stored_exactly (x : R) : StoredNear 0 0 x x :=
   Proof.storedNear_of_rounded (not_rounded (Std.le_refl _) x) (Std.le_refl _)
 
-private theorem boundedRate_changingKey (s v w ε τ t S δ : R) :
-    boundedRate [changingKey s v w] 0 ε τ t S δ (changingKey s v w)
-      = ⟨1, ε, τ, t, s, S, δ, v, w⟩ := by
+private theorem boundedRate_changingKey (s v w ε τ t φ S δ : R) :
+    boundedRate [changingKey s v w] 0 ε τ t φ S δ (changingKey s v w)
+      = ⟨1, ε, τ, t, φ, s, S, δ, v, w⟩ := by
   have e : (1 : R) / (1 + 0) = 1 := by grind
   simp only [boundedRate, changingKey, List.map_cons, List.map_nil, Option.map, denominator,
     sumOver_cons, sumOver_nil, weight, exp_zero, e]
@@ -77,47 +80,63 @@ private theorem boundedRate_changingKey (s v w ε τ t S δ : R) :
 private theorem attend_changingKey (s v w : R) :
     ((attend [changingKey s v w])[0]).der = w := by
   have h := Proof.outputRate_eq_attend (cols := [()]) (x := fun _ => changingKey s v w)
-    (ε := fun _ => 0) (τ := fun _ => 0) (t := fun _ => 0) (S := fun _ => 0) (δ := fun _ => 0)
+    (ε := fun _ => 0) (τ := fun _ => 0) (t := fun _ => 0) (φ := fun _ => 0)
+    (S := fun _ => 0) (δ := fun _ => 0)
     (c := 0)
   simp only [List.map_cons, List.map_nil, boundedRate_changingKey, outputRate, meanRate,
     sumOver_cons, sumOver_nil] at h
   rw [show ((attend [changingKey s v w])[0]).der = _ from h.symm]
   grind
 
-/-- The claim for one key whose rate is known but for `δ`, where weights are off by `t`
-below the normal numbers. -/
-private theorem of_one_key
-    {computes : Precision R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
+/-- The claim for one key whose rate is known but for `δ`, where weights are off by `t`, and
+sums and factors by `φ`, below the normal numbers. -/
+theorem TangentStays.one_key
+    {computes : Precision R → R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
       R → Prop}
     {bound : Precision R → R → R → R → R → R → Nat → Nat → Nat → List (BoundedRate R) → R}
-    (claim : TangentStays computes bound) {σ t s v w δ y : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t)
-    (h : computes exactly 0 0 0 0 0 0 [()] (fun _ => ⟨1, 0, σ, t, s, absolute s, δ, v, w⟩) y) :
-    AtMost (bound exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, t, s, absolute s, δ, v, w⟩]) (y - w) := by
+    (claim : TangentStays computes bound) {ν σ t φ s v w δ y : R} (hν : 0 ≤ ν) (hσ : 0 ≤ σ)
+    (ht : 0 ≤ t) (hφ : 0 ≤ φ) {k r m : Nat}
+    (h : computes ⟨0, 0, 0, 0, 0, .unrounded⟩ ν 0 0 0 k r m [()]
+      (fun _ => ⟨1, 0, σ, t, φ, s, absolute s, δ, v, w⟩) y) :
+    AtMost (bound ⟨0, 0, 0, 0, 0, .unrounded⟩ 0 0 0 0 0 (k + 1) r (m + 1)
+      [⟨1, 0, σ, t, φ, s, absolute s, δ, v, w⟩]) (y - w) := by
   have z := Std.le_refl (0 : R)
-  have h₁ := claim _ exactly_precise 0 0 0 z z z [()]
-    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => t) (fun _ => absolute s)
-    (fun _ => δ) (fun _ _ => ⟨hσ, ht⟩) (fun _ _ => Proof.atMost_absolute s) 0 0 0 1 0 1
+  have h₁ := claim _ exactly_precise ν 0 0 0 hν z z z [()]
+    (fun _ => changingKey s v w) (fun _ => 0) (fun _ => σ) (fun _ => t) (fun _ => φ)
+    (fun _ => absolute s) (fun _ => δ) (fun _ _ => ⟨hσ, ht, hφ⟩)
+    (fun _ _ => Proof.atMost_absolute s) k r m (k + 1) r (m + 1)
     (Nat.le_refl _) (Nat.le_refl _) (Nat.le_refl _)
-    (fun _ => ⟨1, 0, σ, t, s, absolute s, δ, v, w⟩)
+    (fun _ => ⟨1, 0, σ, t, φ, s, absolute s, δ, v, w⟩)
     (by simp only [List.map_cons, List.map_nil, boundedRate_changingKey]) y h 0 0 y
     (stored_exactly y)
   simp only [List.map_cons, List.map_nil, attend_changingKey] at h₁
   exact h₁
 
+private theorem of_one_key
+    {computes : Precision R → R → R → R → R → Nat → Nat → Nat → List Unit → (Unit → BoundedRate R) →
+      R → Prop}
+    {bound : Precision R → R → R → R → R → R → Nat → Nat → Nat → List (BoundedRate R) → R}
+    (claim : TangentStays computes bound) {σ t s v w δ y : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t)
+    (h : computes exactly 0 0 0 0 0 0 0 [()]
+      (fun _ => ⟨1, 0, σ, t, 0, s, absolute s, δ, v, w⟩) y) :
+    AtMost (bound exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, t, 0, s, absolute s, δ, v, w⟩]) (y - w) :=
+  claim.one_key (Std.le_refl _) hσ ht (Std.le_refl _) h
+
 /-! ## A function -/
 
 /-- The rate Σ p ṡ v + Σ p v̇, without μ o. -/
-@[expose] def withoutMean (p : Precision R) (_ apart lost : R) (k r m : Nat) (cols : List Unit)
+@[expose] def withoutMean (p : Precision R) (ν _ apart lost : R) (k r m : Nat) (cols : List Unit)
     (key : Unit → BoundedRate R) (y : R) : Prop :=
   ∃ w s x a a' c c', ComputedWeights cols key w ∧ ComputedRates cols key s ∧
     (∀ j ∈ cols, StoredProduct p (key j) (w j * s j) (x j)) ∧
-    WeighedSum p k r m cols key x (fun j => (key j).value) a ∧
-    ComputedByValues p k r m cols key c ∧
-    StoredNear apart lost a a' ∧ StoredNear apart lost c c' ∧ RoundedSum p.unit 3 [a', c'] y
+    WeighedSum p ν k r m cols key s x (fun j => (key j).value) a ∧
+    ComputedByValues p ν k r m cols key c ∧
+    StoredNear apart lost a a' ∧ StoredNear apart lost c c' ∧
+    SumOf p.unit lost (fun _ => False) id 3 [a', c'] y
 
 omit [Exponential R R] in
 private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
-    ComputedWeights [()] (fun _ => ⟨1, 0, σ, 0, s, S, δ, v, w⟩) fun _ => 1 + θ :=
+    ComputedWeights [()] (fun _ => ⟨1, 0, σ, 0, 0, s, S, δ, v, w⟩) fun _ => 1 + θ :=
   fun _ _ => ⟨1, by
     show AtMost (1 * 0 + 0) ((1 : R) - 1)
     exact ⟨by grind, by grind⟩,
@@ -125,7 +144,7 @@ private theorem one_weight {σ θ s S δ v w : R} (hθ : AtMost σ θ) :
 
 omit [Exponential R R] in
 private theorem one_rate {σ t s S δ v w s' : R} (h : AtMost δ (s' - s)) :
-    ComputedRates [()] (fun _ => (⟨1, 0, σ, t, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
+    ComputedRates [()] (fun _ => (⟨1, 0, σ, t, 0, s, S, δ, v, w⟩ : BoundedRate R)) fun _ => s' :=
   fun _ _ => h
 
 omit [Exponential R R] in
@@ -134,21 +153,22 @@ private theorem one_near {σ t x : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t) : StoredNe
 
 omit [Exponential R R] in
 private theorem one_product {σ t s S δ v w x : R} (hσ : 0 ≤ σ) (ht : 0 ≤ t) :
-    StoredProduct exactly ⟨1, 0, σ, t, s, S, δ, v, w⟩ x x :=
+    StoredProduct exactly ⟨1, 0, σ, t, 0, s, S, δ, v, w⟩ x x :=
   ⟨x, one_near (Std.le_refl _) ht, one_near hσ ht⟩
 
 omit [Exponential R R] in
-private theorem one_sum {σ t s S δ v w' w y : R} (ht : 0 ≤ t) : WeighedSum exactly 0 0 0 [()]
-    (fun _ => ⟨1, 0, σ, t, s, S, δ, v, w'⟩) (fun _ => w) (fun _ => y) (w * y) :=
+private theorem one_sum {σ t s S δ v w' w y : R} {b : Unit → R} (ht : 0 ≤ t) :
+    WeighedSum exactly 0 0 0 0 [()]
+    (fun _ => ⟨1, 0, σ, t, 0, s, S, δ, v, w'⟩) b (fun _ => w) (fun _ => y) (w * y) :=
   ⟨fun _ => w * y, fun _ _ => one_near (Std.le_refl _) ht, .one⟩
 
 omit [Exponential R R] in
-private theorem sum_of_two (x y : R) : RoundedSum 0 3 [x, y] (x + y) :=
+private theorem sum_of_two (x y : R) : SumOf 0 0 (fun _ => False) id 3 [x, y] (x + y) :=
   .add (xs := [x]) (ys := [y]) .one .one (not_rounded (Std.le_refl _) x)
     (not_rounded (Std.le_refl _) y)
 
 omit [Exponential R R] in
-private theorem sum_of_three (x y z : R) : RoundedSum 0 3 [x, y, z] (x + y + z) :=
+private theorem sum_of_three (x y z : R) : SumOf 0 0 (fun _ => False) id 3 [x, y, z] (x + y + z) :=
   .add (k := 2) (xs := [x, y]) (ys := [z])
     (.add (xs := [x]) (ys := [y]) .one .one (not_rounded (Std.le_refl _) x)
       (not_rounded (Std.le_refl _) y)) .one (not_rounded (Std.le_refl _) _)
@@ -157,7 +177,7 @@ private theorem sum_of_three (x y z : R) : RoundedSum 0 3 [x, y, z] (x + y + z) 
 omit [Exponential R R] in
 /-- Of one key the tolerance is that of these numbers. -/
 private theorem one_key_tolerance (σ s S δ v w : R) (hv : absolute v = v) (hw : absolute w = w) :
-    storedTangentTolerance exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, 0, s, S, δ, v, w⟩]
+    storedTangentTolerance exactly 0 0 0 0 0 1 0 1 [⟨1, 0, σ, 0, 0, s, S, δ, v, w⟩]
       = ((1 + σ) ^ 2 * (S + δ) - S) * v
         + (((1 + σ) ^ 2 * (S + δ) - S) * ((1 + σ) ^ 2 * v) + S * (((1 + σ) ^ 2 - 1) * v))
         + ((1 + σ) ^ 2 - 1) * w := by
@@ -204,7 +224,7 @@ theorem storedNotCounted_refuted :
       (x := fun _ => (1 + 0) * (0 - (1 + 0) * 0))
       ⟨_, _, _, one_weight (.zero o), one_rate (s' := 0) ⟨by grind, by grind⟩,
         fun _ _ => one_product o z, .one⟩
-      (one_weight (.zero o)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => not_rounded z _)
+      (one_weight (.zero o)) (one_rate ⟨by grind, by grind⟩) (fun _ _ => stored_exactly _)
       (fun _ _ => one_product o z) (one_sum z)
       ⟨_, one_weight (θ := 1) ⟨by grind, by grind⟩, one_sum z⟩ (stored_exactly _)
       (stored_exactly _)
@@ -232,7 +252,7 @@ theorem storedNotCounted_refuted :
 omit [Exponential R R] in
 /-- Of one key with value 1 whose rate 0 is known but for 1, it is 1. -/
 private theorem one_key_meanExact :
-    meanExact (exactly : Precision R) 0 0 0 0 0 1 0 1 [⟨1, 0, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
+    meanExact (exactly : Precision R) 0 0 0 0 0 1 0 1 [⟨1, 0, 0, 0, 0, 0, 0, 1, 1, 0⟩] = 1 := by
   simp only [meanExact, weighedError, weighedLoss, rateFactor, sumOver_cons, sumOver_nil,
     Proof.power_eq, exactly, absolute_one, absolute_of_zero, Semiring.add_zero, Semiring.one_pow,
     Semiring.zero_mul, Semiring.mul_one, Semiring.mul_zero]
@@ -272,7 +292,7 @@ theorem tinyNotCounted_refuted :
   have z := Std.le_refl (0 : R)
   have o := Std.le_of_lt h₀
   have weights : ∀ a : R, AtMost 1 (a - 1) → ComputedWeights [()]
-      (fun _ => (⟨1, 0, 0, 1, 0, absolute 0, 0, 0, 1⟩ : BoundedRate R)) fun _ => a :=
+      (fun _ => (⟨1, 0, 0, 1, 0, 0, absolute 0, 0, 0, 1⟩ : BoundedRate R)) fun _ => a :=
     fun a ha _ _ => ⟨a, by
       show AtMost (1 * 0 + 1) (a - 1)
       exact ha.mono (by grind), one_near z o⟩
@@ -282,7 +302,7 @@ theorem tinyNotCounted_refuted :
       ⟨_, _, _, weights 1 ⟨by grind, by grind⟩, one_rate (s' := 0) ⟨by grind, by grind⟩,
         fun _ _ => one_product z o, .one⟩
       (weights 1 ⟨by grind, by grind⟩) (one_rate ⟨by grind, by grind⟩)
-      (fun _ _ => not_rounded z _) (fun _ _ => one_product z o) (one_sum o)
+      (fun _ _ => stored_exactly _) (fun _ _ => one_product z o) (one_sum o)
       ⟨_, weights 2 ⟨by grind, by grind⟩, one_sum o⟩ (stored_exactly _) (stored_exactly _)
       (by
         have := sum_of_two (1 * (0 - 1 * 0) * 0 : R) (2 * 1)

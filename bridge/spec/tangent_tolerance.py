@@ -33,6 +33,9 @@ class BoundedRate:
     tiny: how far off numbers below the normal ones may be: the weight, as it is computed and as
     it is stored, and a product with it; 0 if it is masked.
 
+    flushed: ν: how far off, below the normal numbers, a sum may be in which it is, the product
+    of this sum with a number, and a factor by which the sum is rescaled; 0 if it is masked.
+
     rate: the rate ṡ at which its score changes.
 
     size: s: |ṡ| at least, where more is known of its terms their sizes.
@@ -50,6 +53,7 @@ class BoundedRate:
     weight_error: Value
     stored: Value
     tiny: Value
+    flushed: Value
     rate: Value
     size: Value
     rate_error: Value
@@ -63,6 +67,7 @@ def bounded_rate(
     weight_error: Value,
     stored: Value,
     tiny: Value,
+    flushed: Value,
     size: Value,
     rate_error: Value,
     x: ScoredValue,
@@ -80,6 +85,7 @@ def bounded_rate(
         weight_error=weight_error,
         stored=stored,
         tiny=tiny,
+        flushed=flushed,
         rate=score_tangent(x.score, num=num),
         size=size,
         rate_error=rate_error,
@@ -132,7 +138,9 @@ def weighed_loss(
     num: Arithmetic,
 ) -> Value:
     """The error that numbers below the normal ones add to a sum of weights times rates times
-    `other`, of which each may be off by as much in up to `losses` products more.
+    `other`: of a weight, of its product with a rate, and of that with `other`; and up to
+    `losses` times ν, as of sums and of products of sums, and ν times a term whose weight is 2,
+    as of factors by which sums are rescaled.
 
     Lean: `Attention.Spec.weighedLoss`.
     """
@@ -143,7 +151,12 @@ def weighed_loss(
                 k.tiny
                 * (
                     numeral(2, num=num) * (size(k) + error(k)) * other(k)
-                    + (numeral(2, num=num) * other(k) + numeral(losses, num=num))
+                    + (numeral(2, num=num) * other(k) + num.value(1))
+                )
+                + numeral(losses, num=num)
+                * (
+                    k.flushed
+                    * (num.value(1) + numeral(2, num=num) * ((size(k) + error(k)) * other(k)))
                 )
             )
         ),
@@ -226,8 +239,9 @@ def tangent_tolerance(
 ) -> Value:
     """How far a computed ȯ may be off, before it is stored. `output` is the unit roundoff of a
     format in which o is stored before it meets μ, `apart` of one in which the three parts of
-    the sum are stored, each 0 if there is none; below the normal numbers each of the four, and
-    the product of μ and o, is off by `lost`.
+    the sum are stored, each 0 if there is none; below the normal numbers each of the four, the
+    product of μ and o, and each addition of the parts is off by `lost`, and a difference ṡ − μ
+    by ν.
 
     Lean: `Attention.Spec.tangentTolerance`.
     """
@@ -251,7 +265,13 @@ def tangent_tolerance(
     )
     return (
         weighed_error(
-            factor, losses, lambda x: x.size, lambda x: x.rate_error, value, keys, num=num
+            factor,
+            losses,
+            lambda x: x.size,
+            lambda k: k.rate_error + k.flushed,
+            value,
+            keys,
+            num=num,
         )
         + (
             mean * (sum_over(lambda k: k.weight * value(k), keys, zero=num.value(0)) + output_error)
@@ -266,7 +286,7 @@ def tangent_tolerance(
             keys,
             num=num,
         )
-        + factor * (numeral(4, num=num) * lost)
+        + factor * (numeral(6, num=num) * lost)
     )
 
 
@@ -332,13 +352,16 @@ def rate_underflow(
     tau: Value, nu: Value, q: list[Value], k: list[Value], *, d: int, num: Arithmetic
 ) -> Value:
     """The error that numbers below the normal ones add to an inner product of operands that are
-    each off by τ, which meet each other, and of products that are off by ν: Σ (τ (|qᵢ| + |kᵢ| +
-    τ) + ν).
+    each off by τ, which meet each other, and of products and sums that are off by ν: Σ (τ (|qᵢ|
+    + |kᵢ| + τ) + 2 ν).
 
     Lean: `Attention.Spec.rateUnderflow`.
     """
     return sum_over(
-        lambda i: tau * (absolute(q[i], num=num) + absolute(k[i], num=num) + tau) + nu,
+        lambda i: (
+            tau * (absolute(q[i], num=num) + absolute(k[i], num=num) + tau)
+            + numeral(2, num=num) * nu
+        ),
         list(range(d)),
         zero=num.value(0),
     )
@@ -358,10 +381,10 @@ def bounded_score_rate(
     d: int,
     num: Arithmetic,
 ) -> BoundedScoreRate:
-    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers is off
-    by `ν`, scaled operands by r η_op, the inner products by η_op where they are stored as
-    operands are, and all that is stored as a score by η_s. Of the scale at most max (1,
-    |scale|) multiplies any of these.
+    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers and
+    each sum is off by `ν`, scaled operands by r η_op, the inner products by η_op where they are
+    stored as operands are, and their sum and all that is stored as a score by η_s. Of the scale
+    at most max (1, |scale|) multiplies any of these.
 
     Lean: `Attention.Spec.boundedScoreRate`.
     """
@@ -374,7 +397,7 @@ def bounded_score_rate(
         * (
             rate_underflow(tau, nu, dq, k, d=d, num=num)
             + rate_underflow(tau, nu, q, dk, d=d, num=num)
-            + (numeral(2, num=num) * f.operands_tiny + numeral(3, num=num) * f.scores_tiny)
+            + (numeral(2, num=num) * f.operands_tiny + numeral(4, num=num) * f.scores_tiny)
         )
         + f.scores_tiny
     )
@@ -433,5 +456,5 @@ def bounded_score_rate_plus(
         error=(change_factor(p, f, num=num) - num.value(1))
         * (b.size + absolute(a, num=num) + b.error)
         + b.error
-        + change_factor(p, f, num=num) * (numeral(3, num=num) * f.scores_tiny),
+        + change_factor(p, f, num=num) * (numeral(4, num=num) * f.scores_tiny),
     )

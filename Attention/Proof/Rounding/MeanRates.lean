@@ -1,7 +1,7 @@
 module
 
 public import Attention.Proof.Derivative.Tangent
-public import Attention.Proof.Rounding.Near
+public import Attention.Proof.Rounding.RescaledSums
 
 public section
 
@@ -27,9 +27,10 @@ abbrev grownWeight (k : BoundedRate R) : R :=
   (1 + k.stored) * (1 + k.stored) * (k.weight + k.weight * k.weightError + 2 * k.tiny)
 
 /-- How large the product of the weight of a key, a number of at most `b` and one of size `y` is at
-most, where `L` products more may be below the normal numbers. -/
+most, where `L` sums and products of sums may be below the normal numbers besides. -/
 @[expose] def grownTerm (L : R) (k : BoundedRate R) (b y : R) : R :=
-  grownWeight k * b * y + (1 + k.stored) * (1 + k.stored) * (k.tiny * (2 * y + L))
+  grownWeight k * b * y + (1 + k.stored) * (1 + k.stored)
+    * (k.tiny * (2 * y + 1) + L * (k.flushed * (1 + 2 * (b * y))))
 
 theorem tangent_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
 
@@ -42,6 +43,8 @@ private theorem tangent_numeral_le {m n : Nat} (h : m + 1 ≤ n) :
     have := OrderedRing.zero_lt_one (R := R)
     grind
 
+theorem tangent_add_nonneg {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 0 ≤ x + y := by grind
+
 theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
 variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
@@ -49,7 +52,7 @@ variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 /-- Weights, the unit roundoffs that they are stored with, and what is lost of them below the normal
 numbers, are not negative. -/
 abbrev NotNegativeRates (cols : List α) (key : α → BoundedRate R) : Prop :=
-  ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored ∧ 0 ≤ (key j).tiny
+  ∀ j ∈ cols, 0 ≤ (key j).weight ∧ 0 ≤ (key j).stored ∧ 0 ≤ (key j).tiny ∧ 0 ≤ (key j).flushed
 
 private theorem tangent_once_le {t g τ : R} (hτ : 0 ≤ τ) (ht : 0 ≤ t) :
     (1 + τ) * (g + t) + t ≤ (1 + τ) * (g + 2 * t) := by
@@ -62,7 +65,7 @@ private theorem tangent_weight_near (nonneg : NotNegativeRates cols key) {w : α
           * ((key j).weight + (key j).weight * (key j).weightError + 2 * (key j).tiny))
         (key j).weight (key j).weight (w j) := fun j hj => by
   obtain ⟨x, hx, hw⟩ := h j hj
-  obtain ⟨hn, hτ, ht⟩ := nonneg j hj
+  obtain ⟨hn, hτ, ht, -⟩ := nonneg j hj
   have h₁ := (Near.of_error ⟨by grind, Std.le_refl _⟩ hx).storedNear hw
   refine h₁.mono ?_
   rw [← Semiring.add_assoc (key j).weight]
@@ -109,25 +112,50 @@ theorem storedProduct_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
         + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)))
       ((key j).weight * S) ((key j).weight * e) y := by
   obtain ⟨z, hz, hy⟩ := hy
-  obtain ⟨-, hτ, ht⟩ := nonneg j hj
+  obtain ⟨-, hτ, ht, -⟩ := nonneg j hj
   exact ((((tangent_weight_near nonneg hw j hj).mul h).storedNear hz).storedNear hy).mono
     (tangent_product_le hp.unit hτ ht)
 
+private theorem loss_nonneg {φ b y : R} (hφ : 0 ≤ φ) (hb : 0 ≤ b) (hy : 0 ≤ y) :
+    0 ≤ φ * (1 + 2 * (b * y)) := by
+  have := OrderedRing.mul_nonneg hb hy
+  have := OrderedRing.zero_lt_one (R := R)
+  exact OrderedRing.mul_nonneg hφ (by grind)
+
+/-- What a sum loses of a key, by the size of what its weight meets. -/
+private theorem sumLoss_le {k : BoundedRate R} (hφ : 0 ≤ k.flushed) {b x y : R}
+    (hx : absolute x ≤ b) : sumLoss k (x * y) ≤ k.flushed * (1 + 2 * (b * absolute y)) := by
+  have h := absolute_le (((atMost_absolute x).mono hx).mul (atMost_absolute y))
+  rw [sumLoss]
+  exact OrderedRing.mul_le_mul_of_nonneg_left (by grind) hφ
+
+private theorem sumLoss_nonneg {k : BoundedRate R} (hφ : 0 ≤ k.flushed) (x : R) :
+    0 ≤ sumLoss k x := by
+  have := absolute_nonneg x
+  have := OrderedRing.zero_lt_one (R := R)
+  exact OrderedRing.mul_nonneg hφ (by grind)
+
+/-- What a term loses adds to it. -/
+theorem grown_le_grownTerm (nonneg : NotNegativeRates cols key) {j : α} (hj : j ∈ cols) {b y : R}
+    (hb : 0 ≤ b) (hy : 0 ≤ y) (losses : Nat) :
+    grownWeight (key j) * b * y ≤ grownTerm (numeral losses) (key j) b y := by
+  obtain ⟨-, hτ, ht, hφ⟩ := nonneg j hj
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have h₁ := OrderedRing.mul_nonneg ht (b := 2 * y + 1) (by grind)
+  have h₂ := OrderedRing.mul_nonneg (numeral_nonneg losses) (loss_nonneg hφ hb hy)
+  have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + (key j).stored)
+    (b := 1 + (key j).stored) (by grind) (by grind)) (b := (key j).tiny * (2 * y + 1)
+      + numeral losses * ((key j).flushed * (1 + 2 * (b * y)))) (by clear hτ ht hφ; grind)
+  rw [grownTerm]
+  generalize grownWeight (key j) * b * y = g
+  clear h₁ h₂ hτ ht hφ
+  grind
+
 theorem grown_term_nonneg (nonneg : NotNegativeRates cols key) {w : α → R}
     (h : ComputedWeights cols key w) {j : α} (hj : j ∈ cols) {b y : R} (hb : 0 ≤ b) (hy : 0 ≤ y)
-    (losses : Nat) : 0 ≤ grownTerm (numeral losses) (key j) b y := by
-  obtain ⟨-, hτ, ht⟩ := nonneg j hj
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (grown_nonneg nonneg h j hj) hb) hy
-  have h₂ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + (key j).stored)
-    (b := 1 + (key j).stored) (by grind) (by grind)) (OrderedRing.mul_nonneg ht
-      (b := 2 * y + numeral losses) (by have := numeral_nonneg (R := R) losses; grind))
-  rw [grownTerm]
-  generalize grownWeight (key j) * b * y = X at *
-  generalize (1 + (key j).stored) * (1 + (key j).stored)
-    * ((key j).tiny * (2 * y + numeral losses)) = Y at *
-  clear hb hy hτ ht
-  grind
+    (losses : Nat) : 0 ≤ grownTerm (numeral losses) (key j) b y :=
+  Std.le_trans (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (grown_nonneg nonneg h j hj) hb) hy)
+    (grown_le_grownTerm nonneg hj hb hy losses)
 
 /-- The factor of a sum over keys comes out of it. -/
 private theorem sum_factor (T F : R) (f : α → R) :
@@ -136,54 +164,59 @@ private theorem sum_factor (T F : R) (f : α → R) :
   generalize sumOver f cols = s
   grind
 
-private theorem tangent_lost_le {a F g B τ t y m L : R} (ha : 0 ≤ a) (hF : 1 ≤ F) (hτ : 0 ≤ τ)
-    (ht : 0 ≤ t) (hm : 0 ≤ m) (hL : m + 1 ≤ L) :
-    (1 + a) * (F * (g * B + (1 + τ) * (1 + τ) * (2 * t)) * y) + t + m * t
-      ≤ (1 + a) * F * (g * B * y + (1 + τ) * (1 + τ) * (t * (2 * y + L))) := by
+private theorem tangent_lost_le {a F g B τ t y m L q Q : R} (ha : 0 ≤ a) (hF : 1 ≤ F) (hτ : 0 ≤ τ)
+    (ht : 0 ≤ t) (hm : 0 ≤ m) (hL : m ≤ L) (hq : q ≤ Q) (hQ : 0 ≤ Q) :
+    (1 + a) * (F * (g * B + (1 + τ) * (1 + τ) * (2 * t)) * y) + t + m * q
+      ≤ (1 + a) * F * (g * B * y + (1 + τ) * (1 + τ) * (t * (2 * y + 1) + L * Q)) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (b := 1 + a) (by grind)
     (c := 1) (Std.le_of_lt h₀) hF
   have h₂ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (b := 1 + τ) (by grind)
     (c := 1) (Std.le_of_lt h₀) (d := 1 + τ) (by grind)
   have h₃ := OrderedField.mul_le_mul (a := (1 * 1 : R)) (by grind) h₁ (c := 1 * 1) (by grind) h₂
-  have h₄ := OrderedRing.mul_le_mul_of_nonneg_left hL ht
-  have h₅ := OrderedRing.mul_nonneg ht (b := m + 1) (by grind)
-  have h₆ := OrderedField.mul_le_mul (a := (1 * 1 * (1 * 1) : R)) (by grind) h₃ h₅ h₄
-  clear h₁ h₂ h₃ h₄ h₅
+  have h₄ := Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hq hm)
+    (OrderedRing.mul_le_mul_of_nonneg_right hL hQ)
+  have h₅ := tangent_add_nonneg ht (OrderedRing.mul_nonneg (a := L) (by grind) hQ)
+  have h₆ := OrderedRing.mul_le_mul_of_nonneg_right h₃ h₅
+  clear h₁ h₂ h₃ h₅ hL hq
   generalize (1 + τ) * (1 + τ) = X at *
   have e : (1 + a) * (F * (g * B + X * (2 * t)) * y)
       = (1 + a) * F * (g * B * y + X * (t * (2 * y))) := by
-    clear h₆ hL
+    clear h₆ h₄
     grind
   rw [e]
   generalize (1 + a) * F = Y at *
   clear e
   grind
 
-theorem weighed_near (hp : Precise p) (nonneg : NotNegativeRates cols key) {F : R}
-    (hF : 1 ≤ F) {B b y v x : α → R} {k r m losses : Nat} (hm : m + 1 ≤ losses) {z : R}
+theorem weighed_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν) (nonneg : NotNegativeRates cols key)
+    {F : R} (hF : 1 ≤ F) {B b y t v x : α → R} {k r m losses : Nat} (hm : m + 1 ≤ losses) {z : R}
+    (hB : ∀ j ∈ cols, absolute (t j) ≤ B j)
     (hx : ∀ j ∈ cols, Near (F * (grownWeight (key j) * B j
         + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)))
       ((key j).weight * b j) ((key j).weight * y j) (x j))
-    (hz : WeighedSum p k r m cols key x v z) :
+    (hz : WeighedSum p ν k r m cols key t x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * F
         * sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z := by
   obtain ⟨products, h₁, h₂⟩ := hz
-  have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
+  have h := Near.rescaled hp.accumulation hp.exponential hν (fun j hj =>
     ((hx j hj).mul (Near.refl (atMost_absolute (v j)))).storedNear (h₁ j hj))
-    (fun j hj => (nonneg j hj).2.2) h₂
+    (fun j hj => sumLoss_nonneg (nonneg j hj).2.2.2 _) h₂
   refine h.mono ?_
   have h₃ : sumOver (fun j => (1 + p.accumulation) * (F * (grownWeight (key j) * B j
         + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny)) * absolute (v j))
-        + (key j).tiny + numeral m * (key j).tiny) cols
+        + (key j).tiny + (numeral m + 1) * sumLoss (key j) (t j * v j)) cols
       ≤ sumOver (fun j => (1 + p.accumulation) * F
         * grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols :=
     sumOver_le_sumOver fun j hj => by
       rw [grownTerm]
-      exact tangent_lost_le hp.accumulation hF (nonneg j hj).2.1 (nonneg j hj).2.2
-        (numeral_nonneg (R := R) m) (tangent_numeral_le hm)
+      obtain ⟨-, hτ, ht, hφ⟩ := nonneg j hj
+      exact tangent_lost_le hp.accumulation hF hτ ht
+        (by have := numeral_nonneg (R := R) m; have := OrderedRing.zero_lt_one (R := R); grind)
+        (tangent_numeral_le hm) (sumLoss_le hφ (hB j hj))
+        (loss_nonneg hφ (Std.le_trans (absolute_nonneg _) (hB j hj)) (absolute_nonneg _))
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left h₃
     (c := (1 + p.accumulation) ^ k * (1 + p.exponential) ^ r) (by
       have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -243,31 +276,34 @@ theorem weighedError_eq (factor : R) (losses : Nat)
   generalize error (key j) = d
   generalize other (key j) = y
   generalize (key j).tiny = t
+  generalize (key j).flushed = φ
   generalize (key j).stored = τ
   generalize numeral losses = L
   grind
 
-private theorem tangent_mean_le {u g B τ t m L : R} (hu : 0 ≤ u) (hτ : 0 ≤ τ) (ht : 0 ≤ t)
-    (hm : 0 ≤ m) (hL : m + 1 ≤ L) :
-    (1 + u) * (g * B + (1 + τ) * (1 + τ) * (2 * t)) + m * t
-      ≤ (1 + u) * (g * B * 1 + (1 + τ) * (1 + τ) * (t * (2 * 1 + L))) := by
+private theorem tangent_mean_le {u g B τ t m L q Q : R} (hu : 0 ≤ u) (hτ : 0 ≤ τ) (ht : 0 ≤ t)
+    (hm : 0 ≤ m) (hL : m ≤ L) (hq : q ≤ Q) (hQ : 0 ≤ Q) :
+    (1 + u) * (g * B + (1 + τ) * (1 + τ) * (2 * t)) + m * q
+      ≤ (1 + u) * (g * B * 1 + (1 + τ) * (1 + τ) * (t * (2 * 1 + 1) + L * Q)) := by
   have h := tangent_lost_le (a := 0) (F := 1 + u) (g := g) (B := B) (y := 1) (Std.le_refl _)
-    (by grind) hτ ht hm hL
+    (by grind) hτ ht hm hL hq hQ
+  generalize (1 + τ) * (1 + τ) = X at *
+  clear hL hq hτ hm
   grind
 
 /-- A computed μ is near to the exact one. -/
-theorem meanRate_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
+theorem meanRate_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν) (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
     {k r m roundings rescalings losses : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
-    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p k r m cols key μ) :
+    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p ν k r m cols key μ) :
     Near (rateFactor p roundings rescalings * sumOver (fun j =>
           grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols)
       (sumOver (fun j => (key j).weight * (key j).size) cols)
       (sumOver (fun j => (key j).weight * (key j).rate) cols) μ := by
   obtain ⟨w, s, x, hw, hs, hx, hμ⟩ := h
-  have h := Near.rescaled hp.accumulation hp.exponential (fun j hj =>
+  have h := Near.rescaled hp.accumulation hp.exponential hν (fun j hj =>
     storedProduct_near hp nonneg hw hj (tangent_rate_near sizes hs j hj) (hx j hj))
-    (fun j hj => (nonneg j hj).2.2) hμ
+    (fun j hj => sumLoss_nonneg (nonneg j hj).2.2.2 _) hμ
   have hn : 0 ≤ sumOver (fun j =>
       grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols :=
     sumOver_nonneg fun j hj => grown_term_nonneg nonneg hw hj
@@ -275,13 +311,20 @@ theorem meanRate_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
   have h₃ : sumOver (fun j => (1 + p.unit) * (grownWeight (key j)
         * ((key j).size + (key j).rateError)
         + (1 + (key j).stored) * (1 + (key j).stored) * (2 * (key j).tiny))
-        + numeral m * (key j).tiny) cols
+        + (numeral m + 1) * sumLoss (key j) (s j)) cols
       ≤ sumOver (fun j => (1 + p.unit)
         * grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols :=
     sumOver_le_sumOver fun j hj => by
       rw [grownTerm]
-      exact tangent_mean_le hp.unit (nonneg j hj).2.1 (nonneg j hj).2.2
-        (numeral_nonneg (R := R) m) (tangent_numeral_le hm)
+      obtain ⟨-, hτ, ht, hφ⟩ := nonneg j hj
+      have hr := tangent_rate_near sizes hs j hj
+      have hl := sumLoss_le (y := 1) hφ (absolute_le hr.most)
+      rw [Semiring.mul_one,
+        absolute_of_nonneg (Std.le_of_lt (OrderedRing.zero_lt_one (R := R)))] at hl
+      exact tangent_mean_le hp.unit hτ ht
+        (by have := numeral_nonneg (R := R) m; have := OrderedRing.zero_lt_one (R := R); grind)
+        (tangent_numeral_le hm) hl
+        (loss_nonneg hφ hr.nonneg (Std.le_of_lt OrderedRing.zero_lt_one))
   refine h.mono (Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left h₃ ?_) ?_)
   · have h₀ := OrderedRing.zero_lt_one (R := R)
     exact OrderedRing.mul_nonneg
@@ -296,13 +339,13 @@ theorem meanRate_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
   grind
 
 /-- A mean rate, in whatever order, is within its tolerance. -/
-theorem rounded_meanRate (hp : Precise p) (nonneg : NotNegativeRates cols key)
+theorem rounded_meanRate (hp : Precise p) {ν : R} (hν : 0 ≤ ν) (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
     {k r m roundings rescalings losses : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
-    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p k r m cols key μ) :
+    (hm : m + 1 ≤ losses) {μ : R} (h : ComputedMeanRate p ν k r m cols key μ) :
     AtMost (meanRateTolerance p roundings rescalings losses (cols.map key))
       (μ - meanRate (cols.map key)) := by
-  have h := (meanRate_near hp nonneg sizes hk hr hm h).error
+  have h := (meanRate_near hp hν nonneg sizes hk hr hm h).error
   rw [meanRateTolerance, weighedError_eq, meanRate, sumOver_map]
   simp only [Semiring.mul_one]
   exact h

@@ -29,14 +29,14 @@ private theorem rates_stored_le (hp : Precise p) (hf : 0 ≤ f.operands) :
     (Std.le_of_lt h₀) (rates_one_le hf)
   grind
 
-/-- How far products of numbers of two operands may be off below the normal numbers, before their
-factors. -/
+/-- How far products of numbers of two operands, and sums with them, may be off below the normal
+numbers, before their factors. -/
 private abbrev rateLost (f : ScoreFormats R) (ν σ₁ σ₂ : R) (q k : Vec R d) (i : Fin d) : R :=
   numeral f.roundings * f.operandsTiny * (absolute (σ₁ * q[i]) + absolute (σ₂ * k[i])
-    + numeral f.roundings * f.operandsTiny) + ν
+    + numeral f.roundings * f.operandsTiny) + 2 * ν
 
 private theorem rates_grown_product {A B S g ν : R} (hA : 1 ≤ A) (hB : 1 ≤ B) (hν : 0 ≤ ν) :
-    A * (B * S + B * g) + ν ≤ A * B * (S + (g + ν)) := by
+    A * (B * S + B * g) + ν ≤ A * B * (S + (g + 2 * ν)) - ν := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) hA (c := 1)
     (Std.le_of_lt h₀) hB
@@ -47,7 +47,7 @@ private theorem rates_grown_product {A B S g ν : R} (hA : 1 ≤ A) (hB : 1 ≤ 
 private theorem rates_product (hp : Precise p) (hf : PreciseFormats f) {ν σ₁ σ₂ : R}
     {q k : Vec R d} {x : Fin d → R} (h : ComputedProducts p f ν σ₁ σ₂ q k x) (i : Fin d) :
     Near ((1 + p.accumulation) * operandFactor p f
-        * (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i]) + rateLost f ν σ₁ σ₂ q k i))
+        * (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i]) + rateLost f ν σ₁ σ₂ q k i) - ν)
       (absolute (σ₁ * σ₂) * (absolute q[i] * absolute k[i])) (σ₁ * σ₂ * (q[i] * k[i])) (x i) := by
   obtain ⟨a, b, q', k', hab, hq, hk, hx⟩ := h
   obtain ⟨t, δ, e, ht, hδ⟩ := storedTimes_product (rates_stored_le hp hf.operands) hf.operandsTiny
@@ -81,14 +81,15 @@ private theorem rates_grown (F c : R) (q k : Vec R d) (g : Fin d → R) :
   rw [sumOver_mul_left, sumOver_add, rates_sizes]
 
 /-- One inner product. -/
-private theorem rates_dot (hp : Precise p) (hf : PreciseFormats f) {ν σ₁ σ₂ : R} {q k : Vec R d}
+private theorem rates_dot (hp : Precise p) (hf : PreciseFormats f) {ν σ₁ σ₂ : R} (hν : 0 ≤ ν)
+    {q k : Vec R d}
     {x : Fin d → R} (h : ComputedProducts p f ν σ₁ σ₂ q k x) {n : Nat} {z : R}
-    (hz : RoundedSum p.accumulation n ((List.finRange d).map x) z) :
+    (hz : SumOf p.accumulation ν (fun _ => False) id n ((List.finRange d).map x) z) :
     Near ((1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f
         * (absolute (σ₁ * σ₂) * magnitude q k
           + sumOver (rateLost f ν σ₁ σ₂ q k) (List.finRange d))))
       (absolute (σ₁ * σ₂) * magnitude q k) (σ₁ * σ₂ * Vec.dot q k) z := by
-  have h₁ := Near.roundedSum hp.accumulation (fun i _ => rates_product hp hf h i) hz
+  have h₁ := Near.sumOf_room hp.accumulation hν (fun i _ => rates_product hp hf h i) hz
   rwa [rates_grown, rates_sizes, rates_dots] at h₁
 
 private theorem rates_elim (f g : Fin d → R) :
@@ -99,8 +100,10 @@ private theorem rates_elim (f g : Fin d → R) :
 
 /-- Both inner products in one sum. -/
 private theorem rates_together_near (hp : Precise p) (hf : PreciseFormats f) {ν σ₁ σ₂ : R}
+    (hν : 0 ≤ ν)
     {q dq k dk : Vec R d} {x y : Fin d → R} (hx : ComputedProducts p f ν σ₁ σ₂ dq k x)
-    (hy : ComputedProducts p f ν σ₁ σ₂ q dk y) {n : Nat} {z : R} (hz : RoundedSum p.accumulation n
+    (hy : ComputedProducts p f ν σ₁ σ₂ q dk y) {n : Nat} {z : R}
+    (hz : SumOf p.accumulation ν (fun _ => False) id n
       ((List.finRange d).map x ++ (List.finRange d).map y) z) :
     Near ((1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f
         * (absolute (σ₁ * σ₂) * (magnitude dq k + magnitude q dk)
@@ -114,18 +117,18 @@ private theorem rates_together_near (hp : Precise p) (hf : PreciseFormats f) {ν
     rfl
   rw [e] at hz
   have h : ∀ i : Fin d ⊕ Fin d, Near
-      (Sum.elim (fun i : Fin d => (1 + p.accumulation) * operandFactor p f
+      ((Sum.elim (fun i : Fin d => (1 + p.accumulation) * operandFactor p f
           * (absolute (σ₁ * σ₂) * (absolute dq[i] * absolute k[i]) + rateLost f ν σ₁ σ₂ dq k i))
         (fun i : Fin d => (1 + p.accumulation) * operandFactor p f
           * (absolute (σ₁ * σ₂) * (absolute q[i] * absolute dk[i]) + rateLost f ν σ₁ σ₂ q dk i))
-        i)
+        i) - ν)
       (Sum.elim (fun i : Fin d => absolute (σ₁ * σ₂) * (absolute dq[i] * absolute k[i]))
         (fun i : Fin d => absolute (σ₁ * σ₂) * (absolute q[i] * absolute dk[i])) i)
       (Sum.elim (fun i : Fin d => σ₁ * σ₂ * (dq[i] * k[i]))
         (fun i : Fin d => σ₁ * σ₂ * (q[i] * dk[i])) i) (Sum.elim x y i)
     | .inl i => rates_product hp hf hx i
     | .inr i => rates_product hp hf hy i
-  have h₁ := Near.roundedSum hp.accumulation (fun i _ => h i) hz
+  have h₁ := Near.sumOf_room hp.accumulation hν (fun i _ => h i) hz
   rw [rates_elim, rates_elim, rates_elim, rates_dots, rates_dots, rates_sizes, rates_sizes,
     rates_grown, rates_grown] at h₁
   generalize magnitude dq k = a at *
@@ -151,15 +154,16 @@ private theorem rates_at_least {Φ L : R} (hΦ : 1 ≤ Φ) (hL : 0 ≤ L) : L �
 private theorem rates_apart_le {A B o s u η ζ m m' : R} (hA : 1 ≤ A) (hB : 1 ≤ B) (ho : 0 ≤ o)
     (hs : 0 ≤ s) (hu : 0 ≤ u) (hη : 0 ≤ η) (hζ : 0 ≤ ζ) :
     (1 + u) * ((1 + s) * ((1 + o) * (A * (B * m)) + η) + ζ
-        + ((1 + s) * ((1 + o) * (A * (B * m')) + η) + ζ))
-      ≤ A * B * (1 + o) * (1 + u) * (1 + s) * (m + m' + (2 * η + 2 * ζ)) := by
+        + ((1 + s) * ((1 + o) * (A * (B * m')) + η) + ζ)) + ζ
+      ≤ A * B * (1 + o) * (1 + u) * (1 + s) * (m + m' + (2 * η + 3 * ζ)) := by
   have h₁ := rates_mul (rates_mul hA hB) (rates_one_le ho)
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁
     (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + u) (b := 1 + s) (by grind)
-      (by grind)) (b := 2 * η + 2 * ζ) (by grind))
+      (by grind)) (b := 2 * η + 3 * ζ) (by grind))
   have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + u) (b := s) (by grind)
-    hs) (b := 2 * ζ) (by grind)
+    hs) (b := 3 * ζ) (by grind)
+  have h₄ := OrderedRing.mul_nonneg hu hζ
   have e : ∀ m : R, (1 + o) * (A * (B * m)) = A * B * (1 + o) * m := fun m => by grind
   rw [e, e]
   clear h₁ hA hB e
@@ -186,14 +190,14 @@ private theorem rates_together_le {A B o s u L m : R} (hA : 1 ≤ A) (hB : 1 ≤
 
 /-- What a function has before what is left of the scale. -/
 private theorem rates_both (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ f.scores)
-    (hη : 0 ≤ f.scoresTiny) {ν σ₁ σ₂ : R}
+    (hη : 0 ≤ f.scoresTiny) {ν σ₁ σ₂ : R} (hν : 0 ≤ ν)
     {q dq k dk : Vec R d} {n : Nat} {z : R} (h : ComputedDots p f ν n σ₁ σ₂ q dq k dk z) :
     Near ((1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f)
         * (1 + f.operands) * (1 + p.unit) * (1 + f.scores)
         * (absolute (σ₁ * σ₂) * (magnitude dq k + magnitude q dk)
           + (sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d)
             + sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d)
-            + (2 * f.operandsTiny + 2 * f.scoresTiny))))
+            + (2 * f.operandsTiny + 3 * f.scoresTiny))))
       (absolute (σ₁ * σ₂) * (magnitude dq k + magnitude q dk))
       (σ₁ * σ₂ * (Vec.dot dq k + Vec.dot q dk)) z := by
   have hA := OrderedField.one_le_pow (rates_one_le hp.accumulation) n
@@ -204,19 +208,19 @@ private theorem rates_both (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
   have hη' := hf.operandsTiny
   cases h with
   | together hx hy hz =>
-    have h₁ := rates_together_near hp hf hx hy hz
+    have h₁ := rates_together_near hp hf hν hx hy hz
     have h₂ := h₁.mono (rates_together_le hA hB hf.operands hs hp.unit
-      (L := 2 * f.operandsTiny + 2 * f.scoresTiny) (by grind) h₁.nonneg)
+      (L := 2 * f.operandsTiny + 3 * f.scoresTiny) (by grind) h₁.nonneg)
     rwa [Semiring.add_assoc] at h₂
   | apart hx hy ha hb ha' ha'' hb' hb'' hz =>
-    have h₁ := ((rates_dot hp hf hx ha).storedNear ha').storedNear ha''
-    have h₂ := ((rates_dot hp hf hy hb).storedNear hb').storedNear hb''
-    have h₃ := ((h₁.add h₂).rounded hz).mono
+    have h₁ := ((rates_dot hp hf hν hx ha).storedNear ha').storedNear ha''
+    have h₂ := ((rates_dot hp hf hν hy hb).storedNear hb').storedNear hb''
+    have h₃ := ((h₁.add h₂).storedNear hz).mono
       (rates_apart_le hA hB hf.operands hs hp.unit hf.operandsTiny hη)
     rw [← Semiring.left_distrib (absolute (σ₁ * σ₂)), ← Semiring.left_distrib (σ₁ * σ₂)] at h₃
     generalize sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d) = g at *
     generalize sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d) = g' at *
-    generalize 2 * f.operandsTiny + 2 * f.scoresTiny = L at *
+    generalize 2 * f.operandsTiny + 3 * f.scoresTiny = L at *
     generalize magnitude dq k = m at *
     generalize magnitude q dk = m' at *
     rwa [show absolute (σ₁ * σ₂) * m + g + (absolute (σ₁ * σ₂) * m' + g') + L
@@ -259,6 +263,10 @@ private theorem rates_scaled_near {scale t c σ S D M G F E E' η z : R} (hS : 0
   clear h₁ h₂ h₃ h₄ h₅ hD hσ ht hM h e₂ e₃ hE hS
   grind
 
+private theorem rates_two : (numeral 2 : R) = 2 := by
+  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+  grind
+
 /-- What is lost of one product, times what is left of the scale. -/
 private theorem rates_lost_le {scale σ₁ σ₂ σ ν : R} (hf : PreciseFormats f)
     (hν : 0 ≤ ν) (hσ : RateScaledBy p scale σ₁ σ₂ σ) (q k : Vec R d) :
@@ -266,7 +274,7 @@ private theorem rates_lost_le {scale σ₁ σ₂ σ ν : R} (hf : PreciseFormats
       ≤ (1 + p.unit) ^ 3 * (max 1 (absolute scale)
         * rateUnderflow (numeral f.roundings * f.operandsTiny) ν q k) := by
   have hτ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) f.roundings) hf.operandsTiny
-  rw [rateUnderflow, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_mul_left]
+  rw [rateUnderflow, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_mul_left, rates_two]
   refine sumOver_le_sumOver fun i _ => ?_
   have h₁ := absolute_le hσ.both
   have h₂ := absolute_le (hσ.first.mul (atMost_absolute q[i]))
@@ -294,12 +302,8 @@ private theorem rates_lost_le {scale σ₁ σ₂ σ ν : R} (hf : PreciseFormats
 
 private theorem rates_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
 
-private theorem rates_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem rates_three : (numeral 3 : R) = 3 := by
-  rw [numeral_succ, rates_two]
+private theorem rates_four : (numeral 4 : R) = 4 := by
+  rw [numeral_succ, numeral_succ, rates_two]
   grind
 
 private theorem rates_last_le {Φ u s σ S L η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hs : 0 ≤ s)
@@ -337,7 +341,7 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
       AtMost (boundedScoreRate p f ν n scale q dq k dk).error
         (y - (boundedScoreRate p f ν n scale q dq k dk).rate) := by
   obtain ⟨t, ht, ht'⟩ := roundedTimes_factor hσ.product
-  have h₁ := (rates_both hp hf hs hη h).storedNear hz
+  have h₁ := (rates_both hp hf hs hη hν h).storedNear hz
   have h₂ := (((Near.refl (atMost_absolute σ)).mul h₁).rounded hx).storedNear hy
   have hD := (dot_atMost_magnitude dq k).add (dot_atMost_magnitude q dk)
   have i₁ := rates_one_le hs
@@ -353,16 +357,16 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
       (rates_mul i₄ i₅)) i₃) i₂) i₁
   have hE : absolute σ * (sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d)
         + sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d)
-        + (2 * f.operandsTiny + 2 * f.scoresTiny) + f.scoresTiny)
+        + (2 * f.operandsTiny + 3 * f.scoresTiny) + f.scoresTiny)
       ≤ (1 + p.unit) ^ 3 * (max 1 (absolute scale)
         * (rateUnderflow (numeral f.roundings * f.operandsTiny) ν dq k
           + rateUnderflow (numeral f.roundings * f.operandsTiny) ν q dk
-          + (numeral 2 * f.operandsTiny + numeral 3 * f.scoresTiny))) := by
+          + (numeral 2 * f.operandsTiny + numeral 4 * f.scoresTiny))) := by
     have e₁ := rates_lost_le hf hν hσ dq k
     have e₂ := rates_lost_le hf hν hσ q dk
     have e₃ := OrderedRing.mul_le_mul_of_nonneg_right (absolute_le hσ.both)
-      (c := 2 * f.operandsTiny + 3 * f.scoresTiny) (by have := hf.operandsTiny; grind)
-    rw [rates_two, rates_three]
+      (c := 2 * f.operandsTiny + 4 * f.scoresTiny) (by have := hf.operandsTiny; grind)
+    rw [rates_two, rates_four]
     generalize sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d) = g at *
     generalize sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d) = g' at *
     generalize rateUnderflow (numeral f.roundings * f.operandsTiny) ν dq k = r at *
@@ -392,14 +396,15 @@ private theorem through_le {U V x η : R} (hU : 1 ≤ U) (hV : 1 ≤ V) (hη : 0
   grind
 
 private theorem plus_le {u V x a η : R} (hu : 0 ≤ u) (hV : 1 ≤ V) (hη : 0 ≤ η) (hx : 0 ≤ x) :
-    V * ((1 + u) * (x + ((1 + u) * a + η)) + 2 * η) ≤ (1 + u) ^ 2 * V * (x + a + 3 * η) := by
+    V * ((1 + u) * (x + ((1 + u) * a + η)) + η + 2 * η) ≤ (1 + u) ^ 2 * V * (x + a + 4 * η) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedRing.mul_nonneg hu hη
   have h₂ := OrderedRing.mul_nonneg hu h₁
   have h₃ := OrderedRing.mul_nonneg hu hx
   have h₄ := OrderedRing.mul_nonneg hu h₃
   rw [Semiring.pow_two]
-  have h₅ : (1 + u) * (x + ((1 + u) * a + η)) + 2 * η ≤ (1 + u) * (1 + u) * (x + a + 3 * η) := by
+  have h₅ : (1 + u) * (x + ((1 + u) * a + η)) + η + 2 * η
+      ≤ (1 + u) * (1 + u) * (x + a + 4 * η) := by
     grind
   have h₆ := OrderedRing.mul_le_mul_of_nonneg_left h₅ (c := V) (by grind)
   clear h₁ h₂ h₃ h₄ h₅
@@ -435,13 +440,13 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
     exact rounded_throughCap hp hs hη ih.1 ih.2 hcap hg hg' hγ h
   | @plus b a a' x y z _ ha hy hz ih =>
     have h := ((Near.of_error ih.1 ih.2).add ((Near.refl (atMost_absolute a)).storedNear
-      ha)).rounded hy
+      ha)).storedNear hy
     have h₁ := h.storedNearTimes hs hη hz
     rw [rates_two] at h₁
     have h₁ := h₁.mono
       (plus_le hp.unit hV hη (Near.of_error ih.1 ih.2).nonneg)
     refine ⟨h₁.exact, h₁.error.mono (rates_le ?_)⟩
-    simp only [BoundedScoreRate.plus, changeFactor, power_eq, rates_three]
+    simp only [BoundedScoreRate.plus, changeFactor, power_eq, rates_four]
     generalize (1 + p.unit) ^ 2 = U
     generalize (1 + f.scores) ^ 2 = V
     generalize absolute a = X

@@ -21,61 +21,64 @@ variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 
 /-! ## The parts of the rate of the output -/
 
-private theorem tangent_two_near {u M S e z M' S' e' z' y : R} (hu : 0 ≤ u) (h : Near M S e z)
-    (h' : Near M' S' e' z') (hy : RoundedSum u 3 [z, z'] y) :
-    Near ((1 + u) ^ 3 * (M + M')) (S + S') (e + e') y := by
-  have h₁ := roundedSum_error hu hy
-  have e₁ : sumOver id [z, z'] = z + z' := by
-    simp only [sumOver_cons, sumOver_nil, id, Semiring.add_zero]
-  have e₂ : sumOver absolute [z, z'] = absolute z + absolute z' := by
-    simp only [sumOver_cons, sumOver_nil, Semiring.add_zero]
-  rw [e₁, e₂] at h₁
-  refine (h.add h').trans (h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left
-    (OrderedAdd.add_le_add (absolute_le h.most) (absolute_le h'.most)) ?_))
-  have := OrderedField.one_le_pow (tangent_one_le hu) 3
-  grind
+private theorem tangent_two_near {u η M S e z M' S' e' z' y : R} (hu : 0 ≤ u) (hη : 0 ≤ η)
+    (h : Near M S e z) (h' : Near M' S' e' z')
+    (hy : SumOf u η (fun _ => False) id 3 [z, z'] y) :
+    Near ((1 + u) ^ 3 * (M + M' + 2 * η)) (S + S') (e + e') y := by
+  obtain ⟨c, h₁, -, -, h₂⟩ := Near.sumOf (xs := [true, false]) (M := fun b => cond b M M')
+    (S := fun b => cond b S S') (y := fun b => cond b e e') (x := fun b => cond b z z') hu hη
+    (fun b _ => by cases b <;> assumption) hy
+  have h₂ := h₂ nofun
+  simp only [sumOver_cons, sumOver_nil, Semiring.add_zero, cond_true, cond_false] at h₁ h₂
+  refine h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (by grind) ?_)
+  exact Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one)
+    (OrderedField.one_le_pow (tangent_one_le hu) 3)
 
-private theorem tangent_three_near {u M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0 ≤ u)
-    (h : Near M S e z) (h' : Near M' S' e' z') (h'' : Near M'' S'' e'' z'')
-    (hy : RoundedSum u 3 [z, z', z''] y) :
-    Near ((1 + u) ^ 3 * (M + M' + M'')) (S + S' + S'') (e + e' + e'') y := by
-  have h₁ := roundedSum_error hu hy
-  have e₁ : sumOver id [z, z', z''] = z + z' + z'' := by
-    simp only [sumOver_cons, sumOver_nil, id, Semiring.add_zero, Semiring.add_assoc]
-  have e₂ : sumOver absolute [z, z', z''] = absolute z + absolute z' + absolute z'' := by
-    simp only [sumOver_cons, sumOver_nil, Semiring.add_zero, Semiring.add_assoc]
-  rw [e₁, e₂] at h₁
-  refine ((h.add h').add h'').trans (h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left
-    (OrderedAdd.add_le_add (OrderedAdd.add_le_add (absolute_le h.most) (absolute_le h'.most))
-      (absolute_le h''.most)) ?_))
-  have := OrderedField.one_le_pow (tangent_one_le hu) 3
-  grind
+private theorem tangent_three_near {u η M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0 ≤ u)
+    (hη : 0 ≤ η) (h : Near M S e z) (h' : Near M' S' e' z') (h'' : Near M'' S'' e'' z'')
+    (hy : SumOf u η (fun _ => False) id 3 [z, z', z''] y) :
+    Near ((1 + u) ^ 3 * (M + M' + M'' + 2 * η)) (S + S' + S'') (e + e' + e'') y := by
+  obtain ⟨c, h₁, -, -, h₂⟩ := Near.sumOf (xs := [some true, some false, none])
+    (M := fun b => b.elim M'' fun b => cond b M M')
+    (S := fun b => b.elim S'' fun b => cond b S S')
+    (y := fun b => b.elim e'' fun b => cond b e e')
+    (x := fun b => b.elim z'' fun b => cond b z z') hu hη
+    (fun b _ => by rcases b with - | (- | -) <;> assumption) hy
+  have h₂ := h₂ nofun
+  simp only [sumOver_cons, sumOver_nil, Semiring.add_zero, cond_true, cond_false,
+    Option.elim_some, Option.elim_none, ← Semiring.add_assoc] at h₁ h₂
+  refine h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (by grind) ?_)
+  exact Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one)
+    (OrderedField.one_le_pow (tangent_one_le hu) 3)
 
 /-- Σ p x v of products that are stored, where x is near to an exact number. -/
-private theorem tangent_products (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    {w t x v B b y : α → R} (hw : ComputedWeights cols key w)
+private theorem tangent_products (hp : Precise p) {ν : R} (hν : 0 ≤ ν)
+    (nonneg : NotNegativeRates cols key) {w t x v B b y : α → R} (hw : ComputedWeights cols key w)
     (ht : ∀ j ∈ cols, Near (B j) (b j) (y j) (t j))
     (hx : ∀ j ∈ cols, StoredProduct p (key j) (w j * t j) (x j)) {k r m losses : Nat}
-    (hm : m + 1 ≤ losses) {z : R} (hz : WeighedSum p k r m cols key x v z) :
+    (hm : m + 1 ≤ losses) {z : R} (hz : WeighedSum p ν k r m cols key t x v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.unit)
         * sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z :=
-  weighed_near hp nonneg (tangent_one_le hp.unit) hm
+  weighed_near hp hν nonneg (tangent_one_le hp.unit) hm (fun j hj => absolute_le (ht j hj).most)
     (fun j hj => storedProduct_near hp nonneg hw hj (ht j hj) (hx j hj)) hz
 
 /-- Σ p v. -/
-private theorem tangent_values_near (hp : Precise p) (nonneg : NotNegativeRates cols key)
-    {w v : α → R} (hw : ComputedWeights cols key w) {k r m losses : Nat} (hm : m + 1 ≤ losses)
-    {z : R} (hz : WeighedSum p k r m cols key w v z) :
+private theorem tangent_values_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν)
+    (nonneg : NotNegativeRates cols key) {w v : α → R}
+    (hw : ComputedWeights cols key w) {k r m losses : Nat} (hm : m + 1 ≤ losses)
+    {z : R} (hz : WeighedSum p ν k r m cols key (fun _ => 1) w v z) :
     Near ((1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r
         * sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * v j) cols) z := by
-  have h := weighed_near (key := key) hp nonneg (F := 1) (Std.le_refl _) hm (B := fun _ => 1)
-    (b := fun _ => 1) (y := fun _ => 1) (fun j hj => by
+  have h := weighed_near (key := key) hp hν nonneg (F := 1) (Std.le_refl _) hm (B := fun _ => 1)
+    (b := fun _ => 1) (y := fun _ => 1)
+    (fun _ _ => tangent_le (absolute_of_nonneg (Std.le_of_lt OrderedRing.zero_lt_one)))
+    (fun j hj => by
       simp only [Semiring.mul_one, Semiring.one_mul]
-      obtain ⟨-, hτ, ht⟩ := nonneg j hj
+      obtain ⟨-, hτ, ht, -⟩ := nonneg j hj
       have h₀ := OrderedRing.zero_lt_one (R := R)
       have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + (key j).stored)
         (b := 1 + (key j).stored) (by grind) (by grind)) (b := 2 * (key j).tiny) (by grind)
@@ -94,8 +97,8 @@ private theorem tangent_scaled_le {a x f K A : R} (h : a * f ≤ K) (hx : 0 ≤ 
 private theorem tangent_inside_le {a x f f' K A B C M X η : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
     (hX : K * x * B ≤ X) (hx : 1 ≤ x) (hK : 0 ≤ K) (haK : a ≤ K) (hA : 0 ≤ A) (hB : 0 ≤ B)
     (hC : 0 ≤ C) (hM : 0 ≤ M) (hη : 0 ≤ η) :
-    a * (x * (f * (A + M * B)) + η + (x * (f' * C) + η))
-      ≤ K * x * A + M * X + K * x * C + K * x * (4 * η) := by
+    a * (x * (f * (A + M * B)) + η + (x * (f' * C) + η) + 2 * η)
+      ≤ K * x * A + M * X + K * x * C + K * x * (6 * η) := by
   have hx₀ : 0 ≤ x := Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one) hx
   have h₁ := tangent_scaled_le h hx₀ hA
   have h₂ := tangent_scaled_le h hx₀ (OrderedRing.mul_nonneg hM hB)
@@ -110,8 +113,8 @@ private theorem tangent_inside_le {a x f f' K A B C M X η : R} (h : a * f ≤ K
 private theorem tangent_outside_le {a x f f' K A C M X Y u η : R} (h : a * f ≤ K) (h' : a * f' ≤ K)
     (hX : a * x * (u * Y) ≤ X) (hx : 1 ≤ x) (hK : 0 ≤ K) (haK : a ≤ K) (hA : 0 ≤ A) (hC : 0 ≤ C)
     (hM : 0 ≤ M) (hη : 0 ≤ η) :
-    a * (x * (f * A) + η + (x * (u * (M * Y) + η) + η) + (x * (f' * C) + η))
-      ≤ K * x * A + M * X + K * x * C + K * x * (4 * η) := by
+    a * (x * (f * A) + η + (x * (u * (M * Y) + η) + η) + (x * (f' * C) + η) + 2 * η)
+      ≤ K * x * A + M * X + K * x * C + K * x * (6 * η) := by
   have hx₀ : 0 ≤ x := Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one) hx
   have h₁ := tangent_scaled_le h hx₀ hA
   have h₃ := tangent_scaled_le h' hx₀ hC
@@ -157,8 +160,6 @@ private theorem factors_counted (hp : Precise p) {k r roundings rescalings : Nat
   refine ⟨Std.le_trans (tangent_le ?_) h₁, Std.le_trans (tangent_le ?_) h₂,
     Std.le_trans (tangent_le ?_) h₂, Std.le_trans (tangent_le ?_) h₄⟩ <;> grind
 
-private theorem tangent_zero_add (x : R) : 0 + x = x := by grind
-
 /-- Σ (p x) (s + m) v, in two sums. -/
 private theorem inside_sum (g s v : α → R) (m : R) :
     sumOver (fun j => g j * (s j + m) * v j) cols
@@ -180,27 +181,50 @@ private theorem inside_difference (g s v : α → R) (m : R) :
     generalize s j = c
     grind
 
+private theorem tangent_more {a b c : R} (h : 0 ≤ c) : a + b ≤ a + (b + c) := by grind
+
+private theorem grown_split (X a L φ z : R) :
+    X * (a + L * (φ * (1 + z))) = X * a + X * (L * φ) * (1 + z) := by grind
+
+private theorem inside_le {g b x m y φ l P : R} (hg : 0 ≤ g) (hx : 1 ≤ x) (hm : 0 ≤ m)
+    (hy : 0 ≤ y) (hφ : 0 ≤ φ) (hl : 0 ≤ l) (hP : 0 ≤ P) :
+    g * (x * (b + m) + φ) * y + (l + P * (1 + 2 * ((x * (b + m) + φ) * y)))
+      ≤ x * (g * (b + φ) * y + (l + P * (1 + 2 * ((b + φ) * y)))
+        + m * (g * 1 * y + (l + P * (1 + 2 * (1 * y))))) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hx' : 0 ≤ x - 1 := by grind
+  have h₁ := OrderedRing.mul_nonneg hx' (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hg hφ) hy)
+  have h₂ := OrderedRing.mul_nonneg hx' hl
+  have h₃ := OrderedRing.mul_nonneg hx' hP
+  have h₄ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := x) (by grind) hm) hl
+  have h₅ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := x) (by grind) hm) hP
+  have h₆ := OrderedRing.mul_nonneg hx' (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg hP hφ) hy)
+  clear hg hx hm hy hφ hl hP hx'
+  grind
+
 private theorem inside_grown_le (nonneg : NotNegativeRates cols key) {w : α → R}
     (hw : ComputedWeights cols key w) {x m : R} (hx : 1 ≤ x) (hm : 0 ≤ m) (losses : Nat)
-    (b v : α → R) :
-    sumOver (fun j => grownTerm (numeral losses) (key j) (x * (b j + m)) (absolute (v j))) cols
-      ≤ x * (sumOver (fun j => grownTerm (numeral losses) (key j) (b j) (absolute (v j))) cols
+    (s d v : α → R) :
+    sumOver (fun j => grownTerm (numeral losses) (key j) (x * (s j + d j + m) + (key j).flushed)
+        (absolute (v j))) cols
+      ≤ x * (sumOver (fun j => grownTerm (numeral losses) (key j) (s j + (d j + (key j).flushed))
+          (absolute (v j))) cols
         + m * sumOver (fun j => grownTerm (numeral losses) (key j) 1 (absolute (v j))) cols) := by
   rw [← sumOver_mul_left (c := m), ← sumOver_add, ← sumOver_mul_left]
   refine sumOver_le_sumOver fun j hj => ?_
-  have h₁ := grown_term_nonneg nonneg hw hj (Std.le_refl (0 : R)) (absolute_nonneg (v j)) losses
-  rw [grownTerm] at h₁
-  simp only [grownTerm]
-  generalize grownWeight (key j) = g at *
-  generalize absolute (v j) = y at *
-  rw [Semiring.mul_zero, Semiring.zero_mul, tangent_zero_add] at h₁
-  generalize (1 + (key j).stored) * (1 + (key j).stored)
-    * ((key j).tiny * (2 * y + numeral losses)) = l at *
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hx h₁
-  have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := x)
-    (by have := OrderedRing.zero_lt_one (R := R); grind) hm) h₁
-  clear hw hx hm h₁
-  grind
+  obtain ⟨-, hτ, ht, hφ⟩ := nonneg j hj
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hg := (weight_near_grown nonneg hw j hj).nonneg
+  have hy := absolute_nonneg (v j)
+  have hX := OrderedRing.mul_nonneg (a := 1 + (key j).stored) (b := 1 + (key j).stored)
+    (by grind) (by grind)
+  have hl := OrderedRing.mul_nonneg hX (OrderedRing.mul_nonneg ht
+    (b := 2 * absolute (v j) + 1) (by grind))
+  have hP := OrderedRing.mul_nonneg hX (OrderedRing.mul_nonneg (numeral_nonneg (R := R) losses) hφ)
+  have h := inside_le (b := s j + d j) hg hx hm hy hφ hl hP
+  rw [Semiring.add_assoc (s j) (d j) (key j).flushed] at h
+  simp only [grownTerm, grown_split]
+  exact h
 
 private theorem grown_factor_nonneg (hp : Precise p) (k r : Nat) :
     0 ≤ (1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.unit) := by
@@ -248,13 +272,10 @@ private theorem unstored_nonneg (hp : Precise p) {apart : R} (ha : 1 ≤ 1 + apa
     sumOver_le_sumOver fun j hj => by
       have i₁ := OrderedRing.mul_le_mul_of_nonneg_right (weight_near_grown nonneg hw j hj).le
         (absolute_nonneg (key j).value)
-      have i₂ := grown_term_nonneg nonneg hw hj (Std.le_refl (0 : R))
-        (absolute_nonneg (key j).value) losses
-      rw [grownTerm, Semiring.mul_zero, Semiring.zero_mul, tangent_zero_add] at i₂
-      rw [grownTerm, Semiring.mul_one]
-      exact Std.le_trans i₁ (by
-        generalize grownWeight (key j) * absolute (key j).value = g
-        grind)
+      have i₂ := grown_le_grownTerm nonneg hj (Std.le_of_lt h₀) (absolute_nonneg (key j).value)
+        losses
+      rw [Semiring.mul_one] at i₂
+      exact Std.le_trans i₁ i₂
   have h₂ : 0 ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols :=
     sumOver_nonneg fun j hj => OrderedRing.mul_nonneg (nonneg j hj).1 (absolute_nonneg _)
   have h₃ := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
@@ -285,26 +306,27 @@ private theorem tangent_difference (a b c : R) : a + -b + c = a - b + c := by gr
 
 private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
 
-private theorem tangent_four : (numeral 4 : R) = 4 := by
-  rw [numeral_succ, numeral_succ, tangent_two]
+private theorem tangent_six : (numeral 6 : R) = 6 := by
+  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, tangent_two]
   grind
 
 /-- A computed ȯ is near to the exact one. -/
-private theorem tangent_near (hp : Precise p) {output apart lost : R} (ho : 0 ≤ output)
-    (ha : 0 ≤ apart) (hl : 0 ≤ lost) (nonneg : NotNegativeRates cols key)
+private theorem tangent_near (hp : Precise p) {ν output apart lost : R} (hν : 0 ≤ ν)
+    (ho : 0 ≤ output) (ha : 0 ≤ apart) (hl : 0 ≤ lost)
+    (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
     {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
-    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p output apart lost k r m cols key y) :
+    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p ν output apart lost k r m cols key y) :
     Near (rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
-            grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError)
-              (absolute (key j).value)) cols
+            grownTerm (numeral losses) (key j)
+              ((key j).size + ((key j).rateError + (key j).flushed)) (absolute (key j).value)) cols
         + rateFactor p roundings rescalings * sumOver (fun j =>
             grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError) 1) cols
           * (sumOver (fun j => (key j).weight * absolute (key j).value) cols
             + tangentOutputError p output apart lost roundings rescalings losses key cols)
         + rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
             grownTerm (numeral losses) (key j) 1 (absolute (key j).valueRate)) cols
-        + rateFactor p roundings rescalings * (1 + apart) * (4 * lost))
+        + rateFactor p roundings rescalings * (1 + apart) * (6 * lost))
       (sumOver (fun j => (key j).weight * (key j).size * absolute (key j).value) cols
         + sumOver (fun j => (key j).weight * (key j).size) cols
           * sumOver (fun j => (key j).weight * absolute (key j).value) cols
@@ -332,23 +354,24 @@ private theorem tangent_near (hp : Precise p) {output apart lost : R} (ho : 0 �
     fun hw f => sumOver_nonneg fun j hj =>
       grown_term_nonneg nonneg hw hj h₀ (absolute_nonneg _) _
   have rates : ∀ {w s : α → R}, ComputedWeights cols key w → ComputedRates cols key s →
-      0 ≤ sumOver (fun j => grownTerm (numeral losses) (key j) ((key j).size + (key j).rateError)
-        (absolute (key j).value)) cols := fun hw hs =>
-    sumOver_nonneg fun j hj => grown_term_nonneg nonneg hw hj
-      (tangent_rate_near sizes hs j hj).nonneg (absolute_nonneg _) _
+      0 ≤ sumOver (fun j => grownTerm (numeral losses) (key j)
+        ((key j).size + ((key j).rateError + (key j).flushed)) (absolute (key j).value)) cols :=
+    fun hw hs => sumOver_nonneg fun j hj => grown_term_nonneg nonneg hw hj
+      (Std.le_trans (tangent_rate_near sizes hs j hj).nonneg (tangent_more (nonneg j hj).2.2.2))
+      (absolute_nonneg _) _
   cases h with
   | @inside μ a a' c c' _ w s t x hμ hw hs ht hx hA hC hA' hC' hy =>
-    have hn := meanRate_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
+    have hn := meanRate_near hp hν nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
     have hrate := tangent_rate_near sizes hs
     obtain ⟨w', hw', hC⟩ := hC
-    have i₁ := tangent_products hp nonneg hw
-      (fun j hj => ((hrate j hj).sub hn).rounded (ht j hj)) hx hm hA
-    have i₂ := tangent_values_near hp nonneg hw' hm hC
+    have i₁ := tangent_products hp hν nonneg hw
+      (fun j hj => ((hrate j hj).sub hn).storedNear (ht j hj)) hx hm hA
+    have i₂ := tangent_values_near hp hν nonneg hw' hm hC
     rw [inside_sum, inside_difference] at i₁
     have i₁ := i₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (inside_grown_le nonneg hw
-      (tangent_one_le hp.unit) hn.nonneg losses _ _) (grown_factor_nonneg hp k r))
+      (tangent_one_le hp.unit) hn.nonneg losses _ _ _) (grown_factor_nonneg hp k r))
     rw [← Semiring.mul_assoc] at i₁
-    have i₃ := tangent_two_near hp.unit (i₁.storedNear hA') (i₂.storedNear hC') hy
+    have i₃ := tangent_two_near hp.unit hl (i₁.storedNear hA') (i₂.storedNear hC') hy
     have hX : rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
           grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols
         ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols
@@ -359,15 +382,16 @@ private theorem tangent_near (hp : Precise p) {output apart lost : R} (ho : 0 �
     exact i₃.mono (tangent_inside_le f₁ f₄ hX one hK c₃ (rates hw hs) (products hw _)
       (products hw _) hn.nonneg hl)
   | @outside μ a a' o o' b b' c c' _ w s x w' hμ hw hs hx hA hw' hO hO' hB hC hA' hB' hC' hy =>
-    have hn := meanRate_near hp nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
-    have hrate := tangent_rate_near sizes hs
+    have hn := meanRate_near hp hν nonneg sizes (Nat.le_of_succ_le hk) hr hm hμ
+    have hrate := fun j (hj : j ∈ cols) => (tangent_rate_near sizes hs j hj).mono
+      (tangent_more (nonneg j hj).2.2.2)
     obtain ⟨w'', hw'', hC⟩ := hC
-    have i₁ := tangent_products hp nonneg hw hrate hx hm hA
-    have i₂ := tangent_values_near hp nonneg hw'' hm hC
-    have i₃ := tangent_values_near hp nonneg hw' hm hO
+    have i₁ := tangent_products hp hν nonneg hw hrate hx hm hA
+    have i₂ := tangent_values_near hp hν nonneg hw'' hm hC
+    have i₃ := tangent_values_near hp hν nonneg hw' hm hO
     obtain ⟨o'', hO', hO''⟩ := hO'
     have i₄ := ((hn.mul ((i₃.stored hO').off hO'')).storedNear hB).storedNear hB'
-    have i₅ := tangent_three_near hp.unit (i₁.storedNear hA') i₄.neg (i₂.storedNear hC') hy
+    have i₅ := tangent_three_near hp.unit hl (i₁.storedNear hA') i₄.neg (i₂.storedNear hC') hy
     rw [tangent_difference] at i₅
     refine i₅.mono (tangent_outside_le f₂ f₄ ?_ one hK c₃ (rates hw hs) (products hw _) hn.nonneg
       hl)
@@ -386,21 +410,21 @@ private theorem tangent_near (hp : Precise p) {output apart lost : R} (ho : 0 �
       grind
 
 private theorem tangent_whole (X M A D V E S₁ S₂ S₃ l : R) :
-    X * A + M * (V + E) + X * D + X * (4 * l) - (S₁ + S₂ * V + S₃)
-      = X * A - S₁ + ((M - S₂) * (V + E) + S₂ * E) + (X * D - S₃) + X * (4 * l) := by
+    X * A + M * (V + E) + X * D + X * (6 * l) - (S₁ + S₂ * V + S₃)
+      = X * A - S₁ + ((M - S₂) * (V + E) + S₂ * E) + (X * D - S₃) + X * (6 * l) := by
   grind
 
 /-- A rate of a component of the output, not yet stored, is within its tolerance. -/
-theorem rounded_outputRate (hp : Precise p) {output apart lost : R} (ho : 0 ≤ output)
-    (ha : 0 ≤ apart) (hl : 0 ≤ lost) (nonneg : NotNegativeRates cols key)
+theorem rounded_outputRate (hp : Precise p) {ν output apart lost : R} (hν : 0 ≤ ν)
+    (ho : 0 ≤ output) (ha : 0 ≤ apart) (hl : 0 ≤ lost) (nonneg : NotNegativeRates cols key)
     (sizes : ∀ j ∈ cols, AtMost (key j).size (key j).rate)
     {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
-    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p output apart lost k r m cols key y) :
+    (hm : m + 1 ≤ losses) {y : R} (h : ComputedTangent p ν output apart lost k r m cols key y) :
     AtMost (tangentTolerance p output apart lost roundings rescalings losses (cols.map key))
       (y - outputRate (cols.map key)) := by
-  have h := (tangent_near hp ho ha hl nonneg sizes hk hr hm h).error
+  have h := (tangent_near hp hν ho ha hl nonneg sizes hk hr hm h).error
   simp only [tangentTolerance, meanRateTolerance, outputRate, meanRate, weighedError_eq,
-    sumOver_map, Semiring.mul_one, Semiring.add_zero, tangent_four]
+    sumOver_map, Semiring.mul_one, Semiring.add_zero, tangent_six]
   exact h.mono (tangent_le (tangent_whole ..))
 
 end Attention.Proof

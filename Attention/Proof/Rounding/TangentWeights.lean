@@ -25,13 +25,13 @@ computed, below the normal numbers off by `t` as it is computed and as it is sto
 theorem computedWeight_of_recomputed {row : List (ScoredValue (Dual R) (Dual R) d)} {c : Fin d}
     {y : ScoredValue (Dual R) (Dual R) d} {s : Dual R} (hs : y.score = some s) {L : R}
     (hL : IsLogSumExp R (some L) (row.map fun y => y.score.map (·.val))) {u ν ue : R} (hu : 0 ≤ u)
-    (hν : 0 ≤ ν) (h3 : numeral 3 * u < 1) {ofScore ofLse s' L' P w τ t S δ : R}
+    (hν : 0 ≤ ν) (h3 : numeral 3 * u < 1) {ofScore ofLse s' L' P w τ t φ S δ : R}
     (hs' : AtMost ofScore (s' - s.val)) (hL' : AtMost ofLse (L' - L))
     (h : RecomputedWeight u ν ue t s' L' P) (hw : StoredNear τ t P w) :
     ComputedWeights [()] (fun _ => boundedRate row c (recomputedError u ν ue s.val L ofScore ofLse)
-      τ t S δ y) fun _ => w := fun _ _ => by
+      τ t φ S δ y) fun _ => w := fun _ _ => by
   refine ⟨P, ?_, hw⟩
-  have e : (boundedRate row c (recomputedError u ν ue s.val L ofScore ofLse) τ t S δ y).weight
+  have e : (boundedRate row c (recomputedError u ν ue s.val L ofScore ofLse) τ t φ S δ y).weight
       = exp (s.val - L) := by
     have hL : (exp L : R) = denominator (row.map fun y => y.score.map (·.val)) := hL
     show weight (y.score.map (·.val)) / denominator (row.map fun y => y.score.map (·.val)) = _

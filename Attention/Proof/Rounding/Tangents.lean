@@ -29,7 +29,7 @@ theorem lseTangent_eq_meanTangent (row : List (Option (Dual R))) :
   rw [lseTangent, denominator_dual, meanTangent, Field.div_eq_mul_inv, ← sumOver_mul_right]
   exact sumOver_congr fun s _ => by rw [Field.div_eq_mul_inv]; grind
 
-variable {d : Nat} {x : α → ScoredValue (Dual R) (Dual R) d} {ε τ t S δ : α → R} {c : Fin d}
+variable {d : Nat} {x : α → ScoredValue (Dual R) (Dual R) d} {ε τ t φ S δ : α → R} {c : Fin d}
 
 omit [OrderedField R] [Exponential R R] in
 private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols : List α) :
@@ -40,14 +40,14 @@ private theorem primal_scores (x : α → ScoredValue (Dual R) (Dual R) d) (cols
 
 /-- The mean rate of the scores is the rate of the log-sum-exp. -/
 theorem meanRate_eq_lseTangent : meanRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
-    (τ j) (t j) (S j) (δ j) (x j)) = lseTangent (cols.map fun j => (x j).score) := by
+    (τ j) (t j) (φ j) (S j) (δ j) (x j)) = lseTangent (cols.map fun j => (x j).score) := by
   rw [lseTangent_eq_meanTangent, meanTangent, meanRate, sumOver_map, sumOver_map]
   simp only [boundedRate, primal_scores]
   rfl
 
 /-- The rate that the tolerance sees is that of attention. -/
 theorem outputRate_eq_attend : outputRate (cols.map fun j => boundedRate (cols.map x) c (ε j)
-    (τ j) (t j) (S j) (δ j) (x j)) = ((attend (cols.map x))[c]).der := by
+    (τ j) (t j) (φ j) (S j) (δ j) (x j)) = ((attend (cols.map x))[c]).der := by
   have h := getElem_attend_dual (cols.map x) c.isLt
   rw [Fin.getElem_fin, h, Dual.der_sumOver, outputRate, meanRate_eq_lseTangent,
     lseTangent_eq_meanTangent]
@@ -70,8 +70,8 @@ private theorem tangent_weight_not_negative (s : Option R) : (0 : R) ≤ weight 
   | some s => exact Std.le_of_lt (exp_pos s)
 
 private theorem boundedRate_nonneg (row : List (ScoredValue (Dual R) (Dual R) d))
-    (ε τ t S δ : R) (y : ScoredValue (Dual R) (Dual R) d) :
-    0 ≤ (boundedRate row c ε τ t S δ y).weight := by
+    (ε τ t φ S δ : R) (y : ScoredValue (Dual R) (Dual R) d) :
+    0 ≤ (boundedRate row c ε τ t φ S δ y).weight := by
   have h₁ := tangent_weight_not_negative (y.score.map (·.val))
   have h₂ : (0 : R) ≤ denominator (row.map fun y => y.score.map (·.val)) :=
     sumOver_nonneg fun s _ => tangent_weight_not_negative s
@@ -123,22 +123,24 @@ theorem boundedScoreRate_tangent {q_len kv_len d : Nat} (p : Precision R) (f : S
 function computes with every operation rounded, and stores, is within its tolerance: weights may be
 off by the shares `ε` of themselves, are stored with unit roundoffs `τ`, and rates of scores, of
 sizes `S` at most, are off by `δ`; below the normal numbers weights and products with them are off
-by `t`, parts of the result by `lost`, and the stored result by `η`. -/
-theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart lost : R}
-    (ho : 0 ≤ output) (ha : 0 ≤ apart) (hl : 0 ≤ lost) {cols : List α}
-    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ t S δ : α → R}
-    (hτ : ∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j)
+by `t`, sums and products of sums by `φ` times 1 and twice what their weights multiply, factors of
+rescalings by `ν`, parts of the result by `lost`, and the stored result by `η`. -/
+theorem rounded_tangents {p : Precision R} (hp : Precise p) {ν output apart lost : R}
+    (hν : 0 ≤ ν) (ho : 0 ≤ output) (ha : 0 ≤ apart) (hl : 0 ≤ lost) {cols : List α}
+    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ t φ S δ : α → R}
+    (hτ : ∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j ∧ 0 ≤ φ j)
     (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))
     {k r m roundings rescalings losses : Nat} (hk : k + 1 ≤ roundings) (hr : r ≤ rescalings)
     (hm : m + 1 ≤ losses) {key : α → BoundedRate R}
-    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (t j) (S j) (δ j) (x j)) {y : R}
-    (computed : ComputedTangent p output apart lost k r m cols key y) {u η z : R}
+    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (t j) (φ j) (S j) (δ j)
+      (x j)) {y : R}
+    (computed : ComputedTangent p ν output apart lost k r m cols key y) {u η z : R}
     (hz : StoredNear u η y z) :
     AtMost (storedTangentTolerance p u η output apart lost roundings rescalings losses
       (cols.map key)) (z - ((attend (cols.map x))[c]).der) := by
   subst hkey
-  have h := rounded_outputRate hp ho ha hl (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk
-    hr hm computed
+  have h := rounded_outputRate hp hν ho ha hl (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes
+    hk hr hm computed
   rw [storedTangentTolerance, outputRate_eq_attend] at *
   generalize tangentTolerance p output apart lost roundings rescalings losses _ = E at *
   generalize ((attend (cols.map x))[c]).der = e at *
@@ -147,18 +149,19 @@ theorem rounded_tangents {p : Precision R} (hp : Precise p) {output apart lost :
   rwa [show y - e + θ * (e + (y - e)) + (z - y * (1 + θ)) = z - e by grind] at h₁
 
 /-- **rounded-lse-tangents**: so is that of the log-sum-exp. -/
-theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {cols : List α}
-    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ t S δ : α → R}
-    (hτ : ∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j)
+theorem rounded_lse_tangents {p : Precision R} (hp : Precise p) {ν : R} (hν : 0 ≤ ν) {cols : List α}
+    {x : α → ScoredValue (Dual R) (Dual R) d} {c : Fin d} {ε τ t φ S δ : α → R}
+    (hτ : ∀ j ∈ cols, 0 ≤ τ j ∧ 0 ≤ t j ∧ 0 ≤ φ j)
     (sizes : ∀ j ∈ cols, AtMost (S j) (scoreTangent (x j).score))
     {k r m roundings rescalings losses : Nat} (hk : k ≤ roundings) (hr : r ≤ rescalings)
     (hm : m + 1 ≤ losses) {key : α → BoundedRate R}
-    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (t j) (S j) (δ j) (x j)) {y : R}
-    (computed : ComputedMeanRate p k r m cols key y) :
+    (hkey : key = fun j => boundedRate (cols.map x) c (ε j) (τ j) (t j) (φ j) (S j) (δ j)
+      (x j)) {y : R}
+    (computed : ComputedMeanRate p ν k r m cols key y) :
     AtMost (meanRateTolerance p roundings rescalings losses (cols.map key))
       (y - lseTangent (cols.map fun j => (x j).score)) := by
   subst hkey
-  have h := rounded_meanRate hp (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr hm
+  have h := rounded_meanRate hp hν (fun j hj => ⟨boundedRate_nonneg .., hτ j hj⟩) sizes hk hr hm
     computed
   rwa [meanRate_eq_lseTangent] at h
 

@@ -181,11 +181,11 @@ theorem tiny_tangent_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
     {y : ScoredValue (Dual R) (Dual R) n} {s : Dual R} (hy : y.score = some s)
     {col : Option (Fin kv_len)} (hs : changes.score scale mask Q K i col = some s.val) {P : R}
     (computed : TinyWeight p f ν η additions changes scale mask Q K i values cols roundings
-      rescalings col P) {τ S δ w : R} (hw : StoredNear τ η P w) :
+      rescalings col P) {τ φ S δ w : R} (hw : StoredNear τ η P w) :
     ComputedWeights [()] (fun _ => boundedRate moving c
       (recomputedError p.unit ν p.exponential s.val L
         (changes.cappedError p (changes.formats p f ν additions d scale) additions scale Q K i col)
-        (underflowLogSumExpTolerance p ν E (L - M) M (largestError row))) τ η S δ y)
+        (underflowLogSumExpTolerance p ν E (L - M) M (largestError row))) τ η φ S δ y)
       fun _ => w := by
   obtain ⟨again, L', scores, written, h⟩ := computed
   exact computedWeight_of_recomputed hy (by rw [same]; exact exact) hp.unit hν (three_lt hp h4)

@@ -60,23 +60,25 @@ def tangent_bounds(
     idle = 0.0
     if row.sink is not None and rates.sinks is not None:
         # One more key, whose value is 0, and whose weight is not stored.
-        idle = tiny.unstored * _losses(row)
+        idle = tiny.unstored + _losses(row) * tiny.product
         rate = rates.sinks.double().view(1, -1, 1, 1)
         size = row.sink * rate.abs()
         error = _growth(row.sink_error, factor) * size
-        lost = tiny.unstored * (2 * rate.abs() + 2) + idle
+        lost = tiny.unstored * (2 * rate.abs() + 2)
+        lost = lost + _losses(row) * tiny.product * 2 * rate.abs() + idle
         mean = mean + Bounded(row.sink * rate, error + _exp(factor) * lost, size)
     # (P ∘ S′) V − μ O + P V′, with O as it is stored. A function that stores its weights
     # in few bits may store each of the three so, too.
     apart = factor + math.log1p(0.0 if rounding.weights is None else rounding.output.unit)
     lost = _exp(apart) * tiny.result
-    by_scores = _weigh(row, apart, moved, v, rounding, idle)
+    less_mean = Bounded(moved.exact, moved.error + tiny.product * row.visible, moved.size)
+    by_scores = _weigh(row, apart, less_mean, v, rounding, idle)
     output = _weigh(row, apart, alone, v, rounding, idle)
     stored = output.error + rounding.output.unit * (output.exact.abs() + output.error) + lost
     by_values = _weigh(row, apart, alone, d_v, rounding, idle)
     by_mean = Bounded(
         -mean.exact * output.exact,
-        mean.error * (output.size + stored) + mean.size * stored + 4 * lost,
+        mean.error * (output.size + stored) + mean.size * stored + 6 * lost,
         mean.size * output.size,
     )
     found = by_scores + by_mean + by_values
@@ -97,9 +99,10 @@ def _rate_factor(row: Softmax, rounding: RoundingModel) -> Tensor:
 
 
 def _losses(row: Softmax) -> int:
-    """How often what is added up may underflow more: in the product with a value, in rescalings,
-    twice where a division comes after them, and in the five operations of that."""
-    return 2 * row.blocks + 6
+    """How often what is added up may be off by ν for each term: in sums; in rescalings, of which
+    the factor and the product may underflow; all twice where a division comes after them; and in
+    the five operations of that."""
+    return 4 * row.blocks + 7
 
 
 def _exp(factor: Tensor) -> Tensor:
@@ -135,16 +138,17 @@ def _weigh(
 def _weigh_loss(row: Softmax, most: Tensor, y: Tensor, rounding: RoundingModel) -> Tensor:
     """What underflows of (P ∘ X) Y, X of sizes `most`, before factors: `[batch, heads, rows,
     columns]`."""
-    visible = row.visible.double()
-    sizes = 2 * ((visible * (most + 1)) @ y.abs())
-    return _Underflow.of(rounding).weight * (sizes + _losses(row) * visible.sum(-1, keepdim=True))
+    visible, tiny = row.visible.double(), _Underflow.of(rounding)
+    keys, terms = visible.sum(-1, keepdim=True), 2 * ((visible * most) @ y.abs())
+    of_weights = tiny.weight * (terms + 2 * (visible @ y.abs()) + keys)
+    return of_weights + _losses(row) * tiny.product * (terms + keys)
 
 
 @dataclass(frozen=True)
 class _Underflow:
-    """How far a number below the normal ones may be off: a product; an operand that is scaled and
-    stored; the rate of a score, once it is stored; a weight, a quotient of an exponential, as of a
-    sink and where it is stored; a part of the result, or its product."""
+    """How far a number below the normal ones may be off: a product, a sum or a factor; an operand
+    that is scaled and stored; the rate of a score, once it is stored; a weight, a quotient of an
+    exponential, as of a sink and where it is stored; a part of the result, its product or sum."""
 
     product: float
     operand: float
@@ -170,9 +174,10 @@ class _Underflow:
 
 @implements("Attention.Spec.rateUnderflow")
 def _rate_underflow(q: Tensor, k: Tensor, operand: float, product: float) -> Tensor:
-    """What underflow adds to inner products of these, `[batch, heads, q_len, kv_len]`."""
+    """What underflow adds to inner products of these, in products and in sums: `[batch, heads,
+    q_len, kv_len]`."""
     ends = q.abs().sum(-1)[..., None] + k.abs().sum(-1)[..., None, :]
-    return operand * (ends + q.shape[-1] * operand) + q.shape[-1] * product
+    return operand * (ends + q.shape[-1] * operand) + 2 * q.shape[-1] * product
 
 
 @implements("Attention.Spec.boundedScoreRate")
@@ -190,7 +195,7 @@ def _score_rates(
     operand = tiny.operand * rounding.operand_roundings
     lost = _rate_underflow(d_q, k, operand, tiny.product)
     lost = lost + _rate_underflow(q, d_k, operand, tiny.product)
-    lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 3 * tiny.score) + tiny.score
+    lost = max(1.0, abs(scale)) * (lost + 2 * tiny.operand + 4 * tiny.score) + tiny.score
     # Two units of float64 for the caller's own rounding of the scale.
     moved = Bounded(exact, (factor + 2 * FLOAT64.unit) * size + (1 + factor) * lost, size)
     changed = math.expm1(2 * math.log1p(u) + 2 * math.log1p(stored))
@@ -234,5 +239,5 @@ def _through_cap(x: Bounded, row: Softmax, changed: float, tiny: float, cap: flo
 def _plus(x: Bounded, rate: Tensor, changed: float, tiny: float) -> Bounded:
     """The rate of a score with the rate of a number that is added to it."""
     size = x.size + rate.abs()
-    error = changed * (size + x.error) + x.error + (1 + changed) * 3 * tiny
+    error = changed * (size + x.error) + x.error + (1 + changed) * 4 * tiny
     return Bounded(x.exact + rate, error, size)

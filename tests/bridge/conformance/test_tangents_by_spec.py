@@ -145,7 +145,8 @@ def keys_of(
     problem: Problem, rounding: RoundingModel, row: Softmax, moved: Bounded, i: int, c: int
 ) -> list[by_spec.BoundedRate]:
     """The keys of a row and its sink as the Spec has them, by the code's weights and rates."""
-    zero, tiny = Decimal(0), 3 * Decimal(rounding.accumulator.smallest_normal)
+    zero, flushed = Decimal(0), Decimal(rounding.accumulator.smallest_normal)
+    tiny = 3 * flushed
     stored = zero if rounding.weights is None else Decimal(rounding.weights.unit)
     lost = zero
     if rounding.weights is not None:
@@ -155,7 +156,11 @@ def keys_of(
         *(x[0, 0, :, c] for x in (problem.value, problem.rates.value)),
     )
     keys = [
-        by_spec.BoundedRate(weight, error, stored, tiny + lost if seen else zero, *others)
+        by_spec.BoundedRate(
+            *(weight, error, stored),
+            *((tiny + lost, flushed) if seen else (zero, zero)),
+            *others,
+        )
         for seen, weight, error, *others in zip(
             row.visible[0, 0, i].tolist(), *map(numbers, columns), strict=True
         )
@@ -164,7 +169,7 @@ def keys_of(
         sink = (row.sink[0, 0, i, 0], row.sink_error[0, 0, i, 0], problem.rates.sinks[0])
         weight, error, rate = (Decimal(float(x)) for x in sink)
         rates = rate, abs(rate), zero, zero, zero
-        keys.append(by_spec.BoundedRate(weight, error, zero, tiny, *rates))
+        keys.append(by_spec.BoundedRate(weight, error, zero, tiny, flushed, *rates))
     return keys
 
 
@@ -185,7 +190,7 @@ def wrong_tangents(
     for i, c in np.ndindex(out.exact.shape[2], out.exact.shape[3]):
         keys = keys_of(problem, rounding, row, moved, i, c)
         roundings = int(row.keys[0, 0, i, 0]) + 2 * row.blocks + 8
-        counts = (roundings, row.blocks, 2 * row.blocks + 6, keys)
+        counts = (roundings, row.blocks, 4 * row.blocks + 7, keys)
         with localcontext(digits()):
             exact = by_spec.tangent_tolerance(p, output, apart, lost, *counts, num=NATURAL)
             stored = by_spec.stored_tangent_tolerance(
@@ -251,11 +256,25 @@ MUTANTS = {
         "_exp(factor) * _weigh_loss(row, most, y, rounding)",
         "0.0",
     ),
-    "a product with a stored weight that does not underflow": ("(most + 1)", "most"),
-    "sums that do not underflow": ("2 * row.blocks + 6", "0"),
+    "a product with a stored weight that does not underflow": (
+        "(terms + 2 * (visible @ y.abs()) + keys)",
+        "(terms + keys)",
+    ),
+    "a product with a value that does not underflow": ("@ y.abs()) + keys)", "@ y.abs()))"),
+    "sums that do not underflow": ("4 * row.blocks + 7", "0"),
+    "factors of rescalings that do not underflow": (
+        "tiny.product * (terms + keys)",
+        "tiny.product * keys",
+    ),
+    "a sink's factors that do not underflow": ("tiny.product * 2 * rate.abs() + idle", "0 + idle"),
+    "a difference with the mean rate that is not flushed": (
+        "tiny.product * row.visible",
+        "0 * row.visible",
+    ),
     "masked keys that underflow": ("visible.sum(-1, keepdim=True)", "visible.shape[-1]"),
     "a sink that does not underflow": ("_exp(factor) * lost", "0.0"),
-    "parts that do not underflow": (" + 4 * lost", ""),
+    "parts that do not underflow": (" + 6 * lost", ""),
+    "a sum of parts that is not flushed": (" + 6 * lost", " + 4 * lost"),
     "an output that does not underflow before it meets the mean rate": (
         "output.error) + lost",
         "output.error)",
@@ -277,9 +296,10 @@ MUTANTS = {
     ),
     "operands that do not underflow": ("operand = tiny.operand *", "operand = 0.0 *"),
     "operands' errors that do not meet": ("(ends + q.shape[-1] * operand)", "ends"),
-    "products that do not underflow": (" + q.shape[-1] * product", " + 0 * product"),
-    "inner products that do not underflow": ("2 * tiny.operand + 3", "3"),
-    "scores that do not underflow": ("3 * tiny.score) + tiny.score", "2 * tiny.score)"),
+    "products that do not underflow": (" + 2 * q.shape[-1] * product", " + 0 * product"),
+    "sums of products that are not flushed": ("2 * q.shape[-1] * product", "q.shape[-1] * product"),
+    "inner products that do not underflow": ("2 * tiny.operand + 4", "4"),
+    "scores that do not underflow": ("4 * tiny.score) + tiny.score", "3 * tiny.score)"),
     "an error that the scale does not reach": ("max(1.0, abs(scale)) * (lost", "(lost"),
     "a slope's product that does not underflow": ("(1 + changed) * 3 * max", "0 * max"),
     "a loss that the cap does not multiply": ("3 * max(1.0, cap) *", "3 *"),
@@ -292,7 +312,11 @@ MUTANTS = {
         "3 * math.log1p(stored))\n        moved",
         "2 * math.log1p(stored))\n        moved",
     ),
-    "an added rate that does not underflow": ("(1 + changed) * 3 * tiny", "2 * tiny"),
+    "an added rate that does not underflow": ("(1 + changed) * 4 * tiny", "2 * tiny"),
+    "a sum with an added rate that is not flushed": (
+        "(1 + changed) * 4 * tiny",
+        "(1 + changed) * 3 * tiny",
+    ),
 }
 
 

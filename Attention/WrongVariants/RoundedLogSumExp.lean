@@ -2,7 +2,7 @@ module
 
 public import Attention.Model.UnderflowLogSumExp
 public import Attention.Proof.Rounding.LogSumExp
-public import Attention.Proof.Rounding.UnderflowNumbers
+public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.WrongVariants.RoundingRules
 
 public section
@@ -208,29 +208,29 @@ theorem weightUnderflows_refuted : ¬ LogSumExpStays (R := R) (run := weightUnde
     (fun key hk t ht => by
       obtain rfl := List.mem_singleton.mp hk
       obtain rfl : (0 : R) = t := Option.some.inj ht
-      exact atMost_sub_self (0 + 0))
+      show AtMost (0 : R) (0 - (0 + 0))
+      rw [Semiring.add_zero]
+      exact atMost_sub_self (0 : R))
     0 0 (Nat.le_refl _) (Nat.le_refl _) (by
       show numeral (0 + 1) * (0 : R) < 1
       rw [Semiring.mul_zero]
       exact h₀)
     (by
-      show gamma (0 + 1) (0 : R) + 0 < 1
-      rw [gamma_zero, Semiring.add_zero]
+      show gamma (0 + 1) (0 : R) < 1
+      rw [gamma_zero]
       exact h₀) (by show numeral 4 * (0 : R) < 1; rw [Semiring.mul_zero]; exact h₀) 0 0 0
     (by
-      show (exp 0 : R) = exp 0 + 0
+      show (exp (0 : R) : R) = exp (0 : R) + 0
       rw [Semiring.add_zero]) rfl (by
-      have e := factor_single (R := R) 0 0
-      have : (logSumExpFactor (unitOnly (0 : R)) 0 0 [⟨some 0, 0, 0⟩] : R) ≤ exp 0 := by
-        rw [e, gamma_zero, exp_zero]
-        clear claim
-        grind
-      exact this) (0 - 1)
+      show logSumExpFactor (unitOnly (0 : R)) 0 0 [⟨some 0, 0, 0⟩] ≤ (exp (0 : R) : R)
+      rw [factor_single, gamma_zero, exp_zero]
+      clear claim
+      grind) (0 - 1)
     ⟨0, 0, 0, 0, 0 - 1, 0, 0 - 1, 0 - 1, by omega, by omega, rfl, by
       rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.zero_mul]
       exact atMost_sub_self _, rfl, rfl, by clear claim; grind⟩
+  rw [logSumExpTolerance] at h
   have h₁ := h.1
-  rw [logSumExpTolerance] at h₁
   simp only [unitOnly, gamma_zero] at h₁
   clear claim h below run
   grind

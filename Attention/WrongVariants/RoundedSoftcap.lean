@@ -87,7 +87,7 @@ private theorem half_lt_tanh_two : 1 / 2 < tanh (2 : R) := by
   grind
 
 /-- A tanh that is exact. -/
-private theorem exactTanh (cap x : R) : ComputedTanh 0 0 cap x (tanh (x / cap)) :=
+private theorem exactTanh {η : R} (cap x : R) : ComputedTanh 0 η cap x (tanh (x / cap)) :=
   ⟨0, x / cap, by omega, rfl, ⟨by grind, by grind⟩, Std.le_of_lt (Proof.neg_one_lt_tanh _),
     Std.le_of_lt (Proof.tanh_lt_one _)⟩
 
@@ -220,7 +220,7 @@ private theorem cappedSlopeError_zero [Exp R R] {cap s : R} :
 theorem slopeOfScore_refuted : ¬ SlopesStayClose (R := R) slopeOfScore := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e : (1 : R) / 1 = 1 := by grind
-  have c := exactTanh (1 : R) 1
+  have c := exactTanh (η := 0) (1 : R) 1
   rw [e] at c
   have h := claim 0 0 (1 / 2) 1 1 (1 - tanh 1 * tanh 1) 0 (Std.le_refl _) tiny (by grind)
     ⟨by grind, by grind⟩ ⟨tanh 1, _, c, exactBelow _,
@@ -239,7 +239,7 @@ theorem slopeWithoutSquare_refuted : ¬ SlopesStayClose (R := R) slopeWithoutSqu
     fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e : (1 : R) / 1 = 1 := by grind
-  have c := exactTanh (1 : R) 1
+  have c := exactTanh (η := 0) (1 : R) 1
   rw [e] at c
   have h := claim 0 0 1 1 1 (1 - tanh 1) 0 (Std.le_refl _) tiny h₀ ⟨by grind, by grind⟩
     ⟨tanh 1, c, rounded_refl (Std.le_refl _) _⟩
@@ -260,7 +260,7 @@ theorem squareUnderflowNotCounted_refuted :
     ¬ SlopesStayClose (R := R) (bound := squareUnderflowNotCounted) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have e : (1 : R) / 1 = 1 := by grind
-  have c := exactTanh (1 : R) 1
+  have c := exactTanh (η := 1 / 2) (1 : R) 1
   rw [e] at c
   have h₂ := quarter_lt_tanh_one (R := R)
   have h := claim 0 (1 / 2) 1 1 1 (1 - (tanh 1 * tanh 1 + 1 / 2)) 0 (Std.le_refl _) tiny h₀

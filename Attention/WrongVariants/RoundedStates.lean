@@ -74,6 +74,8 @@ theorem firstKeyHundredfold_refuted : ¬ FirstKeyStays (R := R) firstKeyHundredf
     exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
   have n₂ : (numeral 2 : R) = 2 := by
     rw [Proof.numeral_eq, ← Semiring.ofNat_eq_natCast]
+  have n₃ : (numeral 3 : R) = 3 := by
+    rw [Proof.numeral_eq, ← Semiring.ofNat_eq_natCast]
   have n₄ : (numeral 4 : R) = 4 := by
     rw [Proof.numeral_eq, ← Semiring.ofNat_eq_natCast]
   have n₅₁ : (secondOrder : R) = 51 / 50 := by
@@ -95,8 +97,8 @@ theorem firstKeyHundredfold_refuted : ¬ FirstKeyStays (R := R) firstKeyHundredf
         rw [Semiring.add_zero]
         exact ⟨0, rounded_refl (Std.le_refl _) 0, by grind, by grind⟩⟩
   have h := h.1
-  simp only [BoundedColumn.append, rescale, maxScore, weightError, exp_sub_self, n₅₁, n₂, n₄, e₀,
-    e₁] at h
+  simp only [BoundedColumn.append, rescale, maxScore, weightError, exp_sub_self, n₅₁, n₂, n₃, n₄,
+    e₀, e₁] at h
   clear claim flushed
   grind
 

@@ -364,7 +364,7 @@ theorem noRoom_refuted : ¬ StaysWithin (R := R) TinyRun noRoom := fun claim => 
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀)
     (by simp only [tinyOnly, Semiring.mul_zero]; exact h₀) left _
     ⟨_, ⟨_, ⟨_, ⟨_, ⟨_, rfl, same _⟩, same _⟩, same _⟩, same _⟩, same _⟩ 0
-  have h₁ : (0 + 1) / (1 + 1) - (exp (0 - 1 : R) : R) / (1 + exp (0 - 1 : R)) ≤ 29 * 0 := by
+  have h₁ : (0 + 1) / (1 + 1) - (exp (0 - 1 : R) : R) / (1 + exp (0 - 1 : R)) ≤ 43 * 0 := by
     have := (h.mono allowed).2
     rw [attend_two] at this
     exact this
@@ -377,8 +377,8 @@ theorem noRoom_refuted : ¬ StaysWithin (R := R) TinyRun noRoom := fun claim => 
   grind
 
 /-- Sums of two numerators may be off by a hundred times `ν`. -/
-@[expose] def sumsLoseHundredfold (p : Precision R) (ν m : R) (part : Part R) : Prop :=
-  ∃ (a b : Part R) (l o : R), TinyRun p ν 0 m a ∧ TinyRun p ν 0 m b ∧
+@[expose] def sumsLoseHundredfold (p : Precision R) (ν μ m : R) (part : Part R) : Prop :=
+  ∃ (a b : Part R) (l o : R), TinyRun p ν μ m a ∧ TinyRun p ν μ m b ∧
     PartSum p.unit ν (·.l) 1 [a, b] l ∧ PartSum p.accumulation (100 * ν) (·.o) 1 [a, b] o ∧
     part = ⟨a.keys ++ b.keys, l, o, max a.additions b.additions + 1,
       max a.rescalings b.rescalings⟩

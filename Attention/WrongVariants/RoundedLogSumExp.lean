@@ -228,7 +228,10 @@ theorem weightUnderflows_refuted : ¬ LogSumExpStays (R := R) (run := weightUnde
       grind) (0 - 1)
     ⟨0, 0, 0, 0, 0 - 1, 0, 0 - 1, 0 - 1, by omega, by omega, rfl, by
       rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.zero_mul]
-      exact atMost_sub_self _, rfl, rfl, by clear claim; grind⟩
+      exact atMost_sub_self _, rfl, rfl, by
+      show (0 - 1 : R) = 0 + (0 - 1)
+      clear claim
+      grind⟩
   rw [logSumExpTolerance] at h
   have h₁ := h.1
   simp only [unitOnly, gamma_zero] at h₁

@@ -80,6 +80,7 @@ private theorem tanh_quotient (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat,
   have k := hx.mul (b := cap⁻¹) (y := cap⁻¹) ⟨by grind, Std.le_refl _⟩
   rwa [← Field.div_eq_mul_inv, show (x - s) * cap⁻¹ = x / cap - s / cap by grind] at k
 
+omit [NaturalExp R] in
 /-- Three quotients below the normal numbers. -/
 private theorem three_tiny {u ν : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν : 0 ≤ ν) {a : Nat}
     (ha : a ≤ 3) : (1 + u) ^ a * 0 + (1 + u) ^ a * (numeral a * ν) ≤ 4 * ν := by

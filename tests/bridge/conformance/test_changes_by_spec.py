@@ -33,7 +33,7 @@ from bridge.spec import score_change_tolerance as by_spec
 from bridge.spec.dropout_tolerance import more_roundings
 from bridge.spec.score_change_tolerance import ScoreChange, changed_error, sink_error
 from bridge.spec.score_tolerance import magnitude, operand_underflow, score_error
-from bridge.spec.underflow_tolerance import output_tolerance
+from bridge.spec.underflow_tolerance import bounded_key_flushed, output_tolerance
 
 ROUNDING_MODELS = {
     "float32": RoundingModel.float32(),
@@ -254,6 +254,7 @@ def wrong_outputs(
                 d=d,
                 num=NATURAL,
             )
+            keys = [bounded_key_flushed(tiny, rescalings, key, num=NATURAL) for key in keys]
             more = more_roundings(p, roundings + 6, Decimal(2 + 5), num=NATURAL)
             exact = output_tolerance(
                 *(more, tiny, Decimal(rounding.output.unit), smallest),

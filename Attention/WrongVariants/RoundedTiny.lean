@@ -386,22 +386,28 @@ theorem noRoom_refuted : ¬ StaysWithin (R := R) TinyRun noRoom := fun claim => 
 theorem sumsLoseHundredfold_refuted : ¬ StaysWithin (R := R) sumsLoseHundredfold :=
   fun claim => by
   obtain ⟨-, a, b⟩ := run_exact (R := R)
-  refine loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
-    (by rw [Field.div_eq_mul_inv, Semiring.zero_mul])
-    ⟨_, _, 1 + exp (0 - 1 : R), 0, a, b,
-      .add (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
-        (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
-        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _),
-      .tiny (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
-        (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
-        ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
-        ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
-        (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _) ?_, rfl⟩
-  rw [hundred]
-  have pos := exp_pos (R := R) (0 - 1 : R)
-  show AtMost (exp (0 - 1 : R) : R) (0 - (0 + exp (0 - 1 : R) * 1))
-  clear claim a b
-  generalize (exp (0 - 1 : R) : R) = w at *
-  exact ⟨by grind, by grind⟩
+  have l : PartSum (0 : R) ((exp (0 - 1 : R) : R) / 100) (fun part => part.l) 1
+      [⟨[exactKey 0 0], 1, 0, 0, 0⟩,
+        ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]
+      (1 + exp (0 - 1 : R)) :=
+    SumOf.add (f := fun part : Part R => part.l) (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
+      (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
+      (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _)
+  have o : PartSum (0 : R) (100 * ((exp (0 - 1 : R) : R) / 100)) (fun part => part.o) 1
+      [⟨[exactKey 0 0], 1, 0, 0, 0⟩,
+        ⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩] 0 := by
+    refine SumOf.tiny (f := fun part : Part R => part.o) (xs := [⟨[exactKey 0 0], 1, 0, 0, 0⟩])
+      (ys := [⟨[exactKey (0 - 1) 1], exp (0 - 1 : R), exp (0 - 1 : R) * 1, 0, 0⟩]) .one .one
+      ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
+      ⟨_, List.mem_singleton.mpr rfl, by simp [exactKey]⟩
+      (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _) ?_
+    have pos := exp_pos (R := R) (0 - 1 : R)
+    show AtMost (100 * ((exp (0 - 1 : R) : R) / 100)) (0 - (0 + exp (0 - 1 : R) * 1))
+    rw [hundred]
+    clear claim a b l
+    generalize (exp (0 - 1 : R) : R) = w at *
+    exact ⟨by grind, by grind⟩
+  exact loses claim (l := 1 + exp (0 - 1 : R)) (o := 0)
+    (by rw [Field.div_eq_mul_inv, Semiring.zero_mul]) ⟨_, _, _, _, a, b, l, o, rfl⟩
 
 end Attention.WrongVariants

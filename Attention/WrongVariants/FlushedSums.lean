@@ -70,23 +70,23 @@ private theorem none_rounded (n : Nat) : numeral n * (0 : R) < 1 := by
   exact OrderedRing.zero_lt_one
 
 /-- A bound that counts products, and no additions. -/
-@[expose] def additionsNotCounted (accumulation stored tiny storedTiny : R) (roundings : Nat)
+@[expose] def totalsWithoutAdditions (accumulation stored tiny storedTiny : R) (roundings : Nat)
     (terms : List (GradientTerm R)) : R :=
   totalError accumulation stored 0 storedTiny roundings terms
     + (1 + gamma roundings accumulation) * (numeral roundings * tiny)
 
-theorem additionsNotCounted_refuted :
-    ¬ SumsOfTwoStay (R := R) (total := additionsNotCounted) := fun claim => by
+theorem totalsWithoutAdditions_refuted :
+    ¬ SumsOfTwoStay (R := R) (total := totalsWithoutAdditions) := fun claim => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h := (claim 0 1 2 1 (Std.le_refl _) (Std.le_of_lt h₀) (none_rounded _) (by decide)
     (by decide) (fun _ => 1) (fun _ => 1) (fun _ => 1) (fun _ => 2) 5 (fun _ => ⟨1, 0, 1⟩)
     (fun _ => ⟨exact_number, size_of_one, rfl⟩) (fun _ => one_more) sum_of_more).2
-  have e : presentError 1 (additionsNotCounted (0 : R) 0 1 0 2 [⟨1, 0, 1⟩, ⟨1, 0, 1⟩])
+  have e : presentError 1 (totalsWithoutAdditions (0 : R) 0 1 0 2 [⟨1, 0, 1⟩, ⟨1, 0, 1⟩])
       [⟨1, 0, 1⟩, ⟨1, 0, 1⟩] ≤ 2 := by
     rw [presentError]
     split
     · grind
-    · rw [additionsNotCounted, totalError, gamma_zero]
+    · rw [totalsWithoutAdditions, totalError, gamma_zero]
       show (0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R)
         + ((0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R) + 0)
         + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 4 * 0)

@@ -37,8 +37,8 @@ class GradientPrecision:
 
     operands: of the format in which keys and queries are stored where they meet dS.
 
-    tiny: how far off a product, a quotient or an exponential may be besides, below the normal
-    numbers of the format in which it is computed.
+    tiny: how far off a product, a quotient, an exponential or the sum of two numbers may be
+    besides, below the normal numbers of the format in which it is computed.
 
     weightsTiny: how far off a P may be besides where it is stored before it multiplies G.
 
@@ -232,8 +232,9 @@ def tiny_of(weight: Value, tiny: Value, *, num: Arithmetic) -> Value:
 def product_tiny(
     p: GradientPrecision, c: GradientCounts, factor: Value, *, num: Arithmetic
 ) -> Value:
-    """The underflow of dP: of its products, of that with dropout's factor, and where it is stored.
-    There are at most as many products as they are rounded times.
+    """The underflow of dP: of its products and their sums, of the product with dropout's factor,
+    and where it is stored. There are at most as many products as they are rounded times, and
+    fewer additions.
 
     Lean: `Attention.Spec.productTiny`.
     """
@@ -301,8 +302,9 @@ def mean_tiny(
     num: Arithmetic,
 ) -> Value:
     """The underflow of D in either way, before its sums are rounded: of each key that of its
-    weight, of its dP, and of its products with dP or with its value and in rescalings; then
-    that of the output where it is stored, and of its products with dO. `reach` is Σ |dO|.
+    weight, of its dP, and of its products with dP, as they are made and added, or with its
+    value and in rescalings; then that of the output where it is stored, and of its products
+    with dO and their sums. `reach` is Σ |dO|.
 
     Lean: `Attention.Spec.meanTiny`.
     """
@@ -372,7 +374,7 @@ def inner_error(
     *,
     num: Arithmetic,
 ) -> Value:
-    """The error of G, whose three terms are rounded up to three times.
+    """The error of G, whose three terms are rounded up to three times, and added twice.
 
     Lean: `Attention.Spec.innerError`.
     """
@@ -508,9 +510,9 @@ def gradient_error(
     num: Arithmetic,
 ) -> Value:
     """The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
-    through at most `roundings` roundings, there are no more products than that, and the sum is
-    multiplied by the scale in up to three. No part of the scale that multiplies the sum is
-    larger than `reach`, nor is 1.
+    through at most `roundings` roundings, there are no more products than that, and fewer
+    additions, and the sum is multiplied by the scale in up to three. No part of the scale that
+    multiplies the sum is larger than `reach`, nor is 1.
 
     Lean: `Attention.Spec.gradientError`.
     """
@@ -540,8 +542,9 @@ def total_error(
 ) -> Value:
     """The error of Σ x · y, where each x is stored once more, and a product goes through at most
     `roundings` roundings, of which there are no fewer than products: a sum over the heads that
-    share keys, over what a bias is broadcast over, or over the queries of a sink. A product may
-    be off by `tiny` besides, a number that is stored by `storedTiny`.
+    share keys, over what a bias is broadcast over, or over the queries of a sink. A product and
+    the sum of two numbers may be off by `tiny` besides, a number that is stored by
+    `storedTiny`.
 
     Lean: `Attention.Spec.totalError`.
     """

@@ -25,9 +25,9 @@ def tiled_gradient_error(
 ) -> Value:
     """The error of scale · Σ x · y, as `gradientError`, where up to `tiles` times what a tile
     adds, or a sum that it is part of, is stored in the format of the output before the whole
-    is. There are at most `tiles` + 1 tiles, and 2 `tiles` stores of what they add and of sums
-    together. No product of the last parts of the scale, which multiply the sum of a tile or the
-    whole, is larger than `reach`, nor is 1.
+    is. There are at most `tiles` + 1 tiles, which `tiles` additions put together, and 2 `tiles`
+    stores of what they add and of sums together. No product of the last parts of the scale,
+    which multiply the sum of a tile or the whole, is larger than `reach`, nor is 1.
 
     Lean: `Attention.Spec.tiledGradientError`.
     """

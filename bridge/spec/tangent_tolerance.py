@@ -381,8 +381,8 @@ def bounded_score_rate(
     d: int,
     num: Arithmetic,
 ) -> BoundedScoreRate:
-    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers and
-    each sum is off by `ν`, scaled operands by r η_op, the inner products by η_op where they are
+    """ṡ = scale (⟨q̇, k⟩ + ⟨q, k̇⟩). Below the normal numbers each product of two numbers and each
+    sum is off by `ν`, scaled operands by r η_op, the inner products by η_op where they are
     stored as operands are, and their sum and all that is stored as a score by η_s. Of the scale
     at most max (1, |scale|) multiplies any of these.
 

@@ -53,15 +53,13 @@ def underflow_share(
 def bounded_key_flushed(
     nu: Value, rescalings: int, key: BoundedKey, *, num: Arithmetic
 ) -> BoundedKey:
-    """A key whose score is further off where differences of scores of `ν` at most are flushed to 0:
-    by ν for its difference from the reference point, and for each rise of that.
+    """A key whose score is further off where differences of scores of `ν` at most are flushed to
+    0: by ν for its difference from the reference point, and for each rise of that.
 
     Lean: `Attention.Spec.BoundedKey.flushed`.
     """
     return BoundedKey(
-        score=key.score,
-        error=key.error + numeral(rescalings + 1, num=num) * nu,
-        value=key.value,
+        score=key.score, error=key.error + numeral(rescalings + 1, num=num) * nu, value=key.value
     )
 
 
@@ -167,8 +165,8 @@ def underflow_log_sum_exp_tolerance(
     num: Arithmetic,
 ) -> Value:
     """The tolerance of a log-sum-exp where numbers underflow: `logSumExpTolerance` of an E that
-    the factor above has, up to eight products that change a base, of maximum, logarithm and sum,
-    and the sum itself, which may be flushed to 0.
+    the factor above has, up to eight products that change a base, of maximum, logarithm and
+    sum, and the sum itself, which may be flushed to 0.
 
     Lean: `Attention.Spec.underflowLogSumExpTolerance`.
     """

@@ -44,7 +44,7 @@ by `ν` too, and by no more than twice of what it is; its relative error is that
 /-- `x` is the difference `d` of two numbers, rounded, or flushed to 0 where it is `μ` at most. -/
 @[expose] def Difference (u μ d x : R) : Prop := Rounded u d x ∨ AtMost μ d ∧ x = 0
 
-/-- `z` is the sum of a number `f` of each of some things, added as `RoundedSum` adds; the sum of two
+/-- `z` is a sum of a number `f` of each of some things, added as `RoundedSum` adds; the sum of two
 numbers may be off by `ν` besides, as where it is flushed to 0. A thing that is `free` costs no
 addition; a number that is 0 because it underflowed costs one. -/
 inductive SumOf {α : Type v} (u ν : R) (free : α → Prop) (f : α → R) : Nat → List α → R → Prop

@@ -114,7 +114,7 @@ private theorem spent_join (hp : Precise p) (hν : 0 ≤ ν) {f : ComputedKey R 
   refine ⟨by grind, fun masked => ?_, fun ⟨key, hkey, hs⟩ => ?_⟩
   · have free : ∀ part ∈ parts, ∀ key ∈ part.keys, key.score = none := fun part h key hk =>
       masked key (List.mem_flatMap.mpr ⟨part, h, hk⟩)
-    rw [hn.nothing free, sumOver_congr fun part h => (hc part h).masked (free part h), sumOver_const,
+    rw [hn.nothing free, sumOver_congr fun q h => (hc q h).masked (free q h), sumOver_const,
       Semiring.mul_zero, Semiring.add_zero]
   · obtain ⟨top, htop, hkey⟩ := List.mem_flatMap.mp hkey
     have h₂ := (hn.share hP hP₁).counted ⟨top, htop, fun h => hs (h key hkey)⟩

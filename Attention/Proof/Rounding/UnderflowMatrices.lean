@@ -115,8 +115,8 @@ theorem tiny_changed_matrices
   rw [← e] at third left ⊢
   exact rounded_output_underflow hp hν hν run hνq t.isLt
     (row := columnsScored changes scale mask Q K V i cols)
-    (by rw [keys, List.map_map]; exact computedChangedKeys_same) attained close hr ha third hN hD left
-    result stored negligible
+    (by rw [keys, List.map_map]; exact computedChangedKeys_same) attained close hr ha third hN hD
+    left result stored negligible
 
 /-- **tiny-dropout-matrices**: so is the output with dropout, as `rounded_dropout_matrices` has it,
 with the further roundings. -/

@@ -90,7 +90,7 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     if sinks is not None:
         sinks = sinks.expand(*s.shape[:3], 1)
         finite = torch.where(torch.isinf(sinks), 0.0, sinks)
-        of_sinks = power(_SCORE_ROUNDINGS, u) * finite.abs() + _lost(q, scored, rounding)
+        of_sinks = power(_SCORE_ROUNDINGS, u) * finite.abs() + _score_loss(q, scored, rounding)
         filled, of_filled = torch.cat((filled, sinks), -1), torch.cat((off, of_sinks), -1)
     keys = visible.sum(-1, keepdim=True, dtype=torch.float64)
     if sinks is not None:
@@ -201,7 +201,7 @@ def _scores(
     """(the scores, −∞ where masked; their errors; the slope of softcap, 1 without; its error)."""
     u = rounding.accumulator.unit
     stored = 0.0 if rounding.scores is None else rounding.scores.unit
-    lost = _lost(q, scored, rounding)
+    lost = _score_loss(q, scored, rounding)
     s = scored.scale * (q @ k.mT)
     relative = gamma(q.shape[-1] + 1.0, rounding.accumulation_unit)
     off = torch.zeros_like(s)
@@ -239,7 +239,7 @@ def _scores(
     return s, off, slope, slope_error
 
 
-def _lost(q: Tensor, scored: Scored, rounding: RoundingModel) -> float:
+def _score_loss(q: Tensor, scored: Scored, rounding: RoundingModel) -> float:
     """What underflows of a score each time that it is stored."""
     changes = ScoreChanges(softcap=scored.softcap)
     return score_underflow(q.shape[-1], scored.scale, changes, rounding)

@@ -90,7 +90,10 @@ MUTANTS = {
     ),
     "a sum that is not rounded": ("_SUM_ROUNDINGS = 2", "_SUM_ROUNDINGS = 1"),
     "a sink that is exact": ("power(_SCORE_ROUNDINGS, u) * finite", "0.0 * finite"),
-    "a sink that does not underflow": ("finite.abs() + _lost(q, scored, rounding)", "finite.abs()"),
+    "a sink that does not underflow": (
+        "finite.abs() + _score_loss(q, scored, rounding)",
+        "finite.abs()",
+    ),
     "exact differences in the log-sum-exp": (
         "errors + u * (below + errors + largest)",
         "errors",

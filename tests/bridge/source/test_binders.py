@@ -85,6 +85,7 @@ def sources() -> Sources:
 # Theorems whose hypotheses stand in `variable` commands and are theirs by `include`.
 INCLUDED = {
     "exact-is-real": ["hmodify"],
+    "exact-sink-is-real": ["hmodify"],
     "exact-gradients-are-real": ["hmodify", "hslope"],
     "transformer-memorises": ["root", "hε", "positive", "width", "heads", "units"],
     "encoder-bounded": ["h₀", "hsqrt"],

@@ -40,7 +40,8 @@ from bridge.vectors.model.operations import ComesToAttention
 from bridge.verdict import check
 
 FOLDER = test_cheats.FOLDER
-CONDITIONS = replace(test_cheats.CONDITIONS, fresh=Fresh(6, 5, decode=True))
+# A first call that imports torch's compiler uses some seconds: no limit of a function that hangs.
+CONDITIONS = replace(test_cheats.CONDITIONS, limit=60.0, fresh=Fresh(6, 5, decode=True))
 SOME = ("causal", "causal-bottom-right", "paged")
 
 

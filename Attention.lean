@@ -260,6 +260,7 @@ public import Attention.Proof.Poison.Forward
 public import Attention.Proof.Poison.Online
 public import Attention.Proof.Poison.Softcap
 public import Attention.Proof.Real.Backward
+public import Attention.Proof.Real.Dropout
 public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.Format
 public import Attention.Proof.Real.Gradient

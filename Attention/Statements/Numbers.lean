@@ -87,9 +87,9 @@ theorem rounded_attention {R : Type u} [OrderedField R] [Exponential R R] {p : P
   Proof.rounded_attention hp run hj same attained close hr ha third hN hD result negligible
 
 /-- The tile loop, run over numbers that round in every operation, is within the tolerance of exact
-attention of the same matrices, under any Boolean mask: `unit` bounds the relative error of an
-operation, `exponential` that of an exponential; so nothing underflows or overflows. The scale is
-rounded three times at most. -/
+attention of the same matrices, under any Boolean mask, in every row with an unmasked key: `unit`
+bounds the relative error of an operation, `exponential` that of an exponential; so nothing
+underflows or overflows. The scale is rounded three times at most. -/
 theorem flash_within_allowance {R : Type u} [OrderedField R] [Exponential R R]
     {F : FloatingPoint R} {q_len kv_len d d_v : Nat} {scale : R} {mask : Mask q_len kv_len}
     {σ : F.Number} {Q : Matrix F.Number q_len d} {K : Matrix F.Number kv_len d}

@@ -66,26 +66,31 @@ private theorem one_lost : Stored (0 : R) 1 1 0 := by
   exact ⟨⟨by grind, by grind⟩, ⟨by grind, by grind⟩⟩
 
 omit [NaturalExp R] in
-/-- The product 1 · 1, flushed to 0. -/
-private theorem flushed_score :
-    TinyScore exactly asTheyAre (1 : R) 0 1 1 1 #v[1] #v[1] 0 := by
+/-- The product 1 · 1, flushed to 0 before the scale multiplies it. -/
+private theorem flushed_product (σ : R) :
+    TinyStoredScore exactly asTheyAre (1 : R) 0 0 0 1 1 σ #v[1] #v[1] 0 := by
   have at₀ : ∀ i : Fin 1, (#v[(1 : R)] : Vec R 1)[i] = 1 := fun i => by
     obtain rfl : i = 0 := Subsingleton.elim _ _
     rfl
-  refine ⟨0, 0, fun _ => 1, fun _ => 1, fun _ => 0, 0, 0, Nat.le_refl _, fun i => ?_, fun i => ?_,
-    fun i => ?_, .one, ?_, ?_⟩
+  refine ⟨fun _ => 1, fun _ => 1, fun _ => 0, 0, 0, fun i => ?_, fun i => ?_, fun i => ?_, .one, ?_,
+    ?_⟩
   · show (1 : R) = 1 * _
     rw [at₀, Semiring.mul_one]
   · show (1 : R) = 1 * _
     rw [at₀, Semiring.mul_one]
   · rw [Semiring.mul_one]
     exact one_lost
-  · refine ⟨0, ⟨1 * 0, rfl, ?_⟩, kept_as_it_is _ _⟩
-    rw [Semiring.mul_zero]
-    exact kept_as_it_is _ _
+  · rw [Semiring.mul_zero]
+    exact ⟨0, ⟨0, rfl, kept_as_it_is _ _⟩, kept_as_it_is _ _⟩
   · refine ⟨0, rounded_refl (Std.le_refl _) _, ?_⟩
     show AtMost (0 : R) (0 - 0)
     exact ⟨by grind, by grind⟩
+
+omit [NaturalExp R] in
+private theorem flushed_score :
+    TinyScore exactly asTheyAre (1 : R) 0 1 1 1 #v[1] #v[1] 0 := by
+  obtain ⟨q', k', products, sum, x, h⟩ := flushed_product (R := R) 1
+  exact ⟨0, 0, q', k', products, sum, x, Nat.le_refl _, h⟩
 
 theorem productsNotCounted_refuted : ¬ TinyScoresStayClose (R := R) productsNotCounted :=
   fun claim => by
@@ -125,6 +130,59 @@ theorem productsNotCounted_refuted : ¬ TinyScoresStayClose (R := R) productsNot
   rw [e] at h
   simp only [productsNotCounted, e₁, e₂, cappedChangeError, ScoreChange.apply] at h
   have := h.1
+  grind
+
+/-- Formats in which what underflows does not meet the scale. -/
+@[expose] def scaleNotCounted (p : Precision R) (f : ScoreFormats R) (ν : R) (additions d : Nat)
+    (_ cap : R) : ScoreFormats R := underflowFormats p f ν additions d 1 cap
+
+omit [NaturalExp R] in
+private theorem numerals : (numeral 2 : R) = 2 ∧ (numeral 3 : R) = 3 := by
+  simp only [Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
+  constructor <;> grind
+
+omit [NaturalExp R] in
+/-- The allowed error of a score whose product is lost, whatever the scale: 2 + 3. -/
+private theorem allowed_unscaled (a s : R) :
+    scoreError exactly (scaleNotCounted exactly asTheyAre 1 0 1 100 0) 0 100 a 0 s (absolute s)
+      = 5 := by
+  have factor : operandFactor (exactly (R := R)) (scaleNotCounted exactly asTheyAre 1 0 1 100 0)
+      = 1 := by
+    rw [operandFactor, Proof.power_eq]
+    exact Semiring.pow_zero _
+  rw [scoreError, factor]
+  simp only [scaleNotCounted, underflowFormats, exactly, asTheyAre, gamma_zero, absolute_one,
+    numerals.1, numerals.2, OrderedField.max_def, if_pos (Std.le_refl (1 : R))]
+  grind
+
+theorem scaleNotCounted_refuted : ¬ TinyScoresStayClose (R := R) scaleNotCounted :=
+  fun claim => by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have e : (100 : R) * Vec.dot (#v[1] : Vec R 1) #v[1] = 100 := by
+    show (100 : R) * (1 * 1 + 0) = 100
+    grind
+  have factor : operandFactor (exactly (R := R)) asTheyAre = 1 := by
+    rw [operandFactor, Proof.power_eq]
+    exact Semiring.pow_zero _
+  have h := claim exactly asTheyAre 100 1 ⟨none, none⟩ _ #v[1] #v[1] 0 0
+    ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, h₀, Std.le_refl _, Std.le_refl _⟩
+    (Std.le_refl _) (by show (0 : R) ≤ 1 / 128; grind) ⟨Std.le_refl _, Std.le_refl _⟩
+    (Std.le_refl _) (by show (0 : R) ≤ 1 / 32; grind) (Std.le_of_lt h₀)
+    (by
+      rw [factor]
+      show 10 * (numeral (0 + 4) * (0 : R)) + 4 * (1 - 1) ≤ 1
+      rw [Semiring.mul_zero]
+      grind)
+    (.unsplit (place := .product) (Std.le_refl _) (roundedTimes_refl (Std.le_refl _) 3 100)) nofun
+    (flushed_product 100) ⟨0, rfl, rfl⟩
+  have e₂ : operandUnderflow (exactly (R := R)) (scaleNotCounted exactly asTheyAre 1 0 1 100 0) 0
+      #v[1] #v[1] = 0 := by
+    simp only [operandUnderflow, scaleNotCounted, underflowFormats, asTheyAre, Semiring.mul_zero,
+      Semiring.zero_mul]
+  rw [e] at h
+  simp only [e₂, cappedChangeError, ScoreChange.apply, Option.getD_none, allowed_unscaled] at h
+  have := h.1
+  clear claim
   grind
 
 /-! ## Weights -/

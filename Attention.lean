@@ -312,6 +312,7 @@ public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
+public import Attention.Proof.Rounding.OutputNumbers
 public import Attention.Proof.Rounding.Overflow
 public import Attention.Proof.Rounding.OverflowChanged
 public import Attention.Proof.Rounding.OverflowChanges

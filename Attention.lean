@@ -309,10 +309,15 @@ public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
 public import Attention.Proof.Rounding.MeanRates
+public import Attention.Proof.Rounding.MeanLosses
 public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
+public import Attention.Proof.Rounding.OutputKeys
+public import Attention.Proof.Rounding.OutputNumbers
+public import Attention.Proof.Rounding.OutputParts
+public import Attention.Proof.Rounding.OutputWeights
 public import Attention.Proof.Rounding.Overflow
 public import Attention.Proof.Rounding.OverflowChanged
 public import Attention.Proof.Rounding.OverflowChanges

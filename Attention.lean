@@ -320,6 +320,7 @@ public import Attention.Proof.Rounding.OverflowChanges
 public import Attention.Proof.Rounding.OverflowDropout
 public import Attention.Proof.Rounding.OverflowFormat
 public import Attention.Proof.Rounding.OverflowGradientRows
+public import Attention.Proof.Rounding.OverflowGradients
 public import Attention.Proof.Rounding.OverflowLogSumExp
 public import Attention.Proof.Rounding.OverflowMeans
 public import Attention.Proof.Rounding.OverflowParts

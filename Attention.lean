@@ -313,6 +313,10 @@ public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest
 public import Attention.Proof.Rounding.Online
+public import Attention.Proof.Rounding.OutputKeys
+public import Attention.Proof.Rounding.OutputNumbers
+public import Attention.Proof.Rounding.OutputParts
+public import Attention.Proof.Rounding.OutputWeights
 public import Attention.Proof.Rounding.Overflow
 public import Attention.Proof.Rounding.OverflowBelow
 public import Attention.Proof.Rounding.OverflowChanged

@@ -38,6 +38,7 @@ public import Attention.WrongVariants.Merge
 public import Attention.WrongVariants.NaturalCase
 public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
+public import Attention.WrongVariants.OutputLosses
 public import Attention.WrongVariants.PackedCase
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged

@@ -143,8 +143,26 @@ product with a factor that is off itself, and storing. -/
 /-- `w` is the weight of key `j` of which D is made. -/
 @[expose] def BackwardRow.MeanWeight (p : GradientPrecision R) (c : GradientCounts)
     (r : BackwardRow R n d_v) (j : Fin n) (w : R) : Prop :=
-  StoredWeight p.stored p.storedTiny (r.weight j) (r.error j)
-    (numeral (2 * (c.rescalings + 1)) * p.tiny) w
+  StoredWeight p.stored (p.storedTiny * meanGrowth p c (r.error j)) (r.weight j) (r.error j)
+    (numeral 2 * meanLost p c (r.error j)) w
+
+/-- `w` is the weight of key `j` in an output, of which nothing underflowed but as it was stored. -/
+@[expose] def BackwardRow.OutputWeight (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (j : Fin n) (w : R) : Prop :=
+  StoredWeight p.stored (p.storedTiny * meanGrowth p c (r.error j)) (r.weight j) (r.error j) 0 w
+
+/-- The part of a key of an output, its weight times its value, is off by this factor at most where
+it has gone through `m` roundings, the exponentials of its weight and of all rescalings, and
+dropout's factor. -/
+@[expose] def outputFactor (p : GradientPrecision R) (c : GradientCounts) (m : Nat) : R :=
+  (1 + p.accumulation) ^ m * (1 + p.factors) / (1 - p.exponential) ^ (c.rescalings + 1)
+
+/-- What underflows of the part of key `j` of component `i` of an output, of its weight and of its
+products. -/
+@[expose] def BackwardRow.outputLost (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (j : Fin n) (i : Fin d_v) : R :=
+  tinyOf (r.weight j) (meanLost p c (r.error j)
+    * (numeral 2 * (r.factor j * absolute (r.value j)[i]) + 1))
 
 /-- `D` is what a function may compute for Σ P dP. -/
 inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v) :
@@ -156,15 +174,14 @@ inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : Backw
       FlushedSum p.accumulation p.tiny y k (List.finRange n) D → c.products + k + 1 ≤ c.delta →
       ComputedMean p c r D
   /-- As ⟨dO, O⟩, of an output that is stored. Of a component of O the part of a key, its weight
-  times its value, has gone through at most `m` roundings, the exponentials of all rescalings, and
-  dropout's factor: it is off by a factor `t`; and by `e`, which its product and rescalings lost. -/
-  | ofOutput {m k : Nat} {w : Fin n → R} {t e : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R} :
-      (∀ j, r.MeanWeight p c j (w j)) →
-      (∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
-        / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1)) →
-      (∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j i)) →
+  times its value, is off by a factor `t` and by `e`, which underflowed: a forward pass makes such
+  an output (`tiny_output`), with a weight of its own for each component. -/
+  | ofOutput {m k : Nat} {w t e : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R} :
+      (∀ j i, r.OutputWeight p c j (w j i)) →
+      (∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1)) →
+      (∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i)) →
       (∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-        (sumOver (fun j => (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i)
+        (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + e j i)
           (List.finRange n)) (o i)) →
       (∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i)) →
       FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D → m + k + 1 ≤ c.delta →

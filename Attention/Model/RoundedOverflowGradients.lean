@@ -81,8 +81,9 @@ with the error of the factor, it may be anything. -/
 @[expose] def BackwardRow.LimitedMeanWeight (p : GradientPrecision R)
     (largest : LargestGradient R) (c : GradientCounts) (r : BackwardRow R n d_v) (j : Fin n)
     (w : Option R) : Prop :=
-  LimitedWeight largest.accumulator largest.stored p.stored p.storedTiny (r.weight j) (r.error j)
-    (numeral (2 * (c.rescalings + 1)) * p.tiny) w
+  LimitedWeight largest.accumulator largest.stored p.stored
+    (p.storedTiny * meanGrowth p c (r.error j)) (r.weight j) (r.error j)
+    (numeral 2 * meanLost p c (r.error j)) w
 
 /-- `ComputedMean` with largest numbers. -/
 inductive LimitedMean (p : GradientPrecision R) (largest : LargestGradient R) (c : GradientCounts)
@@ -97,14 +98,13 @@ inductive LimitedMean (p : GradientPrecision R) (largest : LargestGradient R) (c
         LimitedFlushedSum largest.accumulator p.accumulation p.tiny terms k (List.finRange n) D) →
       c.products + k + 1 ≤ c.delta → LimitedMean p largest c r D
   /-- As ⟨dO, O⟩, of an output that is stored, and is numbers. -/
-  | ofOutput {m k : Nat} {w : Fin n → R} {t e : Fin n → Fin d_v → R} {o : Fin d_v → R}
+  | ofOutput {m k : Nat} {w t e : Fin n → Fin d_v → R} {o : Fin d_v → R}
       {y : Fin d_v → Option R} {D : Option R} :
-      (∀ j, r.MeanWeight p c j (w j)) →
-      (∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
-        / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1)) →
-      (∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j i)) →
+      (∀ j i, r.OutputWeight p c j (w j i)) →
+      (∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1)) →
+      (∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i)) →
       (∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-        (sumOver (fun j => (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i)
+        (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + e j i)
           (List.finRange n)) (o i)) →
       (∀ i : Fin d_v, Limited largest.accumulator (StoredBelow p.accumulation p.tiny)
         (r.dO[i] * o i) (y i)) →

@@ -129,11 +129,24 @@ additions. -/
   let sum := (1 + gamma c.products p.accumulation) * (numeral (2 * c.products) * p.tiny)
   (factor * sum * (1 + p.factors) + p.tiny) * (1 + p.scores) + p.scoresTiny
 
-/-- The underflow of a weight of which D is made: each of its exponentials may lose as much as it
-is, or double, and then it is stored. -/
+/-- How an error grows that a forward pass makes of a weight: rescalings may enlarge it, and the
+denominator by which it is divided at the end may be smaller than 1 by its own errors. A weight
+that is computed again has `error` as its own, of which the denominator's is a part. -/
+@[expose] def meanGrowth (p : GradientPrecision R) (c : GradientCounts) (error : R) : R :=
+  (1 + error) / power (1 - p.exponential) (3 * c.rescalings + 2)
+
+/-- The underflow of the exponentials of a weight of the output, its own and those of rescalings, of
+its product with dropout's factor, and of sums; and as much once more is that of as many products
+with its value. -/
+@[expose] def meanLost (p : GradientPrecision R) (c : GradientCounts) (error : R) : R :=
+  numeral (c.rescalings + 6) * p.tiny * meanGrowth p c error
+
+/-- The underflow of a weight of which D is made: what it may lose, or double, and then it is
+stored. -/
 @[expose] def meanWeightTiny (p : GradientPrecision R) (c : GradientCounts) (k : GradientKey R) :
     R :=
-  tinyOf k.weight (numeral (2 * (c.rescalings + 1)) * p.tiny * (1 + p.stored) + p.storedTiny)
+  tinyOf k.weight (numeral 2 * meanLost p c k.error * (1 + p.stored)
+    + p.storedTiny * meanGrowth p c k.error)
 
 /-- D = Σ P dP. -/
 @[expose] def meanProduct (keys : List (GradientKey R)) : R :=
@@ -147,7 +160,7 @@ is, or double, and then it is stored. -/
 Σ P dP, or as ⟨dO, O⟩ from an output that was stored. -/
 @[expose] def meanFactor (p : GradientPrecision R) (c : GradientCounts) : R :=
   (1 + gamma c.delta p.accumulation) * (1 + p.factors) * (1 + p.scores) * (1 + p.output)
-    / power (1 - p.exponential) c.rescalings
+    / power (1 - p.exponential) (c.rescalings + 1)
 
 /-- The underflow of D in either way, before its sums are rounded: of each key that of its weight,
 of its dP, and of its products with dP, as they are made and added, or with its value and in
@@ -157,7 +170,7 @@ rescalings; then that of the output where it is stored, and of its products with
     (keys : List (GradientKey R)) : R :=
   sumOver (fun k => meanWeightTiny p c k * (k.size + productTiny p c k.factor)
       + k.weight * ((1 + k.error) * (1 + p.stored)) * productTiny p c k.factor
-      + tinyOf k.weight (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + reach)) keys
+      + tinyOf k.weight (meanLost p c k.error) * (numeral 2 + reach)) keys
     + (p.outputTiny * reach + numeral (2 * c.products) * p.tiny)
 
 /-- The error of D: Σ P A ((1 + ε) (1 + u_P) F − 1), and F times what underflows. -/

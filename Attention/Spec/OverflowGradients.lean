@@ -70,17 +70,17 @@ and each addition may lose `p.tiny`. -/
 /-- No weight of which D is made is larger, which is `weight` in exact arithmetic. -/
 @[expose] def meanWeightSize (p : GradientPrecision R) (c : GradientCounts) (error weight : R) :
     R :=
-  belowSize p.stored p.storedTiny 1
-    ((1 + error) * weight + numeral (2 * (c.rescalings + 1)) * p.tiny)
+  belowSize p.stored (p.storedTiny * meanGrowth p c error) 1
+    ((1 + error) * weight + numeral 2 * meanLost p c error)
 
 /-- No part of D is larger, the mean of `n` numbers dP of the size `outer`, in whatever order and in
 whichever way it is computed. `reach` is Σ |dO|. -/
 @[expose] def deltaSize (p : GradientPrecision R) (c : GradientCounts) (n : Nat)
     (error reach outer : R) : R :=
   power (1 + p.accumulation) c.delta
-    * ((1 + p.factors) * (1 + p.output) / power (1 - p.exponential) c.rescalings)
+    * ((1 + p.factors) * (1 + p.output) / power (1 - p.exponential) (c.rescalings + 1))
     * (((1 + p.stored) * (1 + error) + numeral n * meanWeightSize p c error 0) * outer
-      + numeral n * (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + reach)
+      + numeral n * meanLost p c error * (numeral 2 + reach)
       + (p.outputTiny * reach + numeral (2 * c.products) * p.tiny))
 
 /-- No weight that multiplies G or meets dO is larger, which is `weight` in exact arithmetic. -/

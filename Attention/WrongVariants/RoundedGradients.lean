@@ -119,12 +119,12 @@ private theorem oneKey_bound (p : GradientPrecision R) (dL : R) (h : p.unit = 0)
         ((oneKey dL).key j)
       = p.stored + p.storedTiny + p.outputTiny
         + p.weightsTiny * (absolute dL + (p.stored + p.storedTiny + p.outputTiny)) := by
-  have e₁ : ∀ x : R, x / power (1 - 0) 0 = x := fun x => by
-    show x / 1 = x
+  have e₁ : ∀ (x : R) (n : Nat), x / power (1 - 0) n = x := fun x n => by
+    rw [Proof.power_eq, show (1 : R) - 0 = 1 by grind, Semiring.one_pow]
     grind
   have e₄ : meanFactor p counts = 1 := by
     rw [meanFactor, h₁, h₂, h₄, h₅, h₆, gamma_zero]
-    show (1 + 0) * (1 + 0) * (1 + 0) * (1 + 0) / power (1 - 0) 0 = (1 : R)
+    show (1 + 0) * (1 + 0) * (1 + 0) * (1 + 0) / power (1 - 0) 1 = (1 : R)
     rw [e₁]
     grind
   have e₅ : productTiny p counts (1 : R) = 0 := by
@@ -136,11 +136,12 @@ private theorem oneKey_bound (p : GradientPrecision R) (dL : R) (h : p.unit = 0)
     grind
   have e₇ : meanTiny p counts (oneKey dL).reach (oneKey dL).keys = p.storedTiny + p.outputTiny := by
     rw [oneKey_keys, meanTiny, e₆]
-    show tinyOf (1 : R) (numeral 2 * p.tiny * (1 + p.stored) + p.storedTiny)
-        * (1 + productTiny p counts 1) + 1 * ((1 + 0) * (1 + p.stored)) * productTiny p counts 1
-        + tinyOf (1 : R) (numeral 1 * p.tiny) * (numeral 2 + 1) + 0
+    show tinyOf (1 : R) (numeral 2 * meanLost p counts 0 * (1 + p.stored)
+        + p.storedTiny * meanGrowth p counts 0) * (1 + productTiny p counts 1)
+        + 1 * ((1 + 0) * (1 + p.stored)) * productTiny p counts 1
+        + tinyOf (1 : R) (meanLost p counts 0) * (numeral 2 + 1) + 0
         + (p.outputTiny * 1 + numeral 2 * p.tiny) = _
-    rw [e₅, h₇, tinyOf_one, tinyOf_one]
+    rw [e₅, tinyOf_one, tinyOf_one, meanLost, meanGrowth, h₂, h₇, e₁]
     grind
   have e₂ : meanError p counts (oneKey dL).reach (oneKey dL).keys
       = p.stored + p.storedTiny + p.outputTiny := by
@@ -240,7 +241,7 @@ private theorem weight_of {u η lost w : R} (hl : 0 ≤ lost) (h : StoredBelow u
 private theorem oneKey_mean {p : GradientPrecision R} (hp : PreciseGradient p) (dL : R) {w : R}
     (h : StoredBelow p.stored p.storedTiny 1 w) : ComputedMean p counts (oneKey dL) w :=
   .ofProducts (k := 0) (w := fun _ => w) (x := fun _ => 1) (y := fun _ => w)
-    (fun _ => weight_of (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) hp.tiny) h)
+    (fun _ => Proof.meanWeight_of_stored hp (oneKey_valid dL) (weight_of hp.tiny h))
     (fun _ => oneKey_product hp) (fun _ => by
       show StoredBelow p.accumulation p.tiny (w * 1) w
       rw [Semiring.mul_one]
@@ -422,25 +423,28 @@ theorem outputUnderflowNotCounted_refuted :
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have hp : PreciseGradient { weightsOnly (0 : R) with outputTiny := 1 / 2 } :=
     { weightsOnly_precise (Std.le_refl _) with outputTiny := by show (0 : R) ≤ 1 / 2; grind }
-  have e : ∀ x : R, x / (1 - 0) ^ 0 = x := fun x => by
-    rw [Semiring.pow_zero]
+  have factor : outputFactor { weightsOnly (0 : R) with outputTiny := 1 / 2 } counts 0 = 1 := by
+    show (1 + 0) ^ 0 * (1 + 0) / (1 - 0) ^ 1 = (1 : R)
+    rw [show (1 : R) - 0 = 1 by grind, Semiring.one_pow, Semiring.pow_zero]
     grind
   have mean : ComputedMean { weightsOnly (0 : R) with outputTiny := 1 / 2 } counts (oneKey 0)
       (3 / 2) :=
-    .ofOutput (m := 0) (k := 0) (w := fun _ => 1) (t := fun _ _ => 1) (e := fun _ _ => 0)
+    .ofOutput (m := 0) (k := 0) (w := fun _ _ => 1) (t := fun _ _ => 1) (e := fun _ _ => 0)
       (o := fun _ => 3 / 2) (y := fun _ => 3 / 2)
-      (fun _ => weight_of (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) (Std.le_refl _))
-        (below_refl (Std.le_refl _) (Std.le_refl _) _))
-      (fun _ _ => by
-        show AtMost ((1 + 0) ^ 0 * (1 + 0) / (1 - 0) ^ 0 - 1 : R) (1 - 1)
-        rw [e, Semiring.pow_zero]
-        exact ⟨by grind, by grind⟩)
-      (fun _ _ => .zero (Proof.tinyOf_nonneg
-        (OrderedRing.mul_nonneg (Proof.numeral_nonneg _) (Std.le_refl _))))
+      (fun _ _ => weight_of (Std.le_refl _) (below_refl (Std.le_refl _) (by
+        show (0 : R) ≤ 0 * _
+        grind) _))
+      (fun _ _ => by rw [factor]; exact ⟨by grind, by grind⟩)
+      (fun _ _ => .zero (by
+        rw [factor, Semiring.one_mul]
+        refine Proof.tinyOf_nonneg ?_
+        show (0 : R) ≤ numeral (counts.rescalings + 6) * 0 * _ * _
+        rw [Semiring.mul_zero, Semiring.zero_mul, Semiring.zero_mul]
+        exact Std.le_refl _))
       (fun i => by
         obtain rfl := Fin.fin_one_eq_zero i
-        show StoredBelow 0 (1 / 2) ((1 * (1 * 1) + 0) * 1 + 0 : R) (3 / 2)
-        rw [show ((1 * (1 * 1) + 0) * 1 + 0 : R) = 1 by grind]
+        show StoredBelow 0 (1 / 2) (1 * (1 * 1) * 1 + 0 + 0 : R) (3 / 2)
+        rw [show (1 * (1 * 1) * 1 + 0 + 0 : R) = 1 by grind]
         exact below_near (Std.le_refl _) ⟨by grind, by grind⟩ one_ne_zero)
       (fun i => by
         obtain rfl := Fin.fin_one_eq_zero i

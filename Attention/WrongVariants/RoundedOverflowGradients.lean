@@ -96,15 +96,31 @@ private abbrev oneKey {d_v : Nat} (weight error factor slope dL : Rat) (value dO
   ⟨fun _ => weight, fun _ => error, fun _ => factor, fun _ => slope, fun _ => 0, fun _ => value, dO,
     dL⟩
 
-private theorem limited_weight {weight lost : Rat} (h : 0 ≤ lost) :
-    LimitedWeight 1 1 0 0 weight 0 lost (some weight) := by
+private theorem limited_weight {weight η lost : Rat} (hη : 0 ≤ η) (h : 0 ≤ lost) :
+    LimitedWeight 1 1 0 η weight 0 lost (some weight) := by
   refine ⟨some weight, fun _ => ⟨weight, rfl, ?_⟩, fun a ha => ?_⟩
   · rw [show weight - weight = 0 by grind]
     refine .zero ?_
     rw [tinyOf]
     split <;> grind
   · obtain rfl := Option.some.inj ha
-    exact limited_refl 1 weight
+    exact fun _ => ⟨weight, rfl, below_refl hη weight⟩
+
+/-- Nothing is lost where a weight of D is stored, and as much of it as an error has it. -/
+private theorem mean_nonneg {ν e : Rat} (hν : 0 ≤ ν) (he : 0 ≤ e) :
+    0 ≤ (losing ν).storedTiny * meanGrowth (losing ν) few e ∧
+      0 ≤ numeral 2 * meanLost (losing ν) few e := by
+  have h := Proof.nonneg_of_one_le (Proof.one_le_meanGrowth (losing_precise hν) few he)
+  exact ⟨Rat.mul_nonneg (Std.le_refl _) h,
+    Rat.mul_nonneg (Proof.numeral_nonneg _) (Rat.mul_nonneg
+      (Rat.mul_nonneg (Proof.numeral_nonneg _) hν) h)⟩
+
+/-- A weight of which D is made. -/
+private theorem limited_meanWeight {ν : Rat} (hν : 0 ≤ ν) {d_v : Nat} {weight factor slope dL : Rat}
+    {value dO : Vec Rat d_v} (j : Fin 1) :
+    (oneKey weight 0 factor slope dL value dO).LimitedMeanWeight (losing ν) ones few j
+      (some weight) :=
+  limited_weight (mean_nonneg hν (Std.le_refl _)).1 (mean_nonneg hν (Std.le_refl _)).2
 
 /-- A dP of one component. -/
 private theorem limited_product (dO v : Rat) :
@@ -126,7 +142,7 @@ private theorem limited_mean (weight slope dL dO v : Rat) :
     LimitedMean exactly ones few (oneKey weight 0 1 slope dL #v[v] #v[dO])
       (some (weight * (dO * v))) := by
   refine .ofProducts (k := 0) (w := fun _ => some weight) (x := fun _ => some (dO * v))
-    (y := fun _ => some (weight * (dO * v))) (fun j => limited_weight (by decide +kernel))
+    (y := fun _ => some (weight * (dO * v))) (limited_meanWeight (Std.le_refl _))
     (fun j => limited_product dO v) (fun j a ha b hb => ?_) (fun terms h => sum_one (h 0))
     (by decide)
   obtain rfl := Option.some.inj ha
@@ -139,8 +155,8 @@ private theorem limited_inner {weight dL dO v : Rat} (h : 1 < absolute (dO * v)
     (oneKey weight 0 1 1 dL #v[v] #v[dO]).Limited exactly ones few (fun _ => none)
       (fun _ => none) := by
   refine ⟨_, limited_mean weight 1 dL dO v, fun j => ⟨0, 0, some (dO * v), none, some weight,
-    none, 1, by decide, limited_product dO v, fun a ha b hb => ?_, limited_weight (Std.le_refl _),
-    nofun, off_nothing 1, nofun, nofun⟩⟩
+    none, 1, by decide, limited_product dO v, fun a ha b hb => ?_,
+    limited_weight (Std.le_refl _) (Std.le_refl _), nofun, off_nothing 1, nofun, nofun⟩⟩
   obtain rfl := Option.some.inj ha
   obtain rfl := Option.some.inj hb
   refine .add (k := 2) (xs := [dO * v]) (ys := [-(weight * (dO * v)), dL]) .one
@@ -160,9 +176,10 @@ private theorem limited_outer {ν : Rat} (hν : 0 ≤ ν) {d_v : Nat} {weight fa
     (oneKey weight 0 factor 1 dL value dO).Limited (losing ν) ones few (fun _ => none)
       (fun _ => none) := by
   refine ⟨none, .ofProducts (k := 0) (w := fun _ => some weight) (x := fun _ => none)
-    (y := fun _ => none) (fun j => limited_weight (Rat.mul_nonneg (by decide +kernel) hν))
+    (y := fun _ => none) (limited_meanWeight hν)
     (fun _ => h) (fun _ _ _ _ hb => (nomatch hb)) (fun terms h' => (nomatch h' 0)) (by decide),
-    fun j => ⟨0, 0, none, none, some weight, none, 1, by decide, h, nofun, limited_weight hν,
+    fun j => ⟨0, 0, none, none, some weight, none, 1, by decide, h, nofun,
+      limited_weight (Std.le_refl _) hν,
       fun _ _ _ hb => (nomatch hb), off_nothing 1, nofun, nofun⟩⟩
 
 /-- A dP of one component whose product with the factor is past the range, or its product. -/
@@ -332,15 +349,17 @@ theorem withoutWeights_refuted : ¬ ScoreGradientsAreNumbers withoutWeights :=
   refute_rows (ν := 0) (weight := 1) (error := 1) (factor := 1) (slope := 1) (dL := 0)
     (value := #v[0]) (dO := #v[0]) (by decide +kernel) (by decide +kernel) (by decide +kernel)
     (by decide +kernel) (S := fun _ => none) (by
-      have weight : ∀ {lost : Rat}, lost = 0 → LimitedWeight 1 1 0 0 1 1 lost none := fun h =>
+      have weight : ∀ {η lost : Rat}, 0 ≤ lost → LimitedWeight 1 1 0 η 1 1 lost none := fun h =>
         ⟨none, fun h' => by
-          rw [h] at h'
-          exact absurd h' (by decide +kernel), nofun⟩
+          rw [Proof.tinyOf_pos (by decide +kernel)] at h'
+          grind, nofun⟩
       exact ⟨none, .ofProducts (k := 0) (w := fun _ => none) (x := fun _ => some (0 * 0))
-        (y := fun _ => none) (fun _ => weight (by decide +kernel)) (fun _ => limited_product 0 0)
+        (y := fun _ => none) (fun _ => weight (mean_nonneg (Std.le_refl _)
+          (by show (0 : Rat) ≤ 1; decide +kernel)).2)
+        (fun _ => limited_product 0 0)
         (fun _ _ hw => (nomatch hw)) (fun _ h => (nomatch h 0)) (by decide), fun _ =>
         ⟨0, 0, some (0 * 0), none, none, none, 1, by decide, limited_product 0 0,
-          fun _ _ _ h => (nomatch h), weight rfl, nofun, off_nothing 1, nofun, nofun⟩⟩)
+          fun _ _ _ h => (nomatch h), weight (Std.le_refl _), nofun, off_nothing 1, nofun, nofun⟩⟩)
 
 /-- The product with a slope is left out. -/
 @[expose] def withoutSlope : RowHypothesis := fun p largest c e _ _ _ r =>
@@ -355,7 +374,7 @@ theorem withoutSlope_refuted : ¬ ScoreGradientsAreNumbers withoutSlope :=
         fun a ha b hb => by
           rw [← Option.some.inj ha, ← Option.some.inj hb]
           exact .free (by decide +kernel) (.free (by decide +kernel) .one),
-        limited_weight (Std.le_refl _), fun a ha b hb => by
+        limited_weight (Std.le_refl _) (Std.le_refl _), fun a ha b hb => by
           rw [← Option.some.inj ha, ← Option.some.inj hb]
           rfl, off_nothing 2, fun a ha => by
           rw [← Option.some.inj ha]

@@ -246,18 +246,40 @@ def product_tiny(
     ) + p.scores_tiny
 
 
+def mean_growth(p: GradientPrecision, c: GradientCounts, error: Value, *, num: Arithmetic) -> Value:
+    """How an error grows that a forward pass makes of a weight: rescalings may enlarge it, and the
+    denominator by which it is divided at the end may be smaller than 1 by its own errors. A
+    weight that is computed again has `error` as its own, of which the denominator's is a part.
+
+    Lean: `Attention.Spec.meanGrowth`.
+    """
+    return (num.value(1) + error) / power(
+        num.value(1) - p.exponential, 3 * c.rescalings + 2, num=num
+    )
+
+
+def mean_lost(p: GradientPrecision, c: GradientCounts, error: Value, *, num: Arithmetic) -> Value:
+    """The underflow of the exponentials of a weight of the output, its own and those of
+    rescalings, of its product with dropout's factor, and of sums; and as much once more is that
+    of as many products with its value.
+
+    Lean: `Attention.Spec.meanLost`.
+    """
+    return numeral(c.rescalings + 6, num=num) * p.tiny * mean_growth(p, c, error, num=num)
+
+
 def mean_weight_tiny(
     p: GradientPrecision, c: GradientCounts, k: GradientKey, *, num: Arithmetic
 ) -> Value:
-    """The underflow of a weight of which D is made: each of its exponentials may lose as much as
-    it is, or double, and then it is stored.
+    """The underflow of a weight of which D is made: what it may lose, or double, and then it is
+    stored.
 
     Lean: `Attention.Spec.meanWeightTiny`.
     """
     return tiny_of(
         k.weight,
-        numeral(2 * (c.rescalings + 1), num=num) * p.tiny * (num.value(1) + p.stored)
-        + p.stored_tiny,
+        numeral(2, num=num) * mean_lost(p, c, k.error, num=num) * (num.value(1) + p.stored)
+        + p.stored_tiny * mean_growth(p, c, k.error, num=num),
         num=num,
     )
 
@@ -289,7 +311,7 @@ def mean_factor(p: GradientPrecision, c: GradientCounts, *, num: Arithmetic) -> 
         * (num.value(1) + p.factors)
         * (num.value(1) + p.scores)
         * (num.value(1) + p.output)
-        / power(num.value(1) - p.exponential, c.rescalings, num=num)
+        / power(num.value(1) - p.exponential, c.rescalings + 1, num=num)
     )
 
 
@@ -314,7 +336,7 @@ def mean_tiny(
             + k.weight
             * ((num.value(1) + k.error) * (num.value(1) + p.stored))
             * product_tiny(p, c, k.factor, num=num)
-            + tiny_of(k.weight, numeral(c.rescalings + 1, num=num) * p.tiny, num=num)
+            + tiny_of(k.weight, mean_lost(p, c, k.error, num=num), num=num)
             * (numeral(2, num=num) + reach)
         ),
         keys,

@@ -11,7 +11,12 @@ from typing import Any
 
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.dropout import WeightFactor
-from bridge.spec.gradient_tolerance import GradientCounts, GradientPrecision
+from bridge.spec.gradient_tolerance import (
+    GradientCounts,
+    GradientPrecision,
+    mean_growth,
+    mean_lost,
+)
 from bridge.spec.score_tolerance import magnitude
 from bridge.spec.sum import sum_over
 from bridge.spec.tolerance import absolute, numeral, power, smaller
@@ -145,9 +150,9 @@ def mean_weight_size(
     """
     return below_size(
         p.stored,
-        p.stored_tiny,
+        p.stored_tiny * mean_growth(p, c, error, num=num),
         1,
-        (num.value(1) + error) * weight + numeral(2 * (c.rescalings + 1), num=num) * p.tiny,
+        (num.value(1) + error) * weight + numeral(2, num=num) * mean_lost(p, c, error, num=num),
         num=num,
     )
 
@@ -172,7 +177,7 @@ def delta_size(
         * (
             (num.value(1) + p.factors)
             * (num.value(1) + p.output)
-            / power(num.value(1) - p.exponential, c.rescalings, num=num)
+            / power(num.value(1) - p.exponential, c.rescalings + 1, num=num)
         )
         * (
             (
@@ -180,9 +185,7 @@ def delta_size(
                 + numeral(n, num=num) * mean_weight_size(p, c, error, num.value(0), num=num)
             )
             * outer
-            + numeral(n, num=num)
-            * (numeral(c.rescalings + 1, num=num) * p.tiny)
-            * (numeral(2, num=num) + reach)
+            + numeral(n, num=num) * mean_lost(p, c, error, num=num) * (numeral(2, num=num) + reach)
             + (p.output_tiny * reach + numeral(2 * c.products, num=num) * p.tiny)
         )
     )

@@ -24,7 +24,7 @@ variable {R : Type u} [OrderedField R] [Exponential R R] {q_len kv_len d d_v : N
 /-! ## Weights -/
 
 /-- eᵟ is off from 1 by at most eᴱ − 1, where |δ| ≤ E, for any base. -/
-private theorem exp_majorised {E δ : R} (h : AtMost E δ) :
+theorem exp_majorised {E δ : R} (h : AtMost E δ) :
     AtMost ((exp E : R) - 1) ((exp δ : R) - 1) := by
   have h₁ : (exp δ : R) ≤ exp E := exp_le h.2
   have h₂ : (exp (-E) : R) ≤ exp δ := exp_le h.1

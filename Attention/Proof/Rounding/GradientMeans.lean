@@ -53,22 +53,21 @@ private theorem div_rescalings (y e : R) (k : Nat) : y / (1 - e) ^ k = y * (1 / 
 private theorem sums_le {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
     (hc : numeral c.delta * p.accumulation < 1) {N : Nat} (hN : N ≤ c.delta) :
     (1 + p.accumulation) ^ N * ((1 + p.factors) * (1 + p.scores)) ≤ meanFactor p c ∧
-      (1 + p.accumulation) ^ N * (1 + p.factors) / (1 - p.exponential) ^ c.rescalings
-        * (1 + p.output) ≤ meanFactor p c := by
+      outputFactor p c N * (1 + p.output) ≤ meanFactor p c := by
   have hg := pow_le_gamma hp.accumulation hN hc
   have h₀ := OrderedField.one_le_pow (one_le_one_plus hp.accumulation) N
   have hf := one_le_one_plus hp.factors
   have hs := one_le_one_plus hp.scores
   have ho := one_le_one_plus hp.output
-  have hI := one_le_rescalings hp.exponential hp.exponential_lt c.rescalings
-  rw [meanFactor, power_eq]
+  have hI := one_le_rescalings hp.exponential hp.exponential_lt (c.rescalings + 1)
+  rw [meanFactor, outputFactor, power_eq]
   generalize (1 + p.accumulation) ^ N = g at *
   generalize 1 + gamma c.delta p.accumulation = G at *
   generalize 1 + p.factors = f at *
   generalize 1 + p.scores = s at *
   generalize 1 + p.output = o at *
   rw [div_rescalings (G * f * s * o), div_rescalings (g * f)]
-  generalize 1 / (1 - p.exponential) ^ c.rescalings = I at *
+  generalize 1 / (1 - p.exponential) ^ (c.rescalings + 1) = I at *
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hg (nonneg_of_one_le hf)
   have n₀ := OrderedRing.mul_nonneg (nonneg_of_one_le h₀) (nonneg_of_one_le hf)
   have n₁ := OrderedRing.mul_nonneg n₀ (nonneg_of_one_le hs)
@@ -138,39 +137,71 @@ private theorem meanWeight_majorised {p : GradientPrecision R} (hp : PreciseGrad
       (r.weight j) :=
   storedWeight_majorised hp.stored (hr.weight j) h
 
+/-- An error of a weight grows. -/
+theorem one_le_meanGrowth {p : GradientPrecision R} (hp : PreciseGradient p) (c : GradientCounts)
+    {error : R} (he : 0 ≤ error) : 1 ≤ meanGrowth p c error := by
+  rw [meanGrowth, power_eq, div_rescalings]
+  exact le_mul_of_one_le (Std.le_of_lt OrderedRing.zero_lt_one) (one_le_one_plus he)
+    (one_le_rescalings hp.exponential hp.exponential_lt _)
+
+private theorem tiny_le_meanLost {p : GradientPrecision R} (hp : PreciseGradient p)
+    (c : GradientCounts) {error : R} (he : 0 ≤ error) : p.tiny ≤ meanLost p c error := by
+  have h₁ := OrderedRing.mul_nonneg (numeral_nonneg (c.rescalings + 5)) hp.tiny
+  have h₂ := one_le_meanGrowth hp c he
+  rw [meanLost, numeral_succ]
+  generalize meanGrowth p c error = g at *
+  generalize (numeral (c.rescalings + 5) : R) = m at *
+  have h₃ := hp.tiny
+  exact le_mul_of_one_le h₃ (by grind) h₂
+
+private theorem meanLost_nonneg {p : GradientPrecision R} (hp : PreciseGradient p)
+    (c : GradientCounts) {error : R} (he : 0 ≤ error) : 0 ≤ meanLost p c error :=
+  Std.le_trans hp.tiny (tiny_le_meanLost hp c he)
+
+/-- A weight that is computed again and stored is one of which D may be made. -/
+theorem meanWeight_of_stored {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} {r : BackwardRow R n d_v} (hr : r.Valid) {j : Fin n} {w : R}
+    (h : StoredWeight p.stored p.storedTiny (r.weight j) (r.error j) p.tiny w) :
+    r.MeanWeight p c j w := by
+  obtain ⟨x, hx, z, hz, hw, h₀⟩ := h
+  refine ⟨x, hx.mono ?_, z, hz, hw.mono (le_mul_of_one_le hp.storedTiny (Std.le_refl _)
+    (one_le_meanGrowth hp c (hr.error j))), h₀⟩
+  have h₁ := tiny_le_meanLost hp c (hr.error j)
+  have h₂ := Std.le_trans hp.tiny h₁
+  by_cases hn : r.weight j ≤ 0
+  · rw [tinyOf_zero hn, tinyOf_zero hn]
+    exact Std.le_refl _
+  · rw [tinyOf_pos hn, tinyOf_pos hn, numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+    generalize meanLost p c (r.error j) = l at *
+    grind
+
 private theorem meanWeightTiny_nonneg {p : GradientPrecision R} (hp : PreciseGradient p)
-    (c : GradientCounts) (k : GradientKey R) : 0 ≤ meanWeightTiny p c k := by
+    (c : GradientCounts) {r : BackwardRow R n d_v} (hr : r.Valid) (j : Fin n) :
+    0 ≤ meanWeightTiny p c (r.key j) := by
   refine tinyOf_nonneg ?_
-  have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
-    (numeral_nonneg (2 * (c.rescalings + 1))) hp.tiny)
-    (nonneg_of_one_le (one_le_one_plus hp.stored))
-  have := hp.storedTiny
-  grind
+  have h₁ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (numeral_nonneg 2)
+    (meanLost_nonneg hp c (hr.error j))) (nonneg_of_one_le (one_le_one_plus hp.stored))
+  have h₂ := OrderedRing.mul_nonneg hp.storedTiny
+    (nonneg_of_one_le (one_le_meanGrowth hp c (hr.error j)))
+  exact (show ∀ x y : R, 0 ≤ x → 0 ≤ y → 0 ≤ x + y from fun x y h₁ h₂ => by grind) _ _ h₁ h₂
 
-/-- A product of a number of numbers lost. -/
-private theorem meanTimes_nonneg {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat)
-    (w : R) : 0 ≤ tinyOf w (numeral k * p.tiny) :=
-  tinyOf_nonneg (OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny)
-
-private theorem rowTiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) {w z : R}
-    (hz : 0 ≤ z) : tinyOf w p.tiny + tinyOf w p.tiny
-      ≤ tinyOf w (numeral (k + 1) * p.tiny) * (numeral 2 + z) := by
-  have h₁ := meanTimes_nonneg hp (k + 1) w
+private theorem rowTiny_le {p : GradientPrecision R} (hp : PreciseGradient p) (c : GradientCounts)
+    {error : R} (he : 0 ≤ error) {w z : R} (hz : 0 ≤ z) : tinyOf w p.tiny + tinyOf w p.tiny
+      ≤ tinyOf w (meanLost p c error) * (numeral 2 + z) := by
+  have h₁ := tinyOf_nonneg (weight := w) (meanLost_nonneg hp c he)
   have h₂ := OrderedRing.mul_nonneg h₁ hz
   rw [show (numeral 2 : R) = 2 by
     rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
     grind]
-  have h : tinyOf w p.tiny ≤ tinyOf w (numeral (k + 1) * p.tiny) := by
+  have h : tinyOf w p.tiny ≤ tinyOf w (meanLost p c error) := by
     by_cases hn : w ≤ 0
     · rw [tinyOf_zero hn, tinyOf_zero hn]
       exact Std.le_refl _
-    · rw [tinyOf_pos hn, tinyOf_pos hn, numeral_succ]
-      have := OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny
-      generalize (numeral k : R) = m at *
-      grind
+    · rw [tinyOf_pos hn, tinyOf_pos hn]
+      exact tiny_le_meanLost hp c he
   generalize tinyOf w p.tiny = x at *
-  generalize tinyOf w (numeral (k + 1) * p.tiny) = y at *
-  clear hz hp
+  generalize tinyOf w (meanLost p c error) = y at *
+  clear hz hp he
   grind
 
 private theorem meanTiny_eq (p : GradientPrecision R) (c : GradientCounts)
@@ -179,7 +210,7 @@ private theorem meanTiny_eq (p : GradientPrecision R) (c : GradientCounts)
       meanWeightTiny p c (r.key j) * (r.factor j * magnitude r.dO (r.value j)
           + productTiny p c (r.factor j))
         + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
-        + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + r.reach))
+        + tinyOf (r.weight j) (meanLost p c (r.error j)) * (numeral 2 + r.reach))
       (List.finRange n) + (p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny) := by
   rw [meanTiny, BackwardRow.keys, sumOver_map]
   rfl
@@ -246,13 +277,13 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
         + meanFactor p c * (meanWeightTiny p c (r.key j)
             * (r.factor j * magnitude r.dO (r.value j) + productTiny p c (r.factor j))
           + r.weight j * storedFactor p r j * productTiny p c (r.factor j)
-          + tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny) * (numeral 2 + r.reach)))
+          + tinyOf (r.weight j) (meanLost p c (r.error j)) * (numeral 2 + r.reach)))
         (List.finRange n) :=
     sumOver_le_sumOver fun j _ =>
       key_bound (OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j))
-        (meanWeightTiny_nonneg hp c _) (key_size_nonneg hr j)
+        (meanWeightTiny_nonneg hp c hr j) (key_size_nonneg hr j)
         (productTiny_nonneg hp hc₁ (hr.factor j)) (tinyOf_nonneg hp.tiny) f₃ one f₁ f₂
-        (rowTiny_le hp c.rescalings f₄)
+        (rowTiny_le hp c (hr.error j) f₄)
   rw [sumOver_mul_left, sumOver_add (fun j => _ * meanFactor p c), sumOver_mul_left] at f₈
   refine Std.le_trans f₈ ?_
   rw [meanMost, meanTiny_eq]
@@ -263,47 +294,80 @@ private theorem mean_ofProducts {p : GradientPrecision R} (hp : PreciseGradient 
   generalize sumOver _ (List.finRange n) = x₂
   grind
 
+/-- The part of one key of an output, in size: what is stored and what is lost. -/
+private theorem part_bound {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} {r : BackwardRow R n d_v} (hr : r.Valid) {T : R} (hT : 0 ≤ T) (j : Fin n)
+    (i : Fin d_v) :
+    (r.weight j * storedFactor p r j
+          + tinyOf (r.weight j) (0 * (1 + p.stored) + p.storedTiny * meanGrowth p c (r.error j)))
+        * (r.factor j * absolute (r.value j)[i]) * T + T * r.outputLost p c j i
+      ≤ ((r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
+        * (r.factor j * absolute (r.value j)[i])
+        + tinyOf (r.weight j) (meanLost p c (r.error j))) * T := by
+  have h₁ := OrderedRing.mul_nonneg (hr.factor j) (absolute_nonneg (r.value j)[i])
+  have h₂ := meanLost_nonneg hp c (hr.error j)
+  have e : meanWeightTiny p c (r.key j) = tinyOf (r.weight j) (numeral 2
+    * meanLost p c (r.error j) * (1 + p.stored) + p.storedTiny * meanGrowth p c (r.error j)) := rfl
+  rw [e, BackwardRow.outputLost]
+  generalize r.factor j * absolute (r.value j)[i] = x at *
+  generalize meanLost p c (r.error j) = l at *
+  generalize p.storedTiny * meanGrowth p c (r.error j) = η at *
+  generalize r.weight j * storedFactor p r j = s at *
+  by_cases hn : r.weight j ≤ 0
+  · rw [tinyOf_zero hn, tinyOf_zero hn, tinyOf_zero hn, tinyOf_zero hn]
+    exact le_of_eq (by grind)
+  · rw [tinyOf_pos hn, tinyOf_pos hn, tinyOf_pos hn, tinyOf_pos hn]
+    have h₃ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
+      (OrderedRing.mul_nonneg (numeral_nonneg (R := R) 2) h₂) hp.stored) h₁) hT
+    generalize (numeral 2 : R) = m at *
+    clear h₁ h₂ hT hn e
+    grind
+
 /-- One component of an output that is stored, times that of dO. -/
 private theorem output_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
     {c : GradientCounts} {r : BackwardRow R n d_v}
-    (hr : r.Valid) {T : R} {w : Fin n → R} {t e : Fin n → R} {i : Fin d_v} {o y : R}
-    (hw : ∀ j, r.MeanWeight p c j (w j)) (ht : ∀ j, AtMost (T - 1) (t j - 1))
-    (he : ∀ j, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j))
+    (hr : r.Valid) {T : R} (hT : 0 ≤ T) {w : Fin n → R} {t e : Fin n → R} {i : Fin d_v} {o y : R}
+    (hw : ∀ j, r.OutputWeight p c j (w j)) (ht : ∀ j, AtMost (T - 1) (t j - 1))
+    (he : ∀ j, AtMost (T * r.outputLost p c j i) (e j))
     (ho : StoredBelow p.output p.outputTiny (sumOver (fun j =>
-      (w j * (r.factor j * (r.value j)[i]) + e j) * t j) (List.finRange n)) o)
+      w j * (r.factor j * (r.value j)[i]) * t j + e j) (List.finRange n)) o)
     (hy : StoredBelow p.accumulation p.tiny (r.dO[i] * o) y) :
     Majorised (T * (1 + p.output) * (1 + p.accumulation)
         * (absolute r.dO[i] * sumOver (fun j => (r.weight j * storedFactor p r j
             + meanWeightTiny p c (r.key j)) * (r.factor j * absolute (r.value j)[i]))
           (List.finRange n))
         + ((T * (1 + p.output) * (1 + p.accumulation)
-            * sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+            * sumOver (fun j => tinyOf (r.weight j) (meanLost p c (r.error j)))
               (List.finRange n) + p.outputTiny * (1 + p.accumulation)) * absolute r.dO[i]
           + p.tiny))
       (absolute r.dO[i] * sumOver (fun j => r.weight j
         * (r.factor j * absolute (r.value j)[i])) (List.finRange n)) y
       (r.dO[i] * sumOver (fun j => r.weight j * (r.factor j * (r.value j)[i]))
         (List.finRange n)) := by
-  have h₁ := Majorised.sum (xs := List.finRange n) fun j _ =>
-    (((meanWeight_majorised hp hr (hw j)).mul (.exact
-      ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i])))).near (y :=
-        w j * (r.factor j * (r.value j)[i]) + e j) (by
-          rw [show w j * (r.factor j * (r.value j)[i]) + e j
-            - w j * (r.factor j * (r.value j)[i]) = e j by grind]
-          exact he j)).mul_factor (ht j)
+  have eT : (1 : R) + (T - 1) = T := by grind
+  have h₁ := Majorised.sum (xs := List.finRange n) (a := fun j =>
+    ((r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
+      * (r.factor j * absolute (r.value j)[i])
+      + tinyOf (r.weight j) (meanLost p c (r.error j))) * T) fun j _ =>
+    ((((storedWeight_majorised hp.stored (hr.weight j) (hw j)).mul (.exact
+      ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i])))).mul_factor
+        (ht j)).near (y := w j * (r.factor j * (r.value j)[i]) * t j + e j) (by
+          rw [show w j * (r.factor j * (r.value j)[i]) * t j + e j
+            - w j * (r.factor j * (r.value j)[i]) * t j = e j by grind]
+          exact he j)).mono (by
+            rw [eT]
+            exact part_bound hp hr hT j i)
   rw [sumOver_mul_right, sumOver_add] at h₁
   have h₂ := ((Majorised.exact (atMost_absolute r.dO[i])).mul (h₁.below ho)).below hy
   refine h₂.mono (le_of_eq ?_)
-  have e : (1 : R) + (T - 1) = T := by grind
-  rw [e]
   generalize sumOver (fun j => (r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
     * (r.factor j * absolute (r.value j)[i])) (List.finRange n) = x
-  generalize sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+  generalize sumOver (fun j => tinyOf (r.weight j) (meanLost p c (r.error j)))
     (List.finRange n) = z
   generalize 1 + p.output = a
   generalize 1 + p.accumulation = b
   generalize absolute r.dO[i] = f
-  clear h₁ h₂ ho hy ht hw
+  clear h₁ h₂ ho hy ht hw he hr hT eT
   grind
 
 /-- The sizes of D from an output: X of the weights and values, E of what is lost of products. -/
@@ -333,13 +397,12 @@ private theorem one_le_two : (1 : R) ≤ numeral 2 := by
 private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
     (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
-    (hr : r.Valid) {m k : Nat} {w : Fin n → R} {t e : Fin n → Fin d_v → R} {o y : Fin d_v → R}
-    {D : R} (hw : ∀ j, r.MeanWeight p c j (w j))
-    (ht : ∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
-        / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1))
-    (he : ∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (e j i))
+    (hr : r.Valid) {m k : Nat} {w t e : Fin n → Fin d_v → R} {o y : Fin d_v → R}
+    {D : R} (hw : ∀ j i, r.OutputWeight p c j (w j i))
+    (ht : ∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1))
+    (he : ∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i))
     (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny (sumOver (fun j =>
-      (w j * (r.factor j * (r.value j)[i]) + e j i) * t j i) (List.finRange n)) (o i))
+      w j i * (r.factor j * (r.value j)[i]) * t j i + e j i) (List.finRange n)) (o i))
     (hy : ∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i))
     (hD : FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D)
     (hk : m + k + 1 ≤ c.delta) (hd : d_v ≤ c.products) :
@@ -348,8 +411,12 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
         (List.finRange n)) D
       (sumOver (fun j => r.weight j * (r.factor j * Vec.dot r.dO (r.value j)))
         (List.finRange n)) := by
+  have hT : 0 ≤ outputFactor p c m := OrderedField.div_nonneg (OrderedRing.mul_nonneg
+    (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) m))
+    (nonneg_of_one_le (one_le_one_plus hp.factors)))
+    (OrderedField.pow_pos (by have := hp.exponential_lt; grind) _)
   have h₁ := Majorised.flushedSum_each hp.accumulation hp.tiny hD fun i _ =>
-    output_majorised hp hr hw (fun j => ht j i) (fun j => he j i) (ho i) (hy i)
+    output_majorised hp hr hT (fun j => hw j i) (fun j => ht j i) (fun j => he j i) (ho i) (hy i)
   rw [sumOver_add, sumOver_add, sumOver_add, sumOver_numeral,
     sumOver_mul_left, sumOver_mul_left, sum_exchange, sum_exchange, sum_exchange] at h₁
   have e₁ : ∀ j, sumOver (fun i : Fin d_v => absolute r.dO[i] * absolute (r.value j)[i])
@@ -362,18 +429,18 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
   have f₁ := (sums_le hp hc hk).2
   have f₂ := factor_facts hp hc (N := k + 1) (by omega)
   have f₃ := nonneg_of_one_le (OrderedField.one_le_pow one k)
-  have f₄ : (1 + p.accumulation) ^ k * ((1 + p.accumulation) ^ m * (1 + p.factors)
-      / (1 - p.exponential) ^ c.rescalings * (1 + p.output) * (1 + p.accumulation))
-      ≤ meanFactor p c := by
+  have f₄ : (1 + p.accumulation) ^ k * (outputFactor p c m * (1 + p.output)
+      * (1 + p.accumulation)) ≤ meanFactor p c := by
     refine Std.le_trans (le_of_eq ?_) f₁
-    rw [Semiring.pow_succ, Semiring.pow_add, Field.div_eq_mul_inv, Field.div_eq_mul_inv]
-    generalize ((1 - p.exponential) ^ c.rescalings)⁻¹ = I
+    rw [outputFactor, outputFactor, Semiring.pow_succ _ (m + k), Semiring.pow_add _ m k,
+      Field.div_eq_mul_inv, Field.div_eq_mul_inv]
+    generalize ((1 - p.exponential) ^ (c.rescalings + 1))⁻¹ = I
     generalize (1 + p.accumulation) ^ k = a
     generalize (1 + p.accumulation) ^ m = b
     generalize 1 + p.accumulation = u
     generalize 1 + p.factors = f
     generalize 1 + p.output = q
-    clear h₁ hD hy ho ht hw hc hp f₁ f₂ f₃ one
+    clear h₁ hD hy ho ht he hw hc hp hT f₁ f₂ f₃ one
     grind
   rw [Semiring.pow_succ] at f₂
   have f₅ : 0 ≤ meanFactor p c :=
@@ -381,11 +448,12 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
   have keys : ∀ j, 0 ≤ (r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
       * (r.factor j * magnitude r.dO (r.value j)) := fun j => by
     have i₁ := OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j)
-    have i₂ := meanWeightTiny_nonneg hp c (r.key j)
+    have i₂ := meanWeightTiny_nonneg hp c hr j
     exact OrderedRing.mul_nonneg (by grind) (key_size_nonneg hr j)
   have h₂ := output_bound (sumOver_nonneg (xs := List.finRange n) fun j _ => keys j)
     (sumOver_nonneg (xs := List.finRange n) fun j _ =>
-      meanTimes_nonneg hp (c.rescalings + 1) (r.weight j)) hp.outputTiny hp.tiny
+      tinyOf_nonneg (weight := r.weight j) (meanLost_nonneg hp c (hr.error j))) hp.outputTiny
+    hp.tiny
     (rowReach_nonneg r) (numeral_nonneg d_v) f₃ one (numeral_twice_le hd)
     one_le_two f₄ f₂
     (U := sumOver (fun j => r.weight j * storedFactor p r j
@@ -395,7 +463,7 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
           + r.weight j * storedFactor p r j * productTiny p c (r.factor j))) (List.finRange n))
     (sumOver_le_sumOver fun j _ => by
       have i₁ := OrderedRing.mul_nonneg (hr.weight j) (storedFactor_nonneg hp hr j)
-      have i₂ := meanWeightTiny_nonneg hp c (r.key j)
+      have i₂ := meanWeightTiny_nonneg hp c hr j
       have i₃ := productTiny_nonneg hp hc₁ (hr.factor j)
       have i₄ := OrderedRing.mul_nonneg i₁ i₃
       have i₅ := OrderedRing.mul_nonneg i₂ i₃
@@ -416,7 +484,7 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     = x₂
   generalize sumOver (fun j => r.weight j * storedFactor p r j * productTiny p c (r.factor j))
     (List.finRange n) = x₃
-  generalize sumOver (fun j => tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny))
+  generalize sumOver (fun j => tinyOf (r.weight j) (meanLost p c (r.error j)))
     (List.finRange n) = x₄
   generalize meanFactor p c = F
   generalize p.outputTiny * r.reach + numeral (2 * c.products) * p.tiny = z

@@ -84,18 +84,123 @@ private theorem meanWeightSize_eq (c : GradientCounts) (e w : R) :
     meanWeightSize p c e w = (1 + p.stored) * (1 + e) * w + meanWeightSize p c e 0 := by
   simp only [meanWeightSize, belowSize, power_eq]
   rw [show (1 + p.stored) ^ 1 = 1 + p.stored by rw [Semiring.pow_succ, Semiring.pow_zero]; grind]
-  generalize numeral (2 * (c.rescalings + 1)) * p.tiny = l
-  generalize numeral 1 * p.storedTiny = m
+  generalize numeral 2 * meanLost p c e = l
+  generalize numeral 1 * (p.storedTiny * meanGrowth p c e) = m
   grind
 
-private theorem meanLost_nonneg (hp : PreciseGradient p) (k : Nat) : 0 ≤ numeral k * p.tiny :=
+private theorem times_tiny_nonneg (hp : PreciseGradient p) (k : Nat) : 0 ≤ numeral k * p.tiny :=
   OrderedRing.mul_nonneg (numeral_nonneg k) hp.tiny
 
-private theorem meanWeightSize_nonneg (hp : PreciseGradient p) (c : GradientCounts) (e : R) :
+/-- What a weight of D loses is not less than an operation may lose. -/
+private theorem tiny_le_lost (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
+    p.tiny ≤ meanLost p c e := by
+  have h₁ := times_tiny_nonneg hp (c.rescalings + 5)
+  have h₂ := hp.tiny
+  rw [meanLost, numeral_succ]
+  exact le_mul_of_one_le h₂ (by grind) (one_le_meanGrowth hp c he₀)
+
+private theorem lost_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
+    0 ≤ meanLost p c e :=
+  Std.le_trans hp.tiny (tiny_le_lost hp c he₀)
+
+private theorem grown_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
+    0 ≤ p.storedTiny * meanGrowth p c e :=
+  OrderedRing.mul_nonneg hp.storedTiny (nonneg_of_one_le (one_le_meanGrowth hp c he₀))
+
+/-- A larger error grows more. -/
+private theorem meanGrowth_mono (hp : PreciseGradient p) (c : GradientCounts) {e' : R}
+    (h : e' ≤ e) : meanGrowth p c e' ≤ meanGrowth p c e := by
+  have hε := hp.exponential_lt
+  have h₁ := OrderedField.pow_pos (x := 1 - p.exponential) (by grind) (3 * c.rescalings + 2)
+  rw [meanGrowth, meanGrowth, power_eq, OrderedField.le_div_iff h₁,
+    OrderedField.mul_div_cancel (by grind)]
+  grind
+
+private theorem meanLost_mono (hp : PreciseGradient p) (c : GradientCounts) {e' : R}
+    (h : e' ≤ e) : meanLost p c e' ≤ meanLost p c e :=
+  OrderedRing.mul_le_mul_of_nonneg_left (meanGrowth_mono hp c h) (times_tiny_nonneg hp _)
+
+private theorem belowSize_le {u η η' b b' : R} (hu : 0 ≤ u) (hη : η ≤ η') (hb : b ≤ b') :
+    belowSize u η 1 b ≤ belowSize u η' 1 b' := by
+  have h := OrderedRing.mul_le_mul_of_nonneg_left hη (numeral_nonneg (R := R) 1)
+  rw [belowSize, belowSize, power_eq]
+  exact OrderedRing.mul_le_mul_of_nonneg_left (by grind)
+    (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hu) 1))
+
+private theorem meanWeightSize_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
     0 ≤ meanWeightSize p c e 0 :=
-  belowSize_nonneg hp.stored hp.storedTiny 1 (by
-    have := meanLost_nonneg hp (2 * (c.rescalings + 1))
+  belowSize_nonneg hp.stored (grown_nonneg hp c he₀) 1 (by
+    have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) 2) (lost_nonneg hp c he₀)
     grind)
+
+/-- A weight that fits is a number, and no larger than its size. -/
+private theorem limitedMeanWeight (hp : PreciseGradient p) {j : Fin n} (hr : r.Valid)
+    (hw₁ : r.weight j ≤ 1) (he : r.error j ≤ e)
+    (fits : meanWeightSize p c e 1 ≤ smaller largest.accumulator largest.stored) {w : Option R}
+    (h : r.LimitedMeanWeight p largest c j w) :
+    ∃ z, w = some z ∧ r.MeanWeight p c j z ∧ AtMost (meanWeightSize p c e (r.weight j)) z := by
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left (meanGrowth_mono hp c he) hp.storedTiny
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (meanLost_mono hp c he)
+    (numeral_nonneg (R := R) 2)
+  obtain ⟨z, e₁, h₃, h₄⟩ := limitedWeight hp.stored (grown_nonneg hp c (hr.error j)) (hr.weight j)
+    hw₁ (hr.error j) he
+    (OrderedRing.mul_nonneg (numeral_nonneg 2) (lost_nonneg hp c (hr.error j)))
+    (Std.le_trans (belowSize_le hp.stored h₁ (by grind)) fits) h
+  exact ⟨z, e₁, h₃, h₄.mono (belowSize_le hp.stored h₁ (by grind))⟩
+
+/-- The part of a key of an output is no larger than its weight for D times its value, and as much
+as is lost, both with the growth of an output. -/
+private theorem output_part (hp : PreciseGradient p) {j : Fin n} {i : Fin d_v} (hr : r.Valid)
+    (he₀ : 0 ≤ e) (he : r.error j ≤ e) {m : Nat} {w t l : R} (hT : 0 ≤ outputFactor p c m)
+    (hw : r.OutputWeight p c j w) (ht : AtMost (outputFactor p c m - 1) (t - 1))
+    (hl : AtMost (outputFactor p c m * r.outputLost p c j i) l) :
+    AtMost ((((1 + p.stored) * (1 + e) * r.weight j + meanWeightSize p c e 0)
+      * (r.factor j * absolute (r.value j)[i]) + meanLost p c e) * outputFactor p c m)
+      (w * (r.factor j * (r.value j)[i]) * t + l) := by
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_left (meanGrowth_mono hp c he) hp.storedTiny
+  have h₂ := meanLost_mono hp c he
+  have h₃ := lost_nonneg hp c he₀
+  have h₄ := OrderedRing.mul_nonneg (hr.factor j) (absolute_nonneg (r.value j)[i])
+  have h₅ := (storedWeight_atMost hp.stored (grown_nonneg hp c (hr.error j)) (hr.weight j) he
+    (Std.le_refl _) hw).mono (belowSize_le hp.stored h₁ (Std.le_refl _))
+  have h₆ : AtMost (outputFactor p c m) t :=
+    ⟨by have := ht.1; grind, by have := ht.2; grind⟩
+  have h₇ : r.outputLost p c j i
+      ≤ meanLost p c e * (numeral 2 * (r.factor j * absolute (r.value j)[i]) + 1) := by
+    have i₁ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) 2) h₄
+    have i₂ : 0 ≤ numeral 2 * (r.factor j * absolute (r.value j)[i]) + 1 := by
+      have := OrderedRing.zero_lt_one (R := R)
+      grind
+    rw [BackwardRow.outputLost, tinyOf]
+    split
+    · exact OrderedRing.mul_nonneg h₃ i₂
+    · exact OrderedRing.mul_le_mul_of_nonneg_right h₂ i₂
+  have h₈ := OrderedRing.mul_le_mul_of_nonneg_left h₇ hT
+  have h₉ := (((h₅.mul ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i]))).mul
+    h₆).add (hl.mono h₈))
+  refine h₉.mono ?_
+  rw [← meanWeightSize_eq]
+  have i₃ : belowSize p.stored (p.storedTiny * meanGrowth p c e) 1 ((1 + e) * r.weight j + 0)
+      + numeral 2 * meanLost p c e ≤ meanWeightSize p c e (r.weight j) := by
+    have i₄ := OrderedRing.mul_nonneg hp.stored
+      (OrderedRing.mul_nonneg (numeral_nonneg (R := R) 2) h₃)
+    simp only [meanWeightSize, belowSize, power_eq]
+    rw [show (1 + p.stored) ^ 1 = 1 + p.stored by rw [Semiring.pow_succ, Semiring.pow_zero]; grind]
+    clear h₁ h₂ h₄ h₅ h₆ h₇ h₈ h₉ hl ht hw
+    generalize numeral 1 * (p.storedTiny * meanGrowth p c e) = g
+    generalize numeral 2 * meanLost p c e = l at *
+    grind
+  have i₅ := OrderedRing.mul_le_mul_of_nonneg_right
+    (OrderedRing.mul_le_mul_of_nonneg_right i₃ h₄) hT
+  generalize belowSize p.stored (p.storedTiny * meanGrowth p c e) 1 ((1 + e) * r.weight j + 0) = a
+    at *
+  generalize meanWeightSize p c e (r.weight j) = b at *
+  generalize r.factor j * absolute (r.value j)[i] = x at *
+  generalize outputFactor p c m = T at *
+  generalize meanLost p c e = L at *
+  generalize (numeral 2 : R) = two at *
+  clear h₁ h₂ h₃ h₅ h₆ h₇ h₈ h₉ hl ht hw i₃
+  grind
 
 /-- The factor of D is at least 1. -/
 private theorem one_le_deltaFactor (hp : PreciseGradient p) (k : Nat) :
@@ -120,22 +225,22 @@ theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor :
   have h₁ := (outerSize_le_row (p := p) (c := c) factor value dO).1
   have h₂ : 0 ≤ sumOver (fun i : Fin d_v => absolute dO[i]) (List.finRange d_v) :=
     sumOver_nonneg fun _ _ => absolute_nonneg _
-  have h₃ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) n) (meanWeightSize_nonneg hp c e)
+  have h₃ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) n) (meanWeightSize_nonneg hp c he₀)
   have h₄ := OrderedRing.mul_nonneg (nonneg_of_one_le (one_le_one_plus hp.stored))
     (show 0 ≤ 1 + e by grind)
   have h₅ := OrderedRing.mul_nonneg (a := (1 + p.stored) * (1 + e)
     + numeral n * meanWeightSize p c e 0) (by grind) h₁
   have h₆ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (numeral_nonneg (R := R) n)
-    (meanLost_nonneg hp (c.rescalings + 1))) (show 0 ≤ numeral 2
+    (lost_nonneg hp c he₀)) (show 0 ≤ numeral 2
       + sumOver (fun i : Fin d_v => absolute dO[i]) (List.finRange d_v) by
         rw [numeral_two]
         grind)
   have h₇ := OrderedRing.mul_nonneg hp.outputTiny h₂
-  have h₈ := meanLost_nonneg hp (2 * c.products)
+  have h₈ := times_tiny_nonneg hp (2 * c.products)
   rw [rowDeltaSize, deltaSize, power_eq, power_eq]
   exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
     (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) _))
-    (nonneg_of_one_le (one_le_deltaFactor hp c.rescalings)))
+    (nonneg_of_one_le (one_le_deltaFactor hp (c.rescalings + 1))))
     (means_add_nonneg (means_add_nonneg h₅ h₆) (means_add_nonneg h₇ h₈))
 
 /-- The size of D, from that of its terms. -/
@@ -167,8 +272,7 @@ private theorem delta_ofProducts
       AtMost (rowDeltaSize p c e r.factor r.value r.dO) z := by
   have weights : ∀ j, ∃ z, w j = some z ∧ r.MeanWeight p c j z ∧
       AtMost (meanWeightSize p c e (r.weight j)) z := fun j =>
-    limitedWeight hp.stored hp.storedTiny (hr.weight j) (weight_le_one hr hsum j) (hr.error j)
-      (he j) (meanLost_nonneg hp _) fits₂ (hw j)
+    limitedMeanWeight hp hr (weight_le_one hr hsum j) (he j) fits₂ (hw j)
   have products : ∀ j, ∃ z, x j = some z ∧ ComputedProduct p c (r.factor j) r.dO (r.value j) z ∧
       AtMost (outerSize p c (r.factor j) r.dO (r.value j)) z := fun j =>
     limitedProduct hp (hr.factor j) (fits₁ j) (hx j)
@@ -185,7 +289,7 @@ private theorem delta_ofProducts
     simp only [x', h, Option.getD_some, true_and]
     exact h'
   obtain ⟨outer₀, outer⟩ := outerSize_le_row (p := p) (c := c) r.factor r.value r.dO
-  have hτ := meanWeightSize_nonneg hp c e
+  have hτ := meanWeightSize_nonneg hp c he₀
   have hg : 0 ≤ (1 + p.stored) * (1 + e) :=
     OrderedRing.mul_nonneg (nonneg_of_one_le (one_le_one_plus hp.stored)) (by
       have := OrderedRing.zero_lt_one (R := R)
@@ -203,20 +307,20 @@ private theorem delta_ofProducts
     (B := rowDeltaSize p c e r.factor r.value r.dO) (by
       rw [rowDeltaSize, deltaSize, power_eq, power_eq]
       have i₁ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) n) hp.tiny
-      have i₂ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) n)
-        (meanLost_nonneg hp c.rescalings)
-      have i₃ := OrderedRing.mul_nonneg (a := numeral n * p.tiny
-        + numeral n * (numeral c.rescalings * p.tiny)) (by grind) reach
+      have i₂ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) n) (lost_nonneg hp c he₀)
+      have i₃ := OrderedRing.mul_le_mul_of_nonneg_left (tiny_le_lost hp c he₀)
+        (numeral_nonneg (R := R) n)
+      have i₆ := OrderedRing.mul_nonneg i₂ reach
       have i₄ := OrderedRing.mul_nonneg hp.outputTiny reach
-      have i₅ := meanLost_nonneg hp (2 * c.products)
-      refine delta_bound (one_le_deltaFactor hp c.rescalings)
+      have i₅ := times_tiny_nonneg hp (2 * c.products)
+      refine delta_bound (one_le_deltaFactor hp (c.rescalings + 1))
         (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) (k + 1)))
         (OrderedField.pow_le_pow (one_le_one_plus hp.accumulation) (by omega))
         (sumOver_nonneg fun j _ => (each j).nonneg) total
         (means_add_nonneg i₁ i₁) ?_ (means_add_nonneg i₄ i₅)
-      rw [numeral_succ, numeral_two]
+      rw [numeral_two]
       generalize sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v) = ρ at *
-      generalize (numeral c.rescalings : R) = a at *
+      generalize meanLost p c e = a at *
       generalize (numeral n : R) = b at *
       clear total each hτ hg outer outer₀ i₄ i₅ hw hx hy hD
       grind) fits₃
@@ -270,13 +374,12 @@ private theorem output_growth {A a F o t M S E ρ η n ν : R} (ha : 1 ≤ a) (h
 
 private theorem delta_ofOutput
     (fits₃ : rowDeltaSize p c e r.factor r.value r.dO ≤ largest.accumulator)
-    {m k : Nat} {w : Fin n → R} {t l : Fin n → Fin d_v → R} {o : Fin d_v → R}
-    {y : Fin d_v → Option R} {D : Option R} (hw : ∀ j, r.MeanWeight p c j (w j))
-    (ht : ∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
-      / (1 - p.exponential) ^ c.rescalings - 1) (t j i - 1))
-    (hl : ∀ j i, AtMost (tinyOf (r.weight j) (numeral (c.rescalings + 1) * p.tiny)) (l j i))
+    {m k : Nat} {w t l : Fin n → Fin d_v → R} {o : Fin d_v → R} {y : Fin d_v → Option R}
+    {D : Option R} (hw : ∀ j i, r.OutputWeight p c j (w j i))
+    (ht : ∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1))
+    (hl : ∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (l j i))
     (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-      (sumOver (fun j => (w j * (r.factor j * (r.value j)[i]) + l j i) * t j i)
+      (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + l j i)
         (List.finRange n)) (o i))
     (hy : ∀ i : Fin d_v, Limited largest.accumulator (StoredBelow p.accumulation p.tiny)
       (r.dO[i] * o i) (y i))
@@ -287,7 +390,7 @@ private theorem delta_ofOutput
       AtMost (rowDeltaSize p c e r.factor r.value r.dO) z := by
   obtain ⟨outer₀, outer⟩ := outerSize_le_row (p := p) (c := c) r.factor r.value r.dO
   have one := OrderedRing.zero_lt_one (R := R)
-  have hτ := meanWeightSize_nonneg hp c e
+  have hτ := meanWeightSize_nonneg hp c he₀
   have hg : 0 ≤ (1 + p.stored) * (1 + e) :=
     OrderedRing.mul_nonneg (nonneg_of_one_le (one_le_one_plus hp.stored)) (by grind)
   have hq : ∀ j, 0 ≤ (1 + p.stored) * (1 + e) * r.weight j + meanWeightSize p c e 0 := fun j => by
@@ -298,57 +401,44 @@ private theorem delta_ofOutput
   have reach : 0 ≤ sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v) :=
     sumOver_nonneg fun _ _ => absolute_nonneg _
   have growth := one_le_one_plus hp.accumulation
-  have factor : ∀ j i, AtMost ((1 + p.accumulation) ^ m * (1 + p.factors)
-      / (1 - p.exponential) ^ c.rescalings) (t j i) := fun j i =>
-    ⟨by have := (ht j i).1; grind, by have := (ht j i).2; grind⟩
-  have lost : ∀ j i, AtMost (numeral (c.rescalings + 1) * p.tiny) (l j i) := fun j i =>
-    (hl j i).mono (by
-      rw [tinyOf]
-      split
-      · exact meanLost_nonneg hp _
-      · exact Std.le_refl _)
-  have weights : ∀ j, AtMost ((1 + p.stored) * (1 + e) * r.weight j + meanWeightSize p c e 0)
-      (w j) := fun j => by
-    rw [← meanWeightSize_eq]
-    exact storedWeight_atMost hp.stored hp.storedTiny (hr.weight j) (he j)
-      (meanLost_nonneg hp _) (hw j)
+  have hT : 0 ≤ outputFactor p c m := OrderedField.div_nonneg (OrderedRing.mul_nonneg
+    (nonneg_of_one_le (OrderedField.one_le_pow growth m))
+    (nonneg_of_one_le (one_le_one_plus hp.factors)))
+    (OrderedField.pow_pos (by have := hp.exponential_lt; grind) _)
   have component : ∀ i : Fin d_v, AtMost (absolute r.dO[i] * ((1 + p.output) * sumOver (fun j =>
       (((1 + p.stored) * (1 + e) * r.weight j + meanWeightSize p c e 0)
-        * (r.factor j * absolute (r.value j)[i]) + numeral (c.rescalings + 1) * p.tiny)
-        * ((1 + p.accumulation) ^ m * (1 + p.factors) / (1 - p.exponential) ^ c.rescalings))
+        * (r.factor j * absolute (r.value j)[i]) + meanLost p c e) * outputFactor p c m)
         (List.finRange n) + p.outputTiny)) (r.dO[i] * o i) := fun i =>
     (atMost_absolute _).mul (storedBelow_atMost
-      (sumOver_atMost fun j _ => (((weights j).mul
-        ((atMost_self (hr.factor j)).mul (atMost_absolute (r.value j)[i]))).add (lost j i)).mul
-          (factor j i)) (ho i))
+      (sumOver_atMost fun j _ => output_part hp hr he₀ (he j) hT (hw j i) (ht j i) (hl j i)) (ho i))
   obtain ⟨terms, D', h₁, rfl, h₂, h₃⟩ := limitedProducts hp.accumulation hp.tiny hy hD component
     (B := rowDeltaSize p c e r.factor r.value r.dO) (by
       rw [output_sizes, rowDeltaSize, deltaSize, power_eq, power_eq]
       have i₁ := OrderedField.pow_le_pow growth (show k + 1 ≤ c.delta by omega)
       have i₂ := OrderedField.pow_le_pow growth hk
-      have i₃ : (1 + p.accumulation) ^ (k + 1) * ((1 + p.output) * ((1 + p.accumulation) ^ m
-          * (1 + p.factors) / (1 - p.exponential) ^ c.rescalings))
+      have i₃ : (1 + p.accumulation) ^ (k + 1) * ((1 + p.output) * outputFactor p c m)
           ≤ (1 + p.accumulation) ^ c.delta
-            * ((1 + p.factors) * (1 + p.output) / (1 - p.exponential) ^ c.rescalings) := by
+            * ((1 + p.factors) * (1 + p.output) / (1 - p.exponential) ^ (c.rescalings + 1)) := by
         have h := OrderedRing.mul_le_mul_of_nonneg_right i₂
-          (nonneg_of_one_le (one_le_deltaFactor hp c.rescalings))
+          (nonneg_of_one_le (one_le_deltaFactor hp (c.rescalings + 1)))
         refine Std.le_trans (le_of_equal ?_) h
-        rw [show m + k + 1 = k + 1 + m by omega, Semiring.pow_add _ (k + 1), Field.div_eq_mul_inv,
-          Field.div_eq_mul_inv]
-        generalize ((1 - p.exponential) ^ c.rescalings)⁻¹ = I
+        rw [outputFactor, show m + k + 1 = k + 1 + m by omega, Semiring.pow_add _ (k + 1),
+          Field.div_eq_mul_inv, Field.div_eq_mul_inv]
+        generalize ((1 - p.exponential) ^ (c.rescalings + 1))⁻¹ = I
         generalize (1 + p.accumulation) ^ (k + 1) = a
         generalize (1 + p.accumulation) ^ m = b
-        clear h i₁ i₂ component factor lost growth total reach hq hg hτ outer outer₀ hw ht hl
+        clear h i₁ i₂ hT component growth total reach hq hg hτ outer outer₀ hw ht hl
           ho hy hD
         grind
-      have bound := output_growth (E := numeral n * (numeral (c.rescalings + 1) * p.tiny))
+      have bound := output_growth (E := numeral n * meanLost p c e)
         (n := numeral d_v * p.tiny + numeral d_v * p.tiny) (ν := numeral (2 * c.products) * p.tiny)
         (η := p.outputTiny)
-        (OrderedField.one_le_pow growth (k + 1)) (one_le_deltaFactor hp c.rescalings) i₃ i₁ total
+        (OrderedField.one_le_pow growth (k + 1)) (one_le_deltaFactor hp (c.rescalings + 1)) i₃ i₁
+        total
         (sumOver_nonneg fun j _ => OrderedRing.mul_nonneg (hq j) (key_size_nonneg hr j))
-        (OrderedRing.mul_nonneg (numeral_nonneg n) (meanLost_nonneg hp _)) reach hp.outputTiny
+        (OrderedRing.mul_nonneg (numeral_nonneg n) (lost_nonneg hp c he₀)) reach hp.outputTiny
         (by
-          have := meanLost_nonneg hp d_v
+          have := times_tiny_nonneg hp d_v
           grind) (twice_lost_le hd hp.tiny)
       exact bound) fits₃
   exact ⟨D', rfl, .ofOutput hw ht hl ho h₁ h₂ hk hd, h₃⟩

@@ -172,6 +172,176 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
 
 private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
 
+/-- No factor of a weight is less than 1, nor is their mean. -/
+private theorem one_le_mean_factor [Exponential R R] {p : Precision R} (hp : Precise p)
+    {rescalings : Nat} {row : List (BoundedKey R)} {M : R}
+    (maximum : rowMax (row.map (·.score)) = some M) (unmasked : ∃ key ∈ row, key.score ≠ none)
+    (error : ∀ key ∈ row, key.score ≠ none → 0 ≤ key.error) :
+    1 ≤ sumOver (fun k => k.weight * k.factor) (boundedWeights p rescalings row)
+      / sumOver (fun k => k.weight) (boundedWeights p rescalings row) := by
+  rw [boundedWeights_eq maximum, sumOver_map, sumOver_map]
+  have nonneg : ∀ key : BoundedKey R,
+      0 ≤ (boundedWeight p rescalings (some M) (largestError row) key).weight := fun key => by
+    unfold boundedWeight
+    cases key.score with
+    | none => exact Std.le_refl _
+    | some s => exact Std.le_of_lt (exp_pos _)
+  have hS : 0 < sumOver (fun key =>
+      (boundedWeight p rescalings (some M) (largestError row) key).weight) row := by
+    obtain ⟨key, hk, hs⟩ := unmasked
+    obtain ⟨s, hs⟩ := Option.ne_none_iff_exists'.mp hs
+    have h := le_sumOver (f := fun key =>
+      (boundedWeight p rescalings (some M) (largestError row) key).weight) (fun k _ => nonneg k) hk
+    have e : (boundedWeight p rescalings (some M) (largestError row) key).weight = exp (s - M) := by
+      simp only [boundedWeight, hs]
+    have := exp_pos (R := R) (s - M)
+    have h : (boundedWeight p rescalings (some M) (largestError row) key).weight ≤ _ := h
+    rw [e] at h
+    exact Std.lt_of_lt_of_le this h
+  rw [OrderedField.le_div_iff hS, Semiring.mul_one]
+  refine sumOver_le_sumOver fun key hk => ?_
+  have h : 1 ≤ (boundedWeight p rescalings (some M) (largestError row) key).factor := by
+    cases hs : key.score with
+    | none => simp only [boundedWeight, hs, Std.le_refl]
+    | some s =>
+      have h₁ := error key hk (by simp [hs])
+      have h₂ := error_le_largestError hk (by simp [hs])
+      have h₃ : s ≤ M := by
+        have h := le_rowMax (List.mem_map_of_mem (f := (·.score)) hk)
+        rw [maximum] at h
+        have h : ScoreLE key.score (some M) := h
+        rw [hs] at h
+        exact h
+      have h₄ : (1 : R) ≤ exp (key.error + p.unit * (M - s + key.error + largestError row)) := by
+        rw [← exp_zero (S := R)]
+        refine exp_le ?_
+        have := OrderedRing.mul_nonneg hp.unit (b := M - s + key.error + largestError row)
+          (by grind)
+        grind
+      have h₅ := OrderedField.pow_le_one (remainder_pos hp)
+        (by have := hp.exponential; grind) (rescalings + 1)
+      simp only [boundedWeight, hs]
+      rw [power_eq, OrderedField.le_div_iff (OrderedField.pow_pos (remainder_pos hp) _),
+        Semiring.mul_one]
+      exact Std.le_trans h₅ h₄
+  have := OrderedRing.mul_le_mul_of_nonneg_left h (nonneg key)
+  rwa [Semiring.mul_one] at this
+
+/-- What is left of a denominator. -/
+private theorem left_mul_le {W d γ C l l₀ : R} (hl : W * (1 - d) ≤ l₀)
+    (el : AtMost (γ * (W * C)) (l - l₀)) : W * (1 - d - γ * C) ≤ l := by
+  obtain ⟨h, -⟩ := el
+  grind
+
+/-- An error of a weight, as a share of what is left of the denominator. -/
+private theorem share_of_left {W l left A x s η P : R} (hW : 0 < W) (hleft : 0 < left)
+    (hA : 1 ≤ A) (hl : W * left ≤ l) (hx : x ≤ W * s) (hs : s ≤ η * P) (hη : 0 ≤ η * P) :
+    x ≤ l * (A / left * (η * P)) := by
+  have d := OrderedField.mul_div_cancel (b := left) (by grind) A
+  have hA₀ : 0 ≤ A / left := OrderedField.div_nonneg (by
+    have := OrderedRing.zero_lt_one (R := R)
+    grind) hleft
+  generalize A / left = y at *
+  have i₁ := OrderedRing.mul_le_mul_of_nonneg_left hs (Std.le_of_lt hW)
+  have i₂ := OrderedRing.mul_le_mul_of_nonneg_right hl hA₀
+  have i₃ := OrderedRing.mul_le_mul_of_nonneg_left hA (Std.le_of_lt hW)
+  have i₄ : W ≤ l * y := by
+    rw [← d] at i₃
+    grind
+  have i₅ := OrderedRing.mul_le_mul_of_nonneg_right i₄ hη
+  rw [← Semiring.mul_assoc]
+  exact Std.le_trans hx (Std.le_trans i₁ i₅)
+
+/-- What a denominator comes to of which products and exponentials may underflow: exp m · l is the
+exact sum of the exponentials but for a factor, up or down; it is positive; and an error `η` of a
+weight, which rescalings have enlarged, is no larger as a share of it than the factor says, with the
+exponentials of the largest weight and of rescalings. -/
+theorem tiny_denominator [Exponential R R] {p : Precision R} {ν m : R} (hp : Precise p)
+    (hν : 0 ≤ ν) {part : Part R} (run : TinyRun p ν 0 m part)
+    (hνq : part.rescalings ≠ 0 → ν ≤ p.exponential)
+    (attained : ∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m)
+    (close : ∀ key ∈ part.keys, ∀ s, key.score = some s → AtMost key.error (key.computed - s))
+    {roundings rescalings : Nat} (hr : part.rescalings ≤ rescalings)
+    (ha : part.additions + part.rescalings ≤ roundings)
+    (hD : numeral (roundings + 1) * p.unit < 1)
+    (left : 0 < underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey)))
+    {M : R} (maximum : rowMax (part.keys.map (·.score)) = some M) :
+    let F := underflowLogSumExpFactor p ν roundings rescalings (part.keys.map (·.toBoundedKey))
+    exp m * part.l ≤ denominator (part.keys.map (·.score)) * F ∧
+      denominator (part.keys.map (·.score)) ≤ exp m * part.l * F ∧ 0 < part.l ∧
+      ∀ η, 0 ≤ η → η / (1 - p.exponential) ^ part.rescalings
+        ≤ part.l * (F * (η * (1 / (1 - p.exponential) ^ (2 * rescalings + 1)))) := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have hu : p.unit ≤ 1 := by
+    have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) roundings) hp.unit
+    rw [numeral_succ] at hD
+    grind
+  obtain ⟨part₀, C⟩ := tiny_run hp hν hu run hνq
+  have close₀ : ∀ key ∈ part.keys, ∀ s, key.score = some s →
+      AtMost key.error (key.computed - (s + 0)) := fun key hk s hs => by
+    rw [Semiring.add_zero]
+    exact close key hk s hs
+  have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
+    (by rw [C.keys]; exact close₀) (by rw [C.rescalings]; exact hr)
+    (by rw [C.additions, C.rescalings]; exact ha) hu hD
+  rw [C.keys, C.rescalings] at shares
+  obtain ⟨b, W, hrow, hval, hpos, hW, hlow, hden, htiny, hmost⟩ := shares
+  have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt h₀
+  have c₁ := cost_le (f := fun _ => 1) (f' := fun _ => 1) hp hν hr hrow hpos hW hlow (htiny ν hν)
+    hmost (fun _ => rfl) one
+  have C₁ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (one k)) c₁
+  have hγ := gamma_nonneg hp.unit hD
+  have hγ₁ : 0 ≤ 1 + gamma (roundings + 1) p.unit := by grind
+  have hleft := left
+  rw [underflowLeft] at hleft
+  have hdE := denominatorError_lt hleft (OrderedRing.mul_nonneg hγ₁ C₁)
+  have dE := rounded_denominator hp C.run (by rw [C.keys]; exact attained)
+    (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
+    (by rw [C.additions, C.rescalings]; exact ha) hD (by rw [C.keys]; exact hdE)
+  rw [C.keys] at dE
+  obtain ⟨-, d₁, d₂⟩ := dE
+  have hl := hden (by rw [← hrow]; exact hdE)
+  rw [← hrow] at hl
+  have pow_le : (1 + p.unit) ^ (part.additions + part.rescalings)
+      ≤ 1 + gamma (roundings + 1) p.unit := by
+    have := pow_sub_one_le_gamma hp.unit
+      (show part.additions + part.rescalings ≤ roundings + 1 by omega) hD
+    grind
+  have el := (C.l hp hν).mono (Std.le_trans
+    (OrderedRing.mul_le_mul_of_nonneg_right pow_le (sumOver_nonneg fun k _ => cost_nonneg hp hν
+      (one k)))
+    (OrderedRing.mul_le_mul_of_nonneg_left c₁ hγ₁))
+  rw [logSumExpFactor] at d₁ d₂
+  have hDn : 0 < (denominator (part.keys.map (·.score)) : R) := by
+    obtain ⟨key, hk, hs, -⟩ := attained
+    obtain ⟨s, hs⟩ := Option.ne_none_iff_exists'.mp hs
+    have := le_sumOver (f := fun s : Option R => (weight s : R)) (fun s _ => Proof.weight_nonneg s)
+      (List.mem_map_of_mem (f := (·.score)) hk)
+    have h := exp_pos (R := R) s
+    have this : (weight key.score : R) ≤ _ := this
+    rw [hs] at this
+    exact Std.lt_of_lt_of_le h this
+  obtain ⟨k₁, k₂⟩ := denominator_of_companion hW hdE hl C₁ hγ₁ hleft el (exp_pos m) hDn d₁ d₂
+  have hWl : W * underflowLeft p ν roundings rescalings (part.keys.map (·.toBoundedKey))
+      ≤ part.l := by
+    rw [underflowLeft]
+    exact left_mul_le hl el
+  refine ⟨k₁, k₂, ?_, fun η hη => ?_⟩
+  · have := OrderedRing.mul_pos hW left
+    grind
+  · have hP : 0 ≤ 1 / (1 - p.exponential) ^ (2 * rescalings + 1) :=
+      OrderedField.div_nonneg (Std.le_of_lt h₀) (OrderedField.pow_pos (remainder_pos hp) _)
+    refine share_of_left hW left (one_le_mean_factor hp (M := M) (by rwa [List.map_map]) ?_ ?_) hWl
+      (htiny η hη) ?_ (OrderedRing.mul_nonneg hη hP)
+    · obtain ⟨key, hk, hs, -⟩ := attained
+      exact ⟨_, List.mem_map_of_mem (f := (·.toBoundedKey)) hk, hs⟩
+    · intro key hk hs
+      obtain ⟨key, hkey, rfl⟩ := List.mem_map.mp hk
+      obtain ⟨s, hs'⟩ := Option.ne_none_iff_exists'.mp hs
+      exact (close key hkey s hs').nonneg
+    · rw [underflowShare, tinyShare, ← power_eq]
+      exact OrderedRing.mul_le_mul_of_nonneg_left (smaller_le _ _).1 hη
+
 /-- **tiny-lse**: where products, exponentials and sums may underflow, products for the logarithm's
 base and the sum of maximum and logarithm too, the log-sum-exp that such a function writes is within
 the tolerance for what is left of the denominator then, and for nine such operations, where the
@@ -213,43 +383,9 @@ theorem rounded_logSumExp_underflow [Exponential R R] {p : Precision R} {ν μ m
       AtMost key.error (key.computed - s) := fun key hk s hs => by
     have := close₀ key hk s hs
     rwa [Semiring.add_zero] at this
-  have shares := shares_of_run hp C.run (by rw [C.keys]; exact attained)
-    (by rw [C.keys]; exact close₀) (by rw [C.rescalings]; exact hr)
-    (by rw [C.additions, C.rescalings]; exact ha) hu hD
-  rw [C.keys, C.rescalings] at shares
-  obtain ⟨b, W, hrow, hval, hpos, hW, hlow, hden, htiny, hmost⟩ := shares
-  have one : ∀ _ : ComputedKey R, (0 : R) ≤ 1 := fun _ => Std.le_of_lt h₀
-  have c₁ := cost_le (f := fun _ => 1) (f' := fun _ => 1) hp hν hr hrow hpos hW hlow (htiny ν hν)
-    hmost (fun _ => rfl) one
-  have C₁ := cost_nonneg_of hW (sumOver_nonneg fun k _ => cost_nonneg hp hν (one k)) c₁
-  have hγ := gamma_nonneg hp.unit hD
-  have hγ₁ : 0 ≤ 1 + gamma (roundings + 1) p.unit := by grind
-  have hleft := left
-  rw [underflowLeft] at hleft
-  have hdE := denominatorError_lt hleft (OrderedRing.mul_nonneg hγ₁ C₁)
-  have dE := rounded_denominator hp C.run (by rw [C.keys]; exact attained)
-    (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
-    (by rw [C.additions, C.rescalings]; exact ha) hD (by rw [C.keys]; exact hdE)
-  rw [C.keys] at dE
-  obtain ⟨-, d₁, d₂⟩ := dE
-  have hl := hden (by rw [← hrow]; exact hdE)
-  rw [← hrow] at hl
-  have pow_le : (1 + p.unit) ^ (part₁.additions + part₁.rescalings)
-      ≤ 1 + gamma (roundings + 1) p.unit := by
-    have := pow_sub_one_le_gamma hp.unit
-      (show part₁.additions + part₁.rescalings ≤ roundings + 1 by omega) hD
-    grind
-  have el := (C.l hp hν).mono (Std.le_trans
-    (OrderedRing.mul_le_mul_of_nonneg_right pow_le (sumOver_nonneg fun k _ => cost_nonneg hp hν
-      (one k)))
-    (OrderedRing.mul_le_mul_of_nonneg_left c₁ hγ₁))
-  rw [logSumExpFactor] at d₁ d₂
-  have hDn : 0 < (denominator (part₁.keys.map (·.score)) : R) := by
-    have e : (exp L : R) = denominator (part₁.keys.map (·.score)) := exact
-    exact e ▸ exp_pos L
-  have key := denominator_of_companion hW hdE hl C₁ hγ₁ hleft el (exp_pos m) hDn d₁ d₂
+  have key := tiny_denominator hp hν run hνq attained close hr ha hD left maximum
   obtain ⟨L₀, r₁, r₂⟩ := tinyLogSumExp_close hp.unit hν h4 result
-  have within := logSumExp_within hp attained C.below close h4 exact maximum errors key.1 key.2 r₁
+  have within := logSumExp_within hp attained C.below close h4 exact maximum errors key.1 key.2.1 r₁
   have := within.add r₂
   rw [show L₀ - L + (L' - L₀) = L' - L by grind] at this
   exact this

@@ -29,7 +29,7 @@ variable {changes : ScoreChanges R q_len kv_len} {mask : Mask q_len kv_len}
 variable {Q : Matrix R q_len d} {K : Matrix R kv_len d} {i : Fin q_len}
 
 /-- How far off the score of a column is. -/
-private theorem tiny_column (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
+theorem tiny_column (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128)
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
     (hd : 10 * (numeral (additions + 4) * p.accumulation) + 4 * (operandFactor p f - 1) ≤ 1)

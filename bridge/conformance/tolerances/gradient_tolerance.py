@@ -174,7 +174,7 @@ def gradient_bounds(
     mean = (p * products).sum(-1, keepdim=True)
     sums = compose(
         gamma(row.keys + 2 * row.blocks + value_dim + 8, ua),
-        *(by_kept, score_unit, rounding.output.unit, power(-row.blocks, -exponential)),
+        *(by_kept, score_unit, rounding.output.unit, power(-row.blocks - 1, -exponential)),
     )
     of_delta = (p * products * compose(off, weight_unit, sums)).sum(-1, keepdim=True)
     reach = d_o.abs().sum(-1, keepdim=True)
@@ -193,9 +193,12 @@ def gradient_bounds(
         sizes: Tensor | float,
         product: Tensor | float,
     ) -> Tensor:
-        of_weight = 2 * (row.blocks + 1) * tiny * (1 + weight_unit) + weight_tiny
+        # What a forward pass loses of a weight grows with its rescalings and its denominator.
+        growth = 1 + compose(errors, power(-3 * row.blocks - 2, -exponential))
+        of_key = (row.blocks + 6) * tiny * growth
+        of_weight = 2 * of_key * (1 + weight_unit) + weight_tiny * growth
         lost = weights * (1 + compose(errors, weight_unit)) * product
-        return lost + seen * (of_weight * (sizes + product) + (row.blocks + 1) * tiny * (2 + reach))
+        return lost + seen * (of_weight * (sizes + product) + of_key * (2 + reach))
 
     lost = loss_of_mean(p, off, seen_keys, products, of_product(kept)).sum(-1, keepdim=True)
     seen_sinks = torch.zeros_like(reach)

@@ -105,11 +105,14 @@ def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
     blocks = kv_len if rounding.block_n is None else -(-kv_len // rounding.block_n)
     tiny = rounding.accumulator.smallest_normal
     # Differences that are flushed to 0: of a score and the maximum, and each rise of that.
-    of_lse = _lse_error(filled, of_filled + (blocks + 1) * tiny, keys, blocks, rounding)
-    error = _recomputed_error(u, tiny, exponential, s, lse, off, of_lse)
+    flushed = (blocks + 1) * tiny
+    of_lse = _lse_error(filled, of_filled + flushed, keys, blocks, rounding)
+    # A weight of the output has them too.
+    error = _recomputed_error(u, tiny, exponential, s, lse, off + flushed, of_lse)
     sink, sink_error = None, torch.zeros_like(lse)
     if sinks is not None:
         sink = torch.where(dead, 0.0, torch.exp(sinks - lse))
+        of_sinks = of_sinks + flushed
         sink_error = _recomputed_error(u, tiny, exponential, finite, lse, of_sinks, of_lse)
     p = torch.where(visible, torch.exp(s - lse), 0.0)
     return Softmax(visible, p, error, slope, slope_error, keys, blocks, sink, sink_error)

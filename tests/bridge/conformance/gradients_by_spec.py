@@ -196,6 +196,8 @@ def row_of(problem: Problem, i: int, rounding: RoundingModel) -> Row:
     )
 
     def of_weight(s: Decimal, error: Decimal) -> Decimal:
+        # Those of an output have differences that are flushed to 0.
+        error = bounded_key_flushed(tiny, blocks, BoundedKey(s, error, zero), num=NATURAL).error
         return Decimal(
             recomputed_error(unit, tiny, exponential, s, lse, error, of_lse, num=NATURAL)
         )

@@ -178,7 +178,7 @@ MUTANTS = {
         "score_unit, power",
     ),
     "an output that is not rescaled": (
-        "rounding.output.unit, power(-row.blocks, -exponential)",
+        "rounding.output.unit, power(-row.blocks - 1, -exponential)",
         "rounding.output.unit",
     ),
     "an exact mean": (
@@ -210,9 +210,23 @@ MUTANTS = {
     ),
     "dS that loses nothing where it is stored": ("of_x) + weight_tiny * seen_keys", "of_x)"),
     "weights of D that lose nothing": (
-        "* (1 + weight_unit) + weight_tiny\n        lost",
-        "\n        lost",
+        "2 * of_key * (1 + weight_unit) + weight_tiny * growth",
+        "0 * of_key",
     ),
+    "weights of D that lose nothing where they are stored": (
+        "(1 + weight_unit) + weight_tiny * growth",
+        "(1 + weight_unit)",
+    ),
+    "losses of a weight of D that do not grow": (
+        "growth = 1 + compose(errors, power(-3 * row.blocks - 2, -exponential))",
+        "growth = 1 + 0 * errors",
+    ),
+    "a denominator of D that is exact": (
+        "compose(errors, power(-3 * row.blocks - 2, -exponential))",
+        "compose(0 * errors, power(-3 * row.blocks - 2, -exponential))",
+    ),
+    "a weight of D of one exponential": ("of_key = (row.blocks + 6)", "of_key = 1"),
+    "products with values that do not underflow": ("of_key * (2 + reach)", "0 * of_key"),
     "an output that loses nothing": (
         "output_tiny = underflow(rounding.output)",
         "output_tiny = 0 * underflow(rounding.output)",
@@ -252,7 +266,7 @@ MUTANTS = {
         "products_tiny = 2 * (value_dim + 2)",
         "products_tiny = (value_dim + 2)",
     ),
-    "sums of D that lose nothing": ("* tiny * (2 + reach)", "* tiny * (1 + reach)"),
+    "sums of D that lose nothing": ("of_key * (2 + reach)", "of_key * (1 + reach)"),
     "a G whose sums lose nothing": (
         "of_product(kept) + of_delta + 2 * tiny",
         "of_product(kept) + of_delta",

@@ -130,13 +130,14 @@ MUTANTS = {
         "_LSE_OPERATIONS = 8",
     ),
     "differences of scores that are not flushed to 0": (
-        "of_filled + (blocks + 1) * tiny",
+        "of_filled + flushed",
         "of_filled",
     ),
     "rises of the maximum that are not flushed to 0": (
-        "of_filled + (blocks + 1) * tiny",
-        "of_filled + tiny",
+        "flushed = (blocks + 1) * tiny",
+        "flushed = tiny",
     ),
+    "differences of a weight of the output that are not flushed to 0": ("off + flushed", "off"),
     "a weight whose base is changed without underflow": (
         "of_score + 3 * tiny, of_lse + 3 * tiny",
         "of_score, of_lse",

@@ -120,20 +120,20 @@ theorem outputs_lose [Exponential R R] : OutputsLose (R := R) :=
 @[expose] def oneLossOfProducts (ν _ v : R) : R := numeral 2 * ν * absolute v + ν
 
 /-- A number that is off by ν, no more than it is. -/
-private theorem raised_by {ν x : R} (h₀ : 0 ≤ ν) (h : ν ≤ x) : Stored (0 : R) ν x (x + ν) := by
+private theorem one_more_of {ν x : R} (h₀ : 0 ≤ ν) (h : ν ≤ x) : Stored (0 : R) ν x (x + ν) := by
   rw [Stored, Proof.absolute_of_nonneg (Std.le_trans h₀ h), Semiring.zero_mul,
     OrderedField.max_def, if_pos h₀, show x + ν - x = ν by grind]
   exact ⟨⟨by grind, Std.le_refl _⟩, ⟨by grind, h⟩⟩
 
-private theorem raised_times {ν x : R} (h₀ : 0 ≤ ν) (h : ν ≤ x) :
+private theorem several_more_of {ν x : R} (h₀ : 0 ≤ ν) (h : ν ≤ x) :
     ∀ n : Nat, ν ≤ x + numeral n * ν ∧ TinyTimes 0 ν n x (x + numeral n * ν)
   | 0 => by
     rw [show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul, Semiring.add_zero]
     exact ⟨h, rfl⟩
   | n + 1 => by
-    obtain ⟨h₁, h₂⟩ := raised_times h₀ h n
+    obtain ⟨h₁, h₂⟩ := several_more_of h₀ h n
     rw [Proof.numeral_succ, show x + (numeral n + 1) * ν = x + numeral n * ν + ν by grind]
-    exact ⟨by grind, _, h₂, raised_by h₀ h₁⟩
+    exact ⟨by grind, _, h₂, one_more_of h₀ h₁⟩
 
 private theorem small_weight_of_three [NaturalExp R] :
     0 < (exp (0 - 3 : R) : R) ∧ 4 * (exp (0 - 3 : R) : R) ≤ 1 := by
@@ -161,7 +161,7 @@ private theorem run_thrice [NaturalExp R] {x : R} (hx : x = exp (0 - 3 : R)) (po
       (Proof.tinyProduct_of_stored hν (by
         show Stored 0 (x / 16) (1 * (x / 16)) _
         rw [Semiring.one_mul]
-        exact raised_by hν (Std.le_refl _)))
+        exact one_more_of hν (Std.le_refl _)))
   have b : TinyRun (tinyOnly (0 : R)) (x / 16) 0 0
       (singlePart (0 - 3) (1 / 16) x (x / 16 + x / 16)) :=
     .key (x := 0 - 3 - 0) (w := x) (w' := x) (by simp [exactKey])
@@ -172,7 +172,7 @@ private theorem run_thrice [NaturalExp R] {x : R} (hx : x = exp (0 - 3 : R)) (po
       (Proof.tinyProduct_of_stored hν (by
         show Stored 0 (x / 16) (x * (1 / 16)) _
         rw [show x * (1 / 16) = x / 16 by grind]
-        exact raised_by hν (Std.le_refl _)))
+        exact one_more_of hν (Std.le_refl _)))
   refine .join (p := tinyOnly (0 : R)) (m := 0) (a := 0) (k := 1) (r := 0)
     (parts := [singlePart 0 (x / 16) 1 (x / 16 + x / 16),
       singlePart (0 - 3) (1 / 16) x (x / 16 + x / 16)])
@@ -210,7 +210,7 @@ theorem oneLossOfProducts_refuted [NaturalExp R] :
     grind
   have h := (claim (x / 16) 0 _ 2 (fun j => if j = 0 then exactKey 0 (x / 16)
     else exactKey (0 - 3) (1 / 16)) _ (by grind) (run_thrice hx.symm pos) rfl hl rfl
-    (raised_times (by grind) big 5).2).2
+    (several_more_of (by grind) big 5).2).2
   have e₁ : ∀ f : Fin 2 → R, sumOver f (List.finRange 2) = f 0 + (f 1 + 0) := fun _ => rfl
   rw [e₁, e₁] at h
   have e₂ : exp ((0 : R) - 0) = (1 : R) := exp_sub_self _

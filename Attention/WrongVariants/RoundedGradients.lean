@@ -431,16 +431,13 @@ theorem outputUnderflowNotCounted_refuted :
       (3 / 2) :=
     .ofOutput (m := 0) (k := 0) (w := fun _ _ => 1) (t := fun _ _ => 1) (e := fun _ _ => 0)
       (o := fun _ => 3 / 2) (y := fun _ => 3 / 2)
-      (fun _ _ => weight_of (Std.le_refl _) (below_refl (Std.le_refl _) (by
-        show (0 : R) ≤ 0 * _
-        grind) _))
+      (fun _ _ => weight_of (Std.le_refl _)
+        (below_refl (Std.le_refl _) (show (0 : R) ≤ 0 * _ by grind) _))
       (fun _ _ => by rw [factor]; exact ⟨by grind, by grind⟩)
       (fun _ _ => .zero (by
         rw [factor, Semiring.one_mul]
-        refine Proof.tinyOf_nonneg ?_
-        show (0 : R) ≤ numeral (counts.rescalings + 6) * 0 * _ * _
-        rw [Semiring.mul_zero, Semiring.zero_mul, Semiring.zero_mul]
-        exact Std.le_refl _))
+        exact Proof.tinyOf_nonneg (show (0 : R) ≤ numeral (counts.rescalings + 6) * 0 * _ * _ by
+          grind)))
       (fun i => by
         obtain rfl := Fin.fin_one_eq_zero i
         show StoredBelow 0 (1 / 2) (1 * (1 * 1) * 1 + 0 + 0 : R) (3 / 2)

@@ -156,6 +156,7 @@ public import Attention.Model.RoundedGradients
 public import Attention.Model.RoundedLogSumExp
 public import Attention.Model.RoundedOverflow
 public import Attention.Model.RoundedOverflowChanges
+public import Attention.Model.RoundedOverflowGradients
 public import Attention.Model.RoundedScores
 public import Attention.Model.RoundedSoftcap
 public import Attention.Model.RoundedStates
@@ -319,11 +320,15 @@ public import Attention.Proof.Rounding.OutputNumbers
 public import Attention.Proof.Rounding.OutputParts
 public import Attention.Proof.Rounding.OutputWeights
 public import Attention.Proof.Rounding.Overflow
+public import Attention.Proof.Rounding.OverflowBelow
 public import Attention.Proof.Rounding.OverflowChanged
 public import Attention.Proof.Rounding.OverflowChanges
 public import Attention.Proof.Rounding.OverflowDropout
 public import Attention.Proof.Rounding.OverflowFormat
+public import Attention.Proof.Rounding.OverflowGradientRows
+public import Attention.Proof.Rounding.OverflowGradients
 public import Attention.Proof.Rounding.OverflowLogSumExp
+public import Attention.Proof.Rounding.OverflowMeans
 public import Attention.Proof.Rounding.OverflowParts
 public import Attention.Proof.Rounding.OverflowRun
 public import Attention.Proof.Rounding.OverflowScores
@@ -414,6 +419,7 @@ public import Attention.Spec.MultiHead
 public import Attention.Spec.Online
 public import Attention.Spec.OverflowBounds
 public import Attention.Spec.OverflowChanges
+public import Attention.Spec.OverflowGradients
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
 public import Attention.Spec.Philox

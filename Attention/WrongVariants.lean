@@ -59,6 +59,7 @@ public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedOverflowChanges
+public import Attention.WrongVariants.RoundedOverflowGradients
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedSoftcap
 public import Attention.WrongVariants.RoundedStates

@@ -70,6 +70,10 @@ WITHOUT_VECTORS = {
     "float16, overflow and all, in tests/bridge/translation/test_overflow.py",
     "Attention.Spec.OverflowChanges": "the same with changed scores and dropout; as above, in "
     "tests/bridge/translation/test_overflow_changes.py",
+    "Attention.Spec.OverflowUnderflow": "the same where numbers underflow; compared with the "
+    "largest numbers that may come of them in "
+    "tests/bridge/translation/test_overflow_underflow.py",
+    "Attention.Spec.OverflowUnderflowRows": "the same of whole rows; as above",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
@@ -91,6 +95,8 @@ WITHOUT_PYTHON = {
     "Attention.Spec.BackwardTransformer": "PyTorch's autograd, of the modules' forward passes",
     "Attention.Spec.OverflowBounds": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowChanges": "torch in float16, of which a test looks for overflows",
+    "Attention.Spec.OverflowUnderflow": "fractions that grow, of which a test looks for overflows",
+    "Attention.Spec.OverflowUnderflowRows": "fractions, as above",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

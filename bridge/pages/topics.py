@@ -107,7 +107,7 @@ TOPICS = (
         "Formats, underflow and overflow",
         (
             *("Format", "Real.Format", "Rounding.Format", "Underflow", "Rounding.Underflow"),
-            *("OverflowBounds", "OverflowChanges", "Rounding.Overflow"),
+            *("OverflowBounds", "OverflowChanges", "OverflowUnderflow", "Rounding.Overflow"),
             *("Mixed", "Rounding.Mixed"),
         ),
         "rounding",

@@ -326,6 +326,8 @@ public import Attention.Proof.Rounding.OverflowRun
 public import Attention.Proof.Rounding.OverflowScores
 public import Attention.Proof.Rounding.OverflowSizes
 public import Attention.Proof.Rounding.OverflowSums
+public import Attention.Proof.Rounding.OverflowTiny
+public import Attention.Proof.Rounding.OverflowTinyOptions
 public import Attention.Proof.Rounding.OverflowTinyParts
 public import Attention.Proof.Rounding.OverflowTinyRun
 public import Attention.Proof.Rounding.OverflowTinyScores
@@ -416,6 +418,7 @@ public import Attention.Spec.Online
 public import Attention.Spec.OverflowBounds
 public import Attention.Spec.OverflowChanges
 public import Attention.Spec.OverflowUnderflow
+public import Attention.Spec.OverflowUnderflowOptions
 public import Attention.Spec.OverflowUnderflowRows
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged

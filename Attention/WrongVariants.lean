@@ -58,6 +58,7 @@ public import Attention.WrongVariants.RoundedMatrices
 public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedOverflowChanges
+public import Attention.WrongVariants.RoundedOverflowTiny
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedSoftcap
 public import Attention.WrongVariants.RoundedStates

@@ -74,6 +74,8 @@ WITHOUT_VECTORS = {
     "largest numbers that may come of them in "
     "tests/bridge/translation/test_overflow_underflow.py",
     "Attention.Spec.OverflowUnderflowRows": "the same of whole rows; as above",
+    "Attention.Spec.OverflowUnderflowOptions": "the same of log-sum-exps and dropout; compared "
+    "with the tests for numbers that do not underflow, as above",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
@@ -97,6 +99,7 @@ WITHOUT_PYTHON = {
     "Attention.Spec.OverflowChanges": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowUnderflow": "fractions that grow, of which a test looks for overflows",
     "Attention.Spec.OverflowUnderflowRows": "fractions, as above",
+    "Attention.Spec.OverflowUnderflowOptions": "fractions, as above",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

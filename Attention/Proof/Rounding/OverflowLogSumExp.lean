@@ -180,7 +180,7 @@ end
 variable [NaturalExp R]
 
 /-- A logarithm of a number between two others. -/
-private theorem log_atMost {least most l x : R} (h₀ : 0 < least) (h₁ : least ≤ l) (h₂ : l ≤ most)
+theorem log_atMost {least most l x : R} (h₀ : 0 < least) (h₁ : least ≤ l) (h₂ : l ≤ most)
     (e : exp x = l) : AtMost (max most (1 / least)) x := by
   have one := OrderedRing.zero_lt_one (R := R)
   obtain ⟨m₁, m₂⟩ := le_max most (1 / least)

@@ -173,8 +173,8 @@ theorem limitedSumOf (hu : 0 ≤ u) (hν : 0 ≤ ν) {z : Option R}
     have pos := OrderedField.one_le_pow (x := 1 + u) (by grind) k
     have h₁ := OrderedRing.mul_nonneg (a := (1 + u) ^ k) (by grind) (ht₀ a (by simp))
     rw [sumOver_cons, Semiring.left_distrib] at fits
-    obtain ⟨y, e, h⟩ := ih (fun part h => hm part (by simp [h])) (fun part h => ht₀ part (by simp [h]))
-      (fun part h => ht part (by simp [h])) (by grind)
+    obtain ⟨y, e, h⟩ := ih (fun part h => hm part (by simp [h]))
+      (fun part h => ht₀ part (by simp [h])) (fun part h => ht part (by simp [h])) (by grind)
     exact ⟨y, e, .free ha h⟩
   | add _ _ hz ihx ihy =>
     obtain ⟨a, b, rfl, rfl, ha, hb, sizes⟩ := both ihx ihy hm ht₀ ht fits

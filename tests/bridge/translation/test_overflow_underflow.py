@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from overflow_cases import IN_ACCUMULATOR, Numbers
@@ -15,6 +16,7 @@ from overflow_cases import IN_ACCUMULATOR, Numbers
 from bridge.spec import overflow_bounds as bounds
 from bridge.spec import overflow_changes as changed
 from bridge.spec import overflow_underflow as sums
+from bridge.spec import overflow_underflow_options as options
 from bridge.spec import overflow_underflow_rows as spec
 from bridge.spec.core import EXACT
 from bridge.spec.score_change_tolerance import ScoreChanges
@@ -163,14 +165,52 @@ def test_how_often_it_decides() -> None:
     assert sum(map(fits, finite)) > len(finite) / 3
 
 
-def test_without_underflow_it_is_the_other_test() -> None:
+def decide(test: Callable[..., bool], case: Case, formats: list[Any], rest: list[Any]) -> bool:
+    """What a test of a row says, of no changes and a scale on the inner product alone."""
+    n, d = len(case.k), len(case.q[0])
     one = Fraction(1)
-    for case in ALL_CASES:
-        n, d = len(case.k), len(case.q[0])
-        assert no_room(case) == changed.score_changes_output_fits(
-            PRECISION, IN_ACCUMULATOR, case.range(), d, n, 0, one, one, SCALE, UNCHANGED, see_all,
-            case.q, case.k, case.v, 0, 0, kv_len=n, d=d, num=EXACT,
-        )  # fmt: skip
+    row = [d, n, 0, one, one, SCALE, UNCHANGED, see_all, case.q, case.k]
+    return test(PRECISION, *formats, case.range(), *row, *rest, kv_len=n, d=d, num=EXACT)
+
+
+def keep_even(_query: int, key: int) -> bool:
+    return key % 2 == 0
+
+
+def decide_all(tests: list[Callable[..., bool]], case: Case, formats: list[Any]) -> list[bool]:
+    """Whether an output fits, with dropout too, and a log-sum-exp."""
+    dropout = [Fraction(1, 2), keep_even]
+    rests: list[list[Any]] = [[case.v, 0, 0], [case.v, *dropout, 0, 0], [0]]
+    return [decide(test, case, formats, rest) for test, rest in zip(tests, rests, strict=True)]
+
+
+def outputs(case: Case, nu: Fraction) -> list[bool]:
+    return decide_all(
+        [
+            spec.score_changes_tiny_output_fits,
+            options.score_changes_tiny_dropped_fits,
+            options.score_changes_tiny_log_sum_exp_fits,
+        ],
+        case,
+        [IN_ACCUMULATOR, nu],
+    )
+
+
+def test_without_underflow_they_are_the_other_tests() -> None:
+    others: list[Callable[..., bool]] = [
+        changed.score_changes_output_fits,
+        changed.score_changes_dropped_fits,
+        changed.score_changes_log_sum_exp_fits,
+    ]
+    for case in ALL_CASES[::2]:
+        assert outputs(case, NONE) == decide_all(others, case, [IN_ACCUMULATOR])
+
+
+def test_with_room_they_ask_for_no_less() -> None:
+    found = [(outputs(case, NU), outputs(case, NONE)) for case in ALL_CASES[::2]]
+    for i in range(3):
+        assert all(without[i] for with_room, without in found if with_room[i])
+        assert any(with_room[i] for with_room, _ in found)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Arithmetic:
         self.biggest = max(self.biggest, size)
         return size if x >= 0 else -size
 
-    def stored(self, x: Fraction, unit: Fraction = UNIT) -> Fraction:
+    def store(self, x: Fraction, unit: Fraction = UNIT) -> Fraction:
         return self.off(x, min(abs(x), max(unit * abs(x), NU)))
 
     def total(self, terms: list[Fraction]) -> Fraction:
@@ -88,14 +88,14 @@ def compute(q: Numbers, k: Numbers, v: Numbers, seed: int) -> Fraction:
     """The largest of the numbers of an output."""
     num = Arithmetic(seed)
     scores = [
-        num.stored(SCALE * num.total([num.stored(x * y) for x, y in zip(q[0], key, strict=True)]))
+        num.store(SCALE * num.total([num.store(x * y) for x, y in zip(q[0], key, strict=True)]))
         for key in k
     ]
     weights = [
-        num.stored(Fraction(math.exp(num.off(s - max(scores), NONE))), 2 * UNIT) for s in scores
+        num.store(Fraction(math.exp(num.off(s - max(scores), NONE))), 2 * UNIT) for s in scores
     ]
-    numerator = num.total([num.stored(w * x) for w, (x,) in zip(weights, v, strict=True)])
-    num.stored(numerator / num.total(weights))
+    numerator = num.total([num.store(w * x) for w, (x,) in zip(weights, v, strict=True)])
+    num.store(numerator / num.total(weights))
     return num.biggest
 
 

@@ -166,6 +166,8 @@ public import Attention.Model.RoundedTemperature
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
 public import Attention.Model.UnderflowLogSumExp
+public import Attention.Model.UnderflowOverflow
+public import Attention.Model.UnderflowOverflowScores
 public import Attention.Model.UnderflowScores
 public import Attention.Model.UnderflowWeights
 public import Attention.Model.UnsplitScores
@@ -330,10 +332,17 @@ public import Attention.Proof.Rounding.OverflowGradients
 public import Attention.Proof.Rounding.OverflowLogSumExp
 public import Attention.Proof.Rounding.OverflowMeans
 public import Attention.Proof.Rounding.OverflowParts
+public import Attention.Proof.Rounding.OverflowQuotient
 public import Attention.Proof.Rounding.OverflowRun
 public import Attention.Proof.Rounding.OverflowScores
 public import Attention.Proof.Rounding.OverflowSizes
 public import Attention.Proof.Rounding.OverflowSums
+public import Attention.Proof.Rounding.OverflowTiny
+public import Attention.Proof.Rounding.OverflowTinyOptions
+public import Attention.Proof.Rounding.OverflowTinyParts
+public import Attention.Proof.Rounding.OverflowTinyRun
+public import Attention.Proof.Rounding.OverflowTinyScores
+public import Attention.Proof.Rounding.OverflowTinySums
 public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.RescaledSums
 public import Attention.Proof.Rounding.Rows
@@ -420,6 +429,9 @@ public import Attention.Spec.Online
 public import Attention.Spec.OverflowBounds
 public import Attention.Spec.OverflowChanges
 public import Attention.Spec.OverflowGradients
+public import Attention.Spec.OverflowUnderflow
+public import Attention.Spec.OverflowUnderflowOptions
+public import Attention.Spec.OverflowUnderflowRows
 public import Attention.Spec.Padding
 public import Attention.Spec.Paged
 public import Attention.Spec.Philox

@@ -60,6 +60,7 @@ public import Attention.WrongVariants.RoundedOutput
 public import Attention.WrongVariants.RoundedOverflow
 public import Attention.WrongVariants.RoundedOverflowChanges
 public import Attention.WrongVariants.RoundedOverflowGradients
+public import Attention.WrongVariants.RoundedOverflowTiny
 public import Attention.WrongVariants.RoundedScores
 public import Attention.WrongVariants.RoundedSoftcap
 public import Attention.WrongVariants.RoundedStates

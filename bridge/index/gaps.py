@@ -72,6 +72,12 @@ WITHOUT_VECTORS = {
     "tests/bridge/translation/test_overflow_changes.py",
     "Attention.Spec.OverflowGradients": "the same of gradients; as above, in "
     "tests/bridge/translation/test_overflow_gradients.py",
+    "Attention.Spec.OverflowUnderflow": "the same where numbers underflow; compared with the "
+    "largest numbers that may come of them in "
+    "tests/bridge/translation/test_overflow_underflow.py",
+    "Attention.Spec.OverflowUnderflowRows": "the same of whole rows; as above",
+    "Attention.Spec.OverflowUnderflowOptions": "the same of log-sum-exps and dropout; compared "
+    "with the tests for numbers that do not underflow, as above",
     "Attention.Spec.RingNetBackward": "every run of it ends in the gradients (ring-net-backward); "
     "so do drawn runs, exactly, in tests/bridge/translation/test_ring_net.py",
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
@@ -94,6 +100,9 @@ WITHOUT_PYTHON = {
     "Attention.Spec.OverflowBounds": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowChanges": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowGradients": "torch in float16, of which a test looks for overflows",
+    "Attention.Spec.OverflowUnderflow": "fractions that grow, of which a test looks for overflows",
+    "Attention.Spec.OverflowUnderflowRows": "fractions, as above",
+    "Attention.Spec.OverflowUnderflowOptions": "fractions, as above",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

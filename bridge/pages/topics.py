@@ -107,7 +107,8 @@ TOPICS = (
         "Formats, underflow and overflow",
         (
             *("Format", "Real.Format", "Rounding.Format", "Underflow", "Rounding.Underflow"),
-            *("OverflowBounds", "OverflowChanges", "OverflowGradients", "Rounding.Overflow"),
+            *("OverflowBounds", "OverflowChanges", "OverflowGradients", "OverflowUnderflow"),
+            "Rounding.Overflow",
             *("Mixed", "Rounding.Mixed"),
         ),
         "rounding",

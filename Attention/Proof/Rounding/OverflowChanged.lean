@@ -40,7 +40,8 @@ theorem changed_sees_iff {col : Option (Fin kv_len)} :
     · cases cap <;> cases added <;> simp [ScoreMod.andThen, Mask.toScoreMod, hm]
 
 omit [OrderedField R] [NaturalExp R] in
-private theorem mem_columns {col : Option (Fin kv_len)} (h : changes.sees mask i col = true) :
+/-- A column that is seen is one of the row's. -/
+theorem mem_columns {col : Option (Fin kv_len)} (h : changes.sees mask i col = true) :
     col ∈ changes.columns := by
   obtain ⟨cap, added, sink⟩ := changes
   cases col with

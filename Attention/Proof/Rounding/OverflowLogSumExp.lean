@@ -26,7 +26,8 @@ variable {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
 variable (base : 0 < (1 - p.exponential) * (1 - p.stored) - p.storedTiny)
 include hp ha base
 
-private theorem denominatorLeast_mono {n r n' r' : Nat} (hn : n ≤ n') (hr : r ≤ r') :
+/-- More roundings and rescalings leave less. -/
+theorem denominatorLeast_mono {n r n' r' : Nat} (hn : n ≤ n') (hr : r ≤ r') :
     denominatorLeast p n' r' ≤ denominatorLeast p n r := by
   obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
   simp only [denominatorLeast, power_eq]
@@ -36,6 +37,20 @@ private theorem denominatorLeast_mono {n r n' r' : Nat} (hn : n ≤ n') (hr : r 
   have p₂ := OrderedField.pow_pos (x := 1 - p.exponential) (by grind) r'
   exact OrderedRing.mul_le_mul_of_nonneg_right
     (OrderedField.mul_le_mul (Std.le_of_lt p₁) h₁ (Std.le_of_lt p₂) h₂) (Std.le_of_lt base)
+
+omit base in
+/-- The least weight of a score that attains the reference point. -/
+theorem base_of_denominatorLeast {roundings rescalings : Nat}
+    (least : 0 < denominatorLeast p roundings rescalings) :
+    0 < (1 - p.exponential) * (1 - p.stored) - p.storedTiny := by
+  obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
+  refine Classical.byContradiction fun hn => ?_
+  simp only [denominatorLeast, power_eq] at least
+  have p₁ := OrderedField.pow_pos (x := 1 - p.accumulation) (by grind) roundings
+  have p₂ := OrderedField.pow_pos (x := 1 - p.exponential) (by grind) rescalings
+  have p₃ := OrderedRing.mul_nonneg (Std.le_of_lt (OrderedRing.mul_pos p₁ p₂))
+    (b := -((1 - p.exponential) * (1 - p.stored) - p.storedTiny)) (by grind)
+  grind
 
 private theorem denominatorLeast_nonneg (n r : Nat) : 0 ≤ denominatorLeast p n r := by
   obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
@@ -68,7 +83,7 @@ private theorem added_least (hσ : p.stored < 1) {w w' : R} (hw : 1 - p.exponent
 variable [Exponential R R]
 
 /-- The denominator of a part in which a score attains the reference point. -/
-private theorem run_least (hu : p.unit ≤ p.accumulation) (hσ : p.stored < 1) {m : R} {part : Part R}
+theorem run_least (hu : p.unit ≤ p.accumulation) (hσ : p.stored < 1) {m : R} {part : Part R}
     (run : Run p m part) : 0 ≤ part.l ∧
       (∀ key ∈ part.keys, key.score ≠ none → key.computed ≤ m) ∧
       ((∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) →
@@ -165,7 +180,7 @@ end
 variable [NaturalExp R]
 
 /-- A logarithm of a number between two others. -/
-private theorem log_atMost {least most l x : R} (h₀ : 0 < least) (h₁ : least ≤ l) (h₂ : l ≤ most)
+theorem log_atMost {least most l x : R} (h₀ : 0 < least) (h₁ : least ≤ l) (h₂ : l ≤ most)
     (e : exp x = l) : AtMost (max most (1 / least)) x := by
   have one := OrderedRing.zero_lt_one (R := R)
   obtain ⟨m₁, m₂⟩ := le_max most (1 / least)
@@ -251,14 +266,7 @@ theorem limitedLogSumExp {p : Precision R} (hp : Precise p) (hu : p.unit ≤ p.a
   simp only [logSumExpFits, Bool.and_eq_true, Bool.not_eq_true', decide_eq_false_iff_not,
     decide_eq_true_eq, logSumExpSize, power_eq] at fits
   obtain ⟨least, fits⟩ := fits
-  have base : 0 < (1 - p.exponential) * (1 - p.stored) - p.storedTiny := by
-    refine Classical.byContradiction fun hn => least ?_
-    simp only [denominatorLeast, power_eq]
-    have p₁ := OrderedField.pow_pos (x := 1 - p.accumulation) (by grind) roundings
-    have p₂ := OrderedField.pow_pos (x := 1 - p.exponential) (by grind) rescalings
-    have p₃ := OrderedRing.mul_nonneg (Std.le_of_lt (OrderedRing.mul_pos p₁ p₂))
-      (b := -((1 - p.exponential) * (1 - p.stored) - p.storedTiny)) (by grind)
-    grind
+  have base := base_of_denominatorLeast hp ha (Std.not_le.mp least)
   have low := Std.le_trans (denominatorLeast_mono hp ha base hd hr)
     ((run_least hp ha base hu hσ run).2.2 attained)
   obtain ⟨a, b, c, k, logl, x, y, z, hak, hbc, e, hy, hz, hx, hL⟩ := h

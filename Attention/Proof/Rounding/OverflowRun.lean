@@ -230,7 +230,7 @@ theorem valueSize_spec (row : List (BoundedKey R)) : 0 ≤ valueSize row ∧
 
 omit [Exponential R R] in
 /-- A number that is at least all values is at least the largest. -/
-private theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
+theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
     (h : ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ c) : valueSize row ≤ c := by
   rw [valueSize]
   have key : ∀ (b : R), b ≤ c →
@@ -248,7 +248,8 @@ private theorem valueSize_le {row : List (BoundedKey R)} {c : R} (hc : 0 ≤ c)
   exact key 0 hc
 
 omit [Exponential R R] in
-private theorem ofUnmasked_le (row : List (BoundedKey R)) :
+/-- No value of a key that is seen is larger. -/
+theorem ofUnmasked_le (row : List (BoundedKey R)) :
     ∀ key ∈ row, ofUnmasked key (absolute key.value) ≤ valueSize row := fun key hk => by
   have h := valueSize_spec row
   rw [ofUnmasked]
@@ -257,7 +258,8 @@ private theorem ofUnmasked_le (row : List (BoundedKey R)) :
   · next e => exact absolute_le (h.2 key hk (by simp [e]))
 
 omit [Exponential R R] in
-private theorem ofUnmasked_mono {a b : BoundedKey R} (h : a.score = none ↔ b.score = none) {x y : R}
+/-- A key counts no more if it is no larger. -/
+theorem ofUnmasked_mono {a b : BoundedKey R} (h : a.score = none ↔ b.score = none) {x y : R}
     (hxy : b.score ≠ none → x ≤ y) : ofUnmasked a x ≤ ofUnmasked b y := by
   rw [ofUnmasked, ofUnmasked]
   cases ea : a.score <;> cases eb : b.score <;> simp_all [Std.le_refl]

@@ -311,8 +311,8 @@ public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
 public import Attention.Proof.Rounding.Matrices
-public import Attention.Proof.Rounding.MeanRates
 public import Attention.Proof.Rounding.MeanLosses
+public import Attention.Proof.Rounding.MeanRates
 public import Attention.Proof.Rounding.Mixed
 public import Attention.Proof.Rounding.Near
 public import Attention.Proof.Rounding.Nearest

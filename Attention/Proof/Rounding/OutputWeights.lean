@@ -132,7 +132,8 @@ theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
       (∀ j, AtMost (outputFactor g c (roundings + 6) - 1) (s j - 1)) ∧
       (∀ j, AtMost (outputFactor g c (roundings + 6) * r.outputLost g c j t) (e j)) ∧
       StoredBelow g.output g.outputTiny
-        (sumOver (fun j => w j * (r.factor j * (r.value j)[t]) * s j + e j) (List.finRange n)) o := by
+        (sumOver (fun j => w j * (r.factor j * (r.value j)[t]) * s j + e j) (List.finRange n))
+        o := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   obtain ⟨computed, m, part, y, scores, run, hνq, keys, attained, hB, hN, hy, ho⟩ := written
   have hu₁ : p.unit ≤ 1 := by grind

@@ -86,7 +86,10 @@ def sources() -> Sources:
 INCLUDED = {
     "exact-is-real": ["hmodify"],
     "exact-sink-is-real": ["hmodify"],
+    "exact-dropout-is-real": ["hmodify"],
     "exact-gradients-are-real": ["hmodify", "hslope"],
+    "gradient-row-finite": ["hp", "hr", "hsum", "he₀", "he"],
+    "gradient-sum-finite": ["hp"],
     "transformer-memorises": ["root", "hε", "positive", "width", "heads", "units"],
     "encoder-bounded": ["h₀", "hsqrt"],
     "encoder-enclosed": ["hroot", "hε", "hscale"],

@@ -111,7 +111,7 @@ def edges() -> list[Case]:
     ]
 
 
-def formed(case: Case) -> Iterator[torch.Tensor]:
+def numbers_of(case: Case) -> Iterator[torch.Tensor]:
     """All numbers of a backward pass, with D in both ways; sums in order."""
     weights, d_out = case.weights, case.d_out
     products = d_out[:, None] * case.v
@@ -139,7 +139,7 @@ def formed(case: Case) -> Iterator[torch.Tensor]:
 
 def overflows(case: Case) -> bool:
     """Whether one of the numbers is an infinity or a NaN."""
-    return not all(bool(x.isfinite().all()) for x in formed(case))
+    return not all(bool(x.isfinite().all()) for x in numbers_of(case))
 
 
 def exact(x: torch.Tensor) -> Numbers:

@@ -178,7 +178,7 @@ theorem exponent_le {p : Precision R} {ν s s' m M L E Δ a : R} (hp : Precise p
 /-! ## One key -/
 
 /-- What rescalings and the denominator make of an error of a weight. -/
-private theorem growth_le {e F η q : R} {r B : Nat} {l : R} (hq : 0 < q) (hq₁ : q ≤ 1)
+private theorem key_growth_le {e F η q : R} {r B : Nat} {l : R} (hq : 0 < q) (hq₁ : q ≤ 1)
     (hl : 0 < l) (hη : 0 ≤ η) (hr : r ≤ B) (hF : F ≤ 1 + e)
     (h : η / q ^ r ≤ l * (F * (η * (1 / q ^ (2 * B + 1))))) :
     η / q ^ r / l ≤ η * ((1 + e) / q ^ (2 * B + 1)) ∧
@@ -281,7 +281,7 @@ theorem output_key {g : GradientPrecision R} (hg : PreciseGradient g)
         (OrderedField.div_nonneg (by grind) (OrderedField.pow_pos hq _))) _ _
     · obtain ⟨hP, hFδ, hclose⟩ := hseen hs
       obtain ⟨G, k₁, k₂, k₃⟩ := h.weight hs
-      refine ⟨G / l, (hclose G k₁ k₂).mono ?_, storedBelow_mono k₃ (growth_le hq hq₁ hl
+      refine ⟨G / l, (hclose G k₁ k₂).mono ?_, storedBelow_mono k₃ (key_growth_le hq hq₁ hl
         hp.storedTiny hr hFδ (hgrow _ hp.storedTiny)).2⟩
       rw [tinyOf_pos (show ¬P ≤ 0 by grind), Semiring.add_zero]
       exact Std.le_refl _
@@ -297,7 +297,7 @@ theorem output_key {g : GradientPrecision R} (hg : PreciseGradient g)
     · obtain ⟨hP, hFδ, -⟩ := hseen hs
       rw [tinyOf_pos (show ¬P ≤ 0 by grind)]
       refine h.lost.mono ?_
-      have k₁ := (growth_le hq hq₁ hl hν hr hFδ (hgrow _ hν)).1
+      have k₁ := (key_growth_le hq hq₁ hl hν hr hFδ (hgrow _ hν)).1
       have k₂ : (1 + δ) / (1 - p.exponential) ^ (2 * c.rescalings + 1) ≤ meanGrowth g c δ := by
         rw [meanGrowth, power_eq, same.exponential]
         exact OrderedField.div_le_div_left (by grind) (OrderedField.pow_pos hq _)

@@ -25,7 +25,7 @@ universe u v
 
 attribute [local instance] Semiring.natCast
 
-private theorem finRange_nodup (m : Nat) : (List.finRange m).Nodup :=
+private theorem columns_nodup (m : Nat) : (List.finRange m).Nodup :=
   List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
     simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
     omega
@@ -85,7 +85,7 @@ variable {Q : Matrix R q_len d} {K : Matrix R kv_len d} {i : Fin q_len}
 
 omit [NaturalExp R] in
 /-- An output that is stored, of a quotient that is a sum but for what the quotient lost. -/
-private theorem stored_output {u η ηo b S y o : R} (hy : AtMost b (y - S))
+private theorem stored_component {u η ηo b S y o : R} (hy : AtMost b (y - S))
     (zero : S = 0 → y = 0) (h : StoredBelow u η y o) (hη : (1 + u) * b + η ≤ ηo) :
     StoredBelow u ηo S o := by
   obtain ⟨z, ⟨θ, hθ, rfl⟩, h₁, h₂⟩ := h
@@ -143,7 +143,7 @@ theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     rw [e] at h4
     grind
   have nodup : cols.Nodup := hcols.nodup_iff.mpr
-    (List.Pairwise.map col (fun _ _ h e => h (columns.different e)) (finRange_nodup n))
+    (List.Pairwise.map col (fun _ _ h e => h (columns.different e)) (columns_nodup n))
   obtain ⟨computed', part', el, eo, ea, er, keys, run, attained, close₀⟩ := flushed_cols hp.unit hν
     run nodup keys attained hB fun col s hs => by
       show AtMost (_ + numeral (c.rescalings + 1) * ν - numeral (c.rescalings + 1) * ν) _
@@ -247,7 +247,7 @@ theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     generalize r.factor j * (r.value j)[t] = v
     grind
   rw [e₃]
-  exact stored_output hsum zero ho hη
+  exact stored_component hsum zero ho hη
 
 /-- **tiny-output-mean**: so D is within its bound where a backward pass makes it of such an output,
 as ⟨dO, O⟩, each product and each addition rounded, in any order. -/

@@ -103,7 +103,7 @@ private theorem lost_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀
     0 ≤ meanLost p c e :=
   Std.le_trans hp.tiny (tiny_le_lost hp c he₀)
 
-private theorem grown_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
+private theorem grown_bound (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
     0 ≤ p.storedTiny * meanGrowth p c e :=
   OrderedRing.mul_nonneg hp.storedTiny (nonneg_of_one_le (one_le_meanGrowth hp c he₀))
 
@@ -129,7 +129,7 @@ private theorem belowSize_le {u η η' b b' : R} (hu : 0 ≤ u) (hη : η ≤ η
 
 private theorem meanWeightSize_nonneg (hp : PreciseGradient p) (c : GradientCounts) (he₀ : 0 ≤ e) :
     0 ≤ meanWeightSize p c e 0 :=
-  belowSize_nonneg hp.stored (grown_nonneg hp c he₀) 1 (by
+  belowSize_nonneg hp.stored (grown_bound hp c he₀) 1 (by
     have := OrderedRing.mul_nonneg (numeral_nonneg (R := R) 2) (lost_nonneg hp c he₀)
     grind)
 
@@ -142,7 +142,7 @@ private theorem limitedMeanWeight (hp : PreciseGradient p) {j : Fin n} (hr : r.V
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_left (meanGrowth_mono hp c he) hp.storedTiny
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_left (meanLost_mono hp c he)
     (numeral_nonneg (R := R) 2)
-  obtain ⟨z, e₁, h₃, h₄⟩ := limitedWeight hp.stored (grown_nonneg hp c (hr.error j)) (hr.weight j)
+  obtain ⟨z, e₁, h₃, h₄⟩ := limitedWeight hp.stored (grown_bound hp c (hr.error j)) (hr.weight j)
     hw₁ (hr.error j) he
     (OrderedRing.mul_nonneg (numeral_nonneg 2) (lost_nonneg hp c (hr.error j)))
     (Std.le_trans (belowSize_le hp.stored h₁ (by grind)) fits) h
@@ -161,7 +161,7 @@ private theorem output_part (hp : PreciseGradient p) {j : Fin n} {i : Fin d_v} (
   have h₂ := meanLost_mono hp c he
   have h₃ := lost_nonneg hp c he₀
   have h₄ := OrderedRing.mul_nonneg (hr.factor j) (absolute_nonneg (r.value j)[i])
-  have h₅ := (storedWeight_atMost hp.stored (grown_nonneg hp c (hr.error j)) (hr.weight j) he
+  have h₅ := (storedWeight_atMost hp.stored (grown_bound hp c (hr.error j)) (hr.weight j) he
     (Std.le_refl _) hw).mono (belowSize_le hp.stored h₁ (Std.le_refl _))
   have h₆ : AtMost (outputFactor p c m) t :=
     ⟨by have := ht.1; grind, by have := ht.2; grind⟩
@@ -214,7 +214,7 @@ private theorem one_le_deltaFactor (hp : PreciseGradient p) (k : Nat) :
   rw [OrderedField.le_div_iff h₁, Semiring.mul_one]
   exact Std.le_trans h₂ h₃
 
-private theorem numeral_two : (numeral 2 : R) = 2 := by
+private theorem numeral_of_two : (numeral 2 : R) = 2 := by
   rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
   grind
 
@@ -233,7 +233,7 @@ theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor :
   have h₆ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (numeral_nonneg (R := R) n)
     (lost_nonneg hp c he₀)) (show 0 ≤ numeral 2
       + sumOver (fun i : Fin d_v => absolute dO[i]) (List.finRange d_v) by
-        rw [numeral_two]
+        rw [numeral_of_two]
         grind)
   have h₇ := OrderedRing.mul_nonneg hp.outputTiny h₂
   have h₈ := times_tiny_nonneg hp (2 * c.products)
@@ -318,7 +318,7 @@ private theorem delta_ofProducts
         (OrderedField.pow_le_pow (one_le_one_plus hp.accumulation) (by omega))
         (sumOver_nonneg fun j _ => (each j).nonneg) total
         (means_add_nonneg i₁ i₁) ?_ (means_add_nonneg i₄ i₅)
-      rw [numeral_two]
+      rw [numeral_of_two]
       generalize sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v) = ρ at *
       generalize meanLost p c e = a at *
       generalize (numeral n : R) = b at *
@@ -366,7 +366,7 @@ private theorem output_growth {A a F o t M S E ρ η n ν : R} (ha : 1 ≤ a) (h
   have i₄ := le_mul_of_one_le i₀ ha' hF
   have i₅ := OrderedRing.mul_nonneg hη hρ
   have i₆ := OrderedField.mul_le_mul i₀ i₄ (c := η * ρ + n) (d := η * ρ + ν) (by grind) (by grind)
-  rw [numeral_two]
+  rw [numeral_of_two]
   have i₇ := OrderedRing.mul_le_mul_of_nonneg_left (a := S + E * ρ) (b := M + E * (2 + ρ))
     (c := A * F) (by grind) (Std.le_trans i₀ i₄)
   clear hf hS ha' hν i₄ i₅ i₁

@@ -17,13 +17,13 @@ universe u
 
 variable {R : Type u} [OrderedField R]
 
-private theorem quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
+private theorem run_quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
     (h' : 2 * G * V * (g * ((1 - a) * (b * l))) ≤ 2 * G * V * (g * l')) :
     (1 + a) * (b * (2 * G * V * l)) ≤ 2 * (G * g) * V * l' := by
   rw [← h]
   grind
 
-private theorem quotient_sum {g G V h S l : R}
+private theorem run_quotient_sum {g G V h S l : R}
     (h' : 2 * G * V * (g * (h * S)) ≤ 2 * G * V * (g * l)) :
     g * h * (2 * G * V * S) ≤ 2 * (G * g) * V * l := by
   grind
@@ -32,7 +32,7 @@ variable {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
 variable (hu : p.unit ≤ p.accumulation)
 include hp ha hu
 
-private theorem quotient_join {value : R} {parts : List (Part R)} {a k r : Nat} {l o : R}
+private theorem run_quotient_join {value : R} {parts : List (Part R)} {a k r : Nat} {l o : R}
     (hV : 0 ≤ value) (hbound : ∀ part ∈ parts, part.additions ≤ a ∧ part.rescalings ≤ r)
     (s : ∀ part ∈ parts, 0 ≤ part.l ∧ AtMost (2 * ratio p ^ (part.additions + part.rescalings + 1)
       * value * part.l) part.o)
@@ -67,7 +67,7 @@ private theorem quotient_join {value : R} {parts : List (Part R)} {a k r : Nat} 
   refine ⟨Std.le_trans (OrderedRing.mul_nonneg h₄.1 h₂) h₅, ho.mono (Std.le_trans i₁ ?_)⟩
   rw [show a + k + r + 1 = (a + r + 1) + k by omega,
     Semiring.pow_add (ratio p) (a + r + 1) k, ← e]
-  exact quotient_sum h₉
+  exact run_quotient_sum h₉
 
 /-- **quotient-size**: a denominator is not negative, and the numerator is at most twice the largest
 value times the denominator, but for roundings. -/
@@ -107,7 +107,7 @@ theorem run_quotient [Exponential R R] {value m : R} (hV : 0 ≤ value) {part : 
     grind
   | @join m l o parts a k r _ hbound hl ho ih =>
     have s := fun part h => ih part h fun key hk => hv key (List.mem_flatMap.mpr ⟨part, h, hk⟩)
-    refine quotient_join hp ha hu hV hbound s hl (?_ : AtMost _ o)
+    refine run_quotient_join hp ha hu hV hbound s hl (?_ : AtMost _ o)
     exact roundedSum_size z₂ ho fun part _ => atMost_absolute part.o
   | @rescale m m' x α l o part _ hm hx hα hl ho ih =>
     obtain ⟨i₁, i₂⟩ := ih hv
@@ -134,6 +134,6 @@ theorem run_quotient [Exponential R R] {value m : R} (hV : 0 ≤ value) {part : 
     rw [Semiring.pow_one] at h₄
     have h₅ := OrderedRing.mul_le_mul_of_nonneg_left low h₄
     have h₆ := OrderedRing.mul_le_mul_of_nonneg_left h₅ h₃
-    exact quotient_step h₂ h₆
+    exact run_quotient_step h₂ h₆
 
 end Attention.Proof.Overflow

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.dropout import WeightFactor
-from bridge.spec.gradient_tolerance import (
-    GradientCounts,
-    GradientPrecision,
-    mean_growth,
-    mean_lost,
-)
+from bridge.spec.gradient_tolerance import GradientCounts, GradientPrecision, mean_growth, mean_lost
 from bridge.spec.score_tolerance import magnitude
 from bridge.spec.sum import sum_over
 from bridge.spec.tolerance import absolute, numeral, power, smaller
@@ -167,8 +163,8 @@ def delta_size(
     *,
     num: Arithmetic,
 ) -> Value:
-    """No part of D is larger, the mean of `n` numbers dP of the size `outer`, in whatever order and
-    in whichever way it is computed. `reach` is Σ |dO|.
+    """No part of D is larger, the mean of `n` numbers dP of the size `outer`, in whatever order
+    and in whichever way it is computed. `reach` is Σ |dO|.
 
     Lean: `Attention.Spec.deltaSize`.
     """
@@ -231,11 +227,14 @@ def sloped_size(
         p.stored_tiny,
         1,
         below_size(
-            p.unit, p.tiny, 2, score_gradient_size(p, error, inner, weight, num=num) * slope,
+            p.unit,
+            p.tiny,
+            2,
+            score_gradient_size(p, error, inner, weight, num=num) * slope,
             num=num,
         ),
         num=num,
-    )  # fmt: skip
+    )
 
 
 def weight_term_size(
@@ -463,16 +462,13 @@ def row_total(
 
     Lean: `Attention.Spec.rowTotal`.
     """
-    result = num.value(0)
-    for j in range(n):
-        result = max(result, operand_size(p, stores, part, y(j), num=num))
     return (
         sloped_size(p, error, slope, inner, num.value(1), num=num)
         - sloped_size(p, error, slope, inner, num.value(0), num=num)
-    ) * result + sloped_size(p, error, slope, inner, num.value(0), num=num) * sum_over(
-        lambda j: operand_size(p, stores, part, y(j), num=num),
-        list(range(n)),
-        zero=num.value(0),
+    ) * reduce(
+        lambda x, j: max(x, operand_size(p, stores, part, y(j), num=num)), range(n), num.value(0)
+    ) + sloped_size(p, error, slope, inner, num.value(0), num=num) * sum_over(
+        lambda j: operand_size(p, stores, part, y(j), num=num), list(range(n)), zero=num.value(0)
     )
 
 
@@ -494,8 +490,8 @@ def query_gradient_fits(
     i: int,
     t: int,
     *,
-    kv_len: int,
     d_v: int,
+    kv_len: int,
     num: Arithmetic,
 ) -> bool:
     """Of component `t` of dQ of query `i` no number overflows.
@@ -503,7 +499,16 @@ def query_gradient_fits(
     Lean: `Attention.Spec.queryGradientFits`.
     """
     inner = row_inner_size(
-        p, c, error, lambda j: Z(i, j), lambda j: V[j], dO[i], dLse[i], n=kv_len, d_v=d_v, num=num
+        p,
+        c,
+        error,
+        lambda i_1: Z(i, i_1),
+        lambda j: V[j],
+        dO[i],
+        dLse[i],
+        n=kv_len,
+        d_v=d_v,
+        num=num,
     )
     return gradient_row_fits(
         p,
@@ -511,7 +516,7 @@ def query_gradient_fits(
         c,
         error,
         slope,
-        lambda j: Z(i, j),
+        lambda i_1: Z(i, i_1),
         lambda j: V[j],
         dO[i],
         dLse[i],
@@ -549,9 +554,9 @@ def key_gradient_fits(
     dLse: list[Value],
     t: int,
     *,
+    d_v: int,
     q_len: int,
     kv_len: int,
-    d_v: int,
     num: Arithmetic,
 ) -> bool:
     """Of component `t` of dK of a key no number overflows.
@@ -564,7 +569,7 @@ def key_gradient_fits(
             p,
             c,
             error,
-            lambda j: Z(i, j),
+            lambda i_1: Z(i, i_1),
             lambda j: V[j],
             dO[i],
             dLse[i],
@@ -573,23 +578,25 @@ def key_gradient_fits(
             num=num,
         )
 
-    def row_fits(i: int) -> Any:
-        return gradient_row_fits(
-            p,
-            largest,
-            c,
-            error,
-            slope,
-            lambda j: Z(i, j),
-            lambda j: V[j],
-            dO[i],
-            dLse[i],
-            n=kv_len,
-            d_v=d_v,
-            num=num,
+    return all(
+        (
+            gradient_row_fits(
+                p,
+                largest,
+                c,
+                error,
+                slope,
+                lambda i_1: Z(i, i_1),
+                lambda j: V[j],
+                dO[i],
+                dLse[i],
+                n=kv_len,
+                d_v=d_v,
+                num=num,
+            )
+            for i in range(q_len)
         )
-
-    return all(row_fits(i) for i in range(q_len)) and gradient_sum_fits(
+    ) and gradient_sum_fits(
         p,
         largest,
         roundings,

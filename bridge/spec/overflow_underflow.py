@@ -110,13 +110,12 @@ def tiny_changed_size(
 
     Lean: `Attention.Spec.tinyChangedSize`.
     """
-    capped = (
-        size
-        if change.cap is None
-        else tiny_stored_size(
+    if change.cap is None:
+        capped = size
+    else:
+        capped = tiny_stored_size(
             p, f, nu, 3, change.cap * (num.value(1) + numeral(4, num=num) * p.unit), num=num
         )
-    )
     if change.added is None:
         return capped
     return tiny_stored_size(
@@ -144,8 +143,8 @@ def tiny_sink_size(
 
 
 def room_for_weights(p: Precision, nu: Value, *, num: Arithmetic) -> Precision:
-    """A precision whose exponentials have room for what underflows of a weight: of its exponential,
-    and of an addition or a rescaling.
+    """A precision whose exponentials have room for what underflows of a weight: of its
+    exponential, and of an addition or a rescaling.
 
     Lean: `Attention.Spec.roomForWeights`.
     """
@@ -160,8 +159,8 @@ def room_for_weights(p: Precision, nu: Value, *, num: Arithmetic) -> Precision:
 
 
 def room_for_value(nu: Value, rescalings: int, key: BoundedKey, *, num: Arithmetic) -> BoundedKey:
-    """A key whose value has room for what underflows where a weight meets it, in an addition and in
-    each rescaling.
+    """A key whose value has room for what underflows where a weight meets it, in an addition and
+    in each rescaling.
 
     Lean: `Attention.Spec.roomForValue`.
     """
@@ -268,7 +267,7 @@ def tiny_sums_fit(
             [room_for_value(nu, rescalings, key, num=num) for key in row],
             num=num,
         )
-        and not tiny_denominator_least(p, nu, roundings, rescalings, row, num=num) <= num.value(0)
+        and (not tiny_denominator_least(p, nu, roundings, rescalings, row, num=num) <= num.value(0))
         and (
             tiny_quotient_size(p, nu, roundings, rescalings, row, num=num)
             <= smaller(largest.accumulator, largest.output)

@@ -9,11 +9,7 @@ from __future__ import annotations
 from bridge.spec.attention import Mask
 from bridge.spec.core import Arithmetic, Value
 from bridge.spec.overflow_bounds import Largest, denominator_size
-from bridge.spec.overflow_changes import (
-    dropped_size,
-    factor_size,
-    score_changes_bounded_columns,
-)
+from bridge.spec.overflow_changes import dropped_size, factor_size, score_changes_bounded_columns
 from bridge.spec.overflow_underflow import room_for_weights, tiny_denominator_least
 from bridge.spec.overflow_underflow_rows import (
     score_changes_tiny_row_fits,
@@ -99,7 +95,7 @@ def score_changes_tiny_log_sum_exp_fits(
                 num=num,
             ),
             score_changes_bounded_columns(
-                changes, mask, i, lambda _: num.value(0), kv_len=kv_len, num=num
+                changes, mask, i, lambda _x: num.value(0), kv_len=kv_len, num=num
             ),
             num=num,
         )

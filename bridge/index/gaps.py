@@ -101,8 +101,8 @@ WITHOUT_PYTHON = {
     "Attention.Spec.OverflowChanges": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowGradients": "torch in float16, of which a test looks for overflows",
     "Attention.Spec.OverflowUnderflow": "fractions that grow, of which a test looks for overflows",
-    "Attention.Spec.OverflowUnderflowRows": "fractions, as above",
-    "Attention.Spec.OverflowUnderflowOptions": "fractions, as above",
+    "Attention.Spec.OverflowUnderflowRows": "fractions that grow, as above",
+    "Attention.Spec.OverflowUnderflowOptions": "fractions that grow, as above",
 }
 # Inputs that have moved for a time, of which only statements speak.
 _OF_DERIVATIVES = frozenset({"Attention.Spec.biasMoved"})

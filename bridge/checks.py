@@ -147,11 +147,19 @@ SECOND_KERNEL = Check(
 )  # fmt: skip
 
 
+# Those that listed theorems and claims name are part of the library.
+WRONG_VARIANTS = Check(
+    "wrong-variants", "Lean: wrong variants of the theorems, refuted",
+    ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN, one_core=True,
+)  # fmt: skip
+
+
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
     """The checks in their order, the quick ones first. everything: those of `make test-all`."""
     some = () if everything else ("--quick",)
     thorough = ("-m", "thorough or not thorough") if everything else ()
     more = "-all" if everything else ""
+    variants = (WRONG_VARIANTS,) if everything else ()
     second = (SECOND_KERNEL,) if everything and second_kernel.for_this_platform() else ()
     return (
         *LINT,
@@ -166,10 +174,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "docs/*.json", "tests/vectors/*"),
             one_core=True,
         ),
-        Check(
-            "wrong-variants", "Lean: wrong variants of the theorems, refuted",
-            ("python", "-m", "bridge", "audit", "Attention.WrongVariants"), LEAN, one_core=True,
-        ),
+        *variants,
         TYPES,
         Check(
             "translation", "Lean: bridge/spec agrees with Lean's terms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,10 +56,18 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are thorough are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests whose fixtures prepare Lean are marked. Files of few tests that take a minute or more
-    begin first, so that no worker waits for one at the end."""
+    """Tests whose fixtures prepare Lean are marked, and of a sampled test's cases all but each n-th
+    as thorough. Files of few tests that take a minute or more begin first, so that no worker waits
+    for one at the end."""
+    cases: Counter[str] = Counter()
     for item in items:
+        if sampled := item.get_closest_marker("sampled"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sampled.args[0]:
+                item.add_marker(pytest.mark.thorough)
+            cases[test] += 1
         if "prepared" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.lean)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -163,7 +163,7 @@ def test_lean_lines_are_at_most_100_columns() -> None:
 
 
 def test_every_lean_module_is_part_of_the_library() -> None:
-    """Of the part that `make verify` builds, or of the wrong variants, which `make test` adds."""
+    """Of the part that `make verify` builds, or of the wrong variants, for `make test-all`."""
     named = {"Attention.WrongVariants"}
     for root in ("Attention.lean", "Attention/WrongVariants.lean"):
         text = (ROOT / root).read_text("utf-8")

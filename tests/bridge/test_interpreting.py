@@ -84,6 +84,7 @@ def test_a_kernel_that_cannot_run_here_is_unsupported(tmp_path: Path) -> None:
     assert "set TRITON_INTERPRET=1 before the first call of pyimpl" in why.pop()
 
 
+@pytest.mark.thorough
 def test_an_audit_that_fails_changes_nothing_for_the_kernels(tmp_path: Path) -> None:
     """One worker runs the tile loop, whose first call imports Triton, and then the kernels."""
     names = ("small-random", "scales", "gradient", "varlen")

@@ -62,6 +62,7 @@ def compile_whole(function: Callable[..., Any], *, dynamic: bool = False) -> Cal
     return torch.compile(function, fullgraph=True, backend="aot_eager", dynamic=dynamic)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention_compiles_as_one_graph(name: str, backend: str) -> None:
@@ -186,6 +187,7 @@ def dense(shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
     return lying.permute([order.index(axis) for axis in range(len(shape))])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0), (1, 3, 0, 2)], ids=str

@@ -123,6 +123,7 @@ def test_triton() -> None:
         assert list(gradients.wrong_gradients(vector, found, FLOAT32)) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("family", committed.names("gradient", "natural"))
 def test_triton_with_options(family: str) -> None:
     """Every second with a bias of 0, the rest without one: there tiles need no check."""
@@ -255,6 +256,7 @@ def test_the_formulas_without_a_mutant_pass() -> None:
         assert list(gradients.wrong_gradients(vector, by_formulas(vector), FLOAT64)) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_drawn_vectors_catch_every_mutant(name: str) -> None:
     assert count_caught(MUTANTS[name], "gradient-drawn") >= 3

@@ -319,6 +319,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_of_gradients_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, gradient_tolerance)

@@ -68,6 +68,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_tolerance_of_log_sum_exps_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch

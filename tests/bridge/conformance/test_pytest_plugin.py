@@ -35,6 +35,7 @@ def run(folder: Path, text: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_each_vector_is_a_test(tmp_path: Path) -> None:
     status, said = run(
         tmp_path,
@@ -106,6 +107,7 @@ WRONG_MARKS = {
 }
 
 
+@pytest.mark.thorough
 def test_a_wrong_mark_is_one_sentence(tmp_path: Path) -> None:
     """Each in a module of its own, in one run."""
     names = [f"test_wrong_{number}.py" for number in range(len(WRONG_MARKS))]

@@ -156,6 +156,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_error_of_weights_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = change_code(*MUTANTS[name], monkeypatch, recomputed_weights, gradient_tolerance)

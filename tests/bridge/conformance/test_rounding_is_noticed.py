@@ -81,6 +81,7 @@ def test_without_a_rounding_it_passes() -> None:
         assert run(Rough(), committed.everything(), dtype).ok
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dtype", "what", "rounding", "at_least"),
     [

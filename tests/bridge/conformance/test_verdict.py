@@ -199,6 +199,7 @@ def test_a_function_of_which_nothing_was_judged_does_not_pass(folder: Path) -> N
     assert "✘" in row
 
 
+@pytest.mark.thorough
 def test_functions_of_which_none_was_judged_have_entries(folder: Path) -> None:
     (folder / "right.py").unlink()
     (folder / "wrong.py").write_text("raise ImportError('<none> of it')\n")
@@ -240,6 +241,7 @@ def test_a_folder_without_files_is_misuse(tmp_path: Path) -> None:
         check(f"{tmp_path}/:f")
 
 
+@pytest.mark.thorough
 def test_the_json_is_of_its_schema(passed: Verdict, unsupported: Verdict, tmp_path: Path) -> None:
     """Passing, unsupported, failing with a cause, and with numbers that JSON does not have;
     nothing beside the schema's fields."""

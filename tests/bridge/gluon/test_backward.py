@@ -34,6 +34,7 @@ def test_it_is_the_gradient_in_many_schedules(
         assert list(differences(gradient_case(50, 140, mask, (2, 2), seed), **how)) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name",
     # Those of wide heads take longest.

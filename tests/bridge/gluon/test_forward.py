@@ -49,6 +49,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN.keys())
 def test_it_is_the_spec_in_many_schedules(chosen: dict[str, int]) -> None:
     for seed in range(4):
@@ -79,6 +80,7 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
     assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bug", PLANTED.values(), ids=PLANTED)
 def test_what_is_planted_is_seen(bug: Planted) -> None:
     chosen = FEW | dict(bug.chosen)

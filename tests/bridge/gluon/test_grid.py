@@ -58,6 +58,7 @@ def test_it_is_the_gradient_in_many_schedules(
         assert list(differences(vector, head_dim=head_dim, **how)) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in QUICK)) for n in PLANTED]
 )

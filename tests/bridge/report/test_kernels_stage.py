@@ -55,6 +55,7 @@ def test_another_text_than_the_compiled_one_fails(
     assert not list((copied / "build" / "cache").glob("kernels-*"))
 
 
+@pytest.mark.thorough
 def test_with_another_triton_nothing_is_compared(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_the_stepper_is_exact_on_the_vectors() -> None:
     assert wrong() == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("right", "planted"),
     [

@@ -268,6 +268,7 @@ def test_programs_give_what_python_gives(built: EmbeddedLean, tmp_path: Path) ->
     assert found == EXPECTED
 
 
+@pytest.mark.thorough
 def test_a_program_that_fails_says_why(built: EmbeddedLean) -> None:
     with pytest.raises(ToolchainError, match=r"Small\.Program: expected a file .* got 1"):
         built.run("Small.Program", ["only one"])

@@ -69,6 +69,7 @@ def edit(lean: EmbeddedLean, text: str) -> None:
     (lean.root / "Small" / "First.lean").write_text(f"module\n{text}", "utf-8")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_reaches_those_that_can_see_it(chain: EmbeddedLean, name: str) -> None:
     old, new, seen = EDITS[name]
@@ -78,6 +79,7 @@ def test_an_edit_reaches_those_that_can_see_it(chain: EmbeddedLean, name: str) -
     assert again == {"Small.First", *(["Small.Second", "Small.Third", "Small"] if seen else [])}
 
 
+@pytest.mark.thorough
 def test_what_was_reused_is_what_a_clean_build_yields(chain: EmbeddedLean) -> None:
     old, new, _ = EDITS["proof"]
     edit(chain, FIRST.replace(old, new, 1))

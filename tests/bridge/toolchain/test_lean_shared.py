@@ -74,6 +74,7 @@ def test_shared_and_alone_come_to_the_same(
         assert shared._at_once(closure(shared.root, ["Small"]), records[0]) == 1
 
 
+@pytest.mark.thorough
 def test_a_driver_that_ends_is_named_and_replaced(make_project: Make) -> None:
     lean = make_project({"A": "def a := 1\n"})
     with lean.resident():

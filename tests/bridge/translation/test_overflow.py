@@ -69,6 +69,7 @@ def test_what_fits_does_not_overflow() -> None:
     assert let_through(fits) == []
 
 
+@pytest.mark.thorough
 def test_how_often_it_decides() -> None:
     """It is no empty hypothesis: of the cases that do not overflow most fit."""
     finite = [case for case in all_cases() if not overflows(case)]

@@ -125,10 +125,12 @@ def let_through(hypothesis: Callable[[Changed], bool]) -> list[Changed]:
     return [changed for changed in all_cases() if overflows(changed) and hypothesis(changed)]
 
 
+@pytest.mark.thorough
 def test_what_fits_does_not_overflow() -> None:
     assert let_through(fits) == []
 
 
+@pytest.mark.thorough
 def test_how_often_it_decides() -> None:
     """It is no empty hypothesis: of cases that do not overflow many fit, some of each change."""
     finite = [changed for changed in all_cases() if not overflows(changed)]
@@ -147,6 +149,7 @@ def cap_alone(changed: Changed) -> bool:
     return fits(replace(changed, case=replace(case, k=torch.zeros_like(case.k))))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "hypothesis",
     [

@@ -237,6 +237,7 @@ def test_what_fits_does_not_overflow() -> None:
     assert let_through(fits) == []
 
 
+@pytest.mark.thorough
 def test_how_often_it_decides() -> None:
     """It is no empty hypothesis: of the cases that do not overflow a good part fits."""
     overflow, finite = all_overflow()
@@ -333,6 +334,7 @@ WEAKER: dict[str, Callable[[Case], bool]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("hypothesis", WEAKER.values(), ids=WEAKER)
 def test_a_weaker_hypothesis_is_not_enough(hypothesis: Callable[[Case], bool]) -> None:
     assert let_through(hypothesis) != []

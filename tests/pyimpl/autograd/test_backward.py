@@ -179,6 +179,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("backend", "name"), CHECKED)
 def test_opcheck(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)

@@ -99,6 +99,7 @@ def cases(draw: Any, function: str = "ring_attention") -> Case:
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=80, deadline=None)
 @given(cases(), st.integers(1, 4))
 def test_any_shards_and_options_are_those_of_one_process(case: Case, processes: int) -> None:

@@ -337,6 +337,7 @@ def test_decodings_that_are_refused() -> None:
             call()
 
 
+@pytest.mark.thorough
 def test_exports_with_lengths_of_their_own() -> None:
     length = torch.export.Dim
     for strict in (False, True):

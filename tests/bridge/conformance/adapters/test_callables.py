@@ -97,6 +97,7 @@ def first_of_each(of_each: int | None) -> list[Family]:
     return [replace(family, vectors=family.vectors[:of_each]) for family in committed.everything()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("of_each", [1, pytest.param(None, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     "function",
@@ -119,6 +120,7 @@ def test_a_right_function_passes_everything(
         assert 0.01 < result.ratio <= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("of_each", "least"), [(4, 25), pytest.param(None, 150, marks=pytest.mark.thorough)]
 )
@@ -313,6 +315,7 @@ def test_wrong_gradients_fail() -> None:
     assert all(v.worst is not None and math.isnan(v.worst.got) for v in wrong)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("function", "sentence"),
     [

@@ -44,6 +44,7 @@ def test_modules_of_few_bits(dtype: torch.dtype) -> None:
     assert len(without) <= len(vectors) // 50
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("dtype", "most"),
     [pytest.param(torch.float32, 1e-3, marks=pytest.mark.thorough), (torch.float64, 1e-11)],

@@ -115,6 +115,7 @@ PARTLY = ("appends_twice", "forgets_its_steps")
 HYPOTHESES = {h.name: h for h in DECODING}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TOLD)
 def test_a_wrong_function_is_told(
     name: str, chosen: list[Family], monkeypatch: pytest.MonkeyPatch
@@ -152,6 +153,7 @@ def test_every_cheat_and_every_hypothesis_is_tried() -> None:
     assert set(HYPOTHESES) == set(TOLD.values()) & set(HYPOTHESES)
 
 
+@pytest.mark.thorough
 def test_what_is_not_taken_is_unsupported_and_can_be_required() -> None:
     verdict = check(
         f"{FOLDER}/honest.py:one_token",
@@ -172,6 +174,7 @@ def test_what_is_not_taken_is_unsupported_and_can_be_required() -> None:
     assert "--fresh 6 --count 8" in again
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_drawn_rows_are_those_of_the_translation(seed: int) -> None:

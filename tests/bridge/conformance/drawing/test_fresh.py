@@ -57,6 +57,7 @@ def test_the_results_are_those_of_the_definition(seed: int) -> None:
             assert exact.disagreements(vector) == []
 
 
+@pytest.mark.thorough
 @settings(max_examples=12)
 @given(st.integers(0, 1 << 40), st.integers(1, 20))
 def test_a_vector_depends_on_the_seed_and_its_number_alone(seed: int, count: int) -> None:
@@ -171,6 +172,7 @@ def test_what_the_files_do_not_show(make: Callable[[], FlashEmulated], caught: s
     assert failing_vectors(make(), Fresh(7).families) == {caught}
 
 
+@pytest.mark.thorough
 def test_a_real_size_shows_what_small_ones_do_not() -> None:
     (family,) = LARGE.families
     (vector,) = family.vectors
@@ -314,6 +316,7 @@ class KnowsTheFiles(PyimplReference):
         return [{name: x * 0 for name, x in call.items()} for call in found]
 
 
+@pytest.mark.thorough
 def test_a_table_of_answers_past_tiles_is_seen() -> None:
     """Options and gradients are drawn at a few hundred keys too."""
     names = ("past-tiles-options", "gradient-past-tiles-masks")
@@ -340,6 +343,7 @@ class KnowsTheSinks(KnowsTheFiles):
         return PyimplReference.gradients(self, vector, dtype, device)
 
 
+@pytest.mark.thorough
 def test_gradients_with_sinks_past_tiles_are_drawn_third() -> None:
     """And nothing else that is drawn has them."""
     names = [name for name in committed.names() if name.startswith("gradient-past-tiles")]
@@ -378,6 +382,7 @@ def test_options_and_gradients_past_tiles_are_drawn() -> None:
     assert {(v.mask.kind, v.num_heads == v.num_kv_heads) for v in backward[::2]} == {("none", True)}
 
 
+@pytest.mark.thorough
 def test_results_past_tiles_are_those_of_the_definition() -> None:
     """By the second derivation, which knows nothing of the translation and of sums of integers."""
     for vector in past_tiles(range(1)):

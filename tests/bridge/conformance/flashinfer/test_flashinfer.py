@@ -34,6 +34,7 @@ def judge_solution(folder: Path, kind: str, function: str, **options: Any) -> Ve
     return check(str(solution), definition=definition, require_sandbox=True, **given)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "function"),
     [("decode", "decode"), ("decode", "decode_to"), ("prefill", "prefill"), ("ragged", "ragged")],
@@ -67,6 +68,7 @@ WRONG: dict[str, tuple[str, str | None]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_solution_fails_and_its_traces_say_so(name: str, tmp_path: Path) -> None:
     verdict = judge_solution(tmp_path, "ragged" if name == "aligns_top_left" else "decode", name)

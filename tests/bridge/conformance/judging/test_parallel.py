@@ -13,6 +13,7 @@ from bridge.conformance.judging import parallel
 from bridge.report.jobs import Done, Job, work
 
 
+@pytest.mark.thorough
 def test_each_process_runs_the_families_that_it_is_given() -> None:
     chosen = committed.families("one-key", "ragged-tiles")
     found: dict[str, Done] = {}

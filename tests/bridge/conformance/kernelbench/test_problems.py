@@ -35,6 +35,7 @@ def judge_problem(name: str, problem: str = "full", **options: Any) -> Verdict:
     return check(f"{FILES}/{name}", problem=FILES / f"{problem}.py", require_sandbox=True, **few)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("problem", "layout", "causal", "sizes", "any_size"),
     [
@@ -84,6 +85,7 @@ def test_a_right_model_passes(name: str) -> None:
     assert "The problem: scaled dot product attention without a mask" in str(verdict)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -104,6 +106,7 @@ def test_a_wrong_model_fails(name: str, said: str) -> None:
     assert said in str(verdict)
 
 
+@pytest.mark.thorough
 def test_a_causal_mask_that_is_dropped_fails() -> None:
     verdict = judge_problem("candidates.py:ModelNew", "square")
     assert not verdict
@@ -112,6 +115,7 @@ def test_a_causal_mask_that_is_dropped_fails() -> None:
     assert "causal" in str(verdict).partition("Likely cause:")[2].partition("by family")[0]
 
 
+@pytest.mark.thorough
 def test_a_model_of_its_own_sizes_is_judged_at_these() -> None:
     verdict = judge_problem("candidates.py:OwnSizes")
     assert verdict

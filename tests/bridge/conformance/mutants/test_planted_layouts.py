@@ -14,6 +14,7 @@ from bridge.conformance.mutants.planting import Mutant, MutantError
 MUTANTS = {mutant.name: mutant for mutant in OPTION_MUTANTS}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", CATCHES)
 def test_a_vector_catches_it(name: str) -> None:

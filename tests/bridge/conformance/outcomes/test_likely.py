@@ -68,6 +68,7 @@ def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> 
     return _FOUND[name, dtype]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "cause", "share"),
     [
@@ -96,6 +97,7 @@ def test_a_wrong_function_is_named(
     assert f"Behaves like: {first.description}" in likely.sentences()[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "dtype",
     ["float16", *(pytest.param(d, marks=pytest.mark.thorough) for d in ("float64", "bfloat16"))],
@@ -106,6 +108,7 @@ def test_in_every_dtype(dtype: str, chosen: list[Family]) -> None:
     assert first.explained >= 0.9 * first.compared
 
 
+@pytest.mark.thorough
 def test_tiles_are_found_by_their_size(chosen: list[Family]) -> None:
     (cause,) = find_likely("not_rescaled", chosen).causes
     assert cause.description.endswith("tiles of 16 keys")
@@ -136,6 +139,7 @@ def test_results_that_could_not_be_judged(chosen: list[Family]) -> None:
     assert any("have no result that could be judged" in text for text in likely.sentences())
 
 
+@pytest.mark.thorough
 def test_dtypes_that_pass_are_named(chosen: list[Family]) -> None:
     outcomes = [outcome("wrong_in_one_dtype", chosen, dtype) for dtype in ("float32", "float64")]
     wrong, right = with_likely(outcomes, chosen)
@@ -209,6 +213,7 @@ _PLANTED = {
 _QUICK = ("tiled-causal-off-by-one", "tiled-base-of-exponential", "tiled-l-not-rescaled")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in _QUICK)) for n in _PLANTED]
 )
@@ -244,6 +249,7 @@ def test_reports_have_the_cause(chosen: list[Family]) -> None:
     assert "Likely cause" not in page([none], chosen)
 
 
+@pytest.mark.thorough
 def test_the_command_shows_it() -> None:
     words = [f"{FILE}:scaled_twice", "--dtype", "float32", "--family", "scales"]
     result = CliRunner().invoke(command_line.main, ["conform", *words])

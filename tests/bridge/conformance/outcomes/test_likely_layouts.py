@@ -55,6 +55,7 @@ def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
 
 # Each among the others of layouts, on fewer vectors where these show it; that none of any attention
 # explains it either takes longer.
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "among_all", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=str
 )
@@ -100,6 +101,7 @@ def test_a_right_function_has_no_cause(chosen: list[Family]) -> None:
     assert with_likely([before], chosen) == [before]
 
 
+@pytest.mark.thorough
 def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
     found = look_for("strange", chosen)
     assert not found.causes
@@ -125,6 +127,7 @@ def test_details_have_the_rows_of_sequences_that_pass(chosen: list[Family]) -> N
     assert "varlen-005" in page([wrong], chosen)
 
 
+@pytest.mark.thorough
 def test_it_ends_where_the_work_is_done(
     chosen: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:

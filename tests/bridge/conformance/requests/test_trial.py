@@ -32,6 +32,7 @@ def show(found: Trial) -> str:
     return said.getvalue()
 
 
+@pytest.mark.thorough
 def test_the_right_functions_pass_and_the_mistake_is_found(found: Trial) -> None:
     assert found.ok
     assert {result.adapter for result in found.right} == set(trial.RIGHT)

@@ -188,6 +188,7 @@ def test_what_it_takes_is_found_out() -> None:
     assert any("lengths that 2 does not divide" in str(reason) for reason in odd)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [

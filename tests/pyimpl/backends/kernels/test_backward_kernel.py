@@ -70,6 +70,7 @@ def judge_kernel(
     )  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("atomics", [False, True])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_option(name: str, atomics: bool) -> None:

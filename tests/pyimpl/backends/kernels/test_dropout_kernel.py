@@ -129,6 +129,7 @@ def check_packed(module: Any) -> None:
     judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, rounding)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("block_m", "block_n"), [(16, 16), (32, 16), (16, 64)])
 def test_tiles_do_not_matter(block_m: int, block_n: int) -> None:
     blocks = {"block_m": block_m, "block_n": block_n}
@@ -245,6 +246,7 @@ def test_a_gradient_of_a_part_elsewhere_shows(one: Mutant) -> None:
         check_backward(partial(module.backward, blocks=BLOCKS), dropout=PLACED)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("one", BACKWARD_MUTANTS, ids=lambda f: f.name)
 def test_a_mutant_of_the_backward_pass_shows(one: Mutant) -> None:
     with (

@@ -125,6 +125,7 @@ def test_the_backward_pass_reads(name: str) -> None:
         assert_same(gradients(given, **{name: far}), gradients(given))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["query", "key", "grad_out", "lse"])
 def test_the_backward_pass_reads_heads(name: str) -> None:
     given = gradient_inputs(2, 2, heads=40)

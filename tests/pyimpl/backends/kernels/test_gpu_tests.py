@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[4]
 WITHOUT = ("click", "jsonschema", "lean_dojo", "msgspec", "platformdirs", "rich")
 
 
+@pytest.mark.thorough
 def test_they_are_collected_without_what_a_gpu_machine_may_lack() -> None:
     program = f"""
 import sys

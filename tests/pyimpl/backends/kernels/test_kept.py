@@ -27,6 +27,7 @@ def found() -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.thorough
 def test_a_kept_launch_is_the_one_that_triton_makes(found: Any) -> None:
     assert found[0]["nothing"] == []
 

@@ -39,6 +39,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_what_a_kernel_needs_is_read_from_its_binary_and_kept(empty_cache: Path) -> None:
     (record,) = compile_offline([90], [SMALL])
     assert (record.arch, record.case, record.block_n) == (90, SMALL, 0)

@@ -113,7 +113,10 @@ def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
     assert 0.01 < result["ratio"] <= 1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["bfloat16", *(pytest.param(d, marks=pytest.mark.thorough) for d in ("float32", "float16"))],
+)
 def test_the_interpreted_kernel_on_the_vectors(dtype: str, runs: Runs) -> None:
     result = runs.get(runs.implementation("pyimpl-triton", dtype, "cpu"), committed.everything)
     vectors = result["vectors"]

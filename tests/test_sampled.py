@@ -14,7 +14,7 @@ PLANTED = "tests/bridge/conformance/test_log_sum_exp_by_spec.py"
 TEST = "test_a_wrong_tolerance_of_log_sum_exps_disagrees"
 
 
-def collected(*arguments: str) -> list[str]:
+def collect(*arguments: str) -> list[str]:
     """The cases of that test which a run with these arguments has, in their order."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
@@ -25,13 +25,13 @@ def collected(*arguments: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def every() -> list[str]:
-    return collected("-m", "thorough or not thorough", PLANTED)
+    return collect("-m", "thorough or not thorough", PLANTED)
 
 
 def test_each_fourth_is_run(every: list[str]) -> None:
     assert len(every) > 4
-    assert collected(PLANTED) == every[::4]
+    assert collect(PLANTED) == every[::4]
 
 
 def test_a_case_that_is_named_is_run(every: list[str]) -> None:
-    assert collected(every[1]) == [every[1]]
+    assert collect(every[1]) == [every[1]]

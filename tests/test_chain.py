@@ -127,7 +127,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     """An unedited copy, and the report of its first run, which takes over what `make verify` has
     found out: all of it is more than the rest of the suite."""
     runs = Runs(ROOT, Cache(ROOT / "build" / "cache"))
-    # The longest, of which no other test needs this one.
+    # One of the results that take longest; besides it only a thorough test of one dtype makes it.
     if runs.find(runs.implementation("pyimpl-triton", "float32", "cpu")) is None:
         pytest.skip("`make verify` has not run on these sources")
     folder = tmp_path_factory.mktemp("unedited")

@@ -15,6 +15,38 @@ end=at+b.readUInt32LE(8+12*mid),order=b.compare(key,0,key.length,at,end);
 if(order==0)return b.readUInt32LE(12+12*mid);if(order<0)low=mid+1;else high=mid-1}return 0}
 """
 
+# A thread's calls of the system wait for the main thread, which looks each millisecond; to read a
+# module takes nine. Those below are done in the thread itself, for files that are only read; such a
+# file has its number plus a million. Anything else, and each error, is the main thread's.
+OWN_CALLS = """var ownFiles=new Map();
+function isOwnPath(path){return/^\\/(?!(dev|proc|sys)\\/)[^/]+\\//.test(path)}
+var ownCalls={
+stat64(path,buf){path=UTF8ToString(path);
+const stat=isOwnPath(path)&&fs.statSync(path,{throwIfNoEntry:false});
+if(stat)return SYSCALLS.writeStat(buf,stat)},
+openat(dirfd,path,flags){path=UTF8ToString(path);
+if(flags&~(524288|32768)||!isOwnPath(path))return;
+const file=fs.openSync(path,"r");if(!fs.fstatSync(file).isFile()){fs.closeSync(file);return}
+ownFiles.set(1e6+file,0);return 1e6+file},
+fstat64(fd,buf){if(ownFiles.has(fd))return SYSCALLS.writeStat(buf,fs.fstatSync(fd-1e6))},
+read(fd,iov,count,done){if(!ownFiles.has(fd))return;let total=0,at=ownFiles.get(fd);growMemViews();
+for(let i=0;i<count;i++,iov+=8){const length=HEAPU32[iov+4>>2];
+const n=fs.readSync(fd-1e6,HEAPU8,HEAPU32[iov>>2],length,at);at+=n;total+=n;if(n<length)break}
+ownFiles.set(fd,at);HEAPU32[done>>2]=total;return 0},
+seek(fd,offset,whence,now){if(!ownFiles.has(fd))return;
+const from=[0,ownFiles.get(fd),whence==2?fs.fstatSync(fd-1e6).size:0][whence];
+const at=from+Number(offset);if(!(at>=0))return 28;
+growMemViews();ownFiles.set(fd,at);HEAP64[now>>3]=BigInt(at);return 0},
+close(fd){if(ownFiles.delete(fd)){fs.closeSync(fd-1e6);return 0}}};
+var ownCallOf;function ownCall(index,args){
+ownCallOf??=new Map([[___syscall_stat64,"stat64"],[___syscall_openat,"openat"],
+[___syscall_fstat64,"fstat64"],[_fd_read,"read"],[_fd_seek,"seek"],[_fd_close,"close"]].map(
+([f,name])=>[proxiedFunctionTable.indexOf(f),ownCalls[name]]));
+try{return ownCallOf.get(index)?.(...args)}catch{}}
+"""
+
+_PROXY = "proxyToMainThread=(funcIndex,emAsmAddr,sync,...callArgs)=>{"
+
 _DLSYM = "__dlsym_js=(handle,symbol,symbolIndex)=>{symbol=UTF8ToString(symbol);"
 _MOUNTS = 'FS.mount(NODEFS,{root:"/home"},"/home");FS.mount(NODEFS,{root:"/tmp"},"/tmp");'
 _WORKER = '{workerData:"em-pthread",name:"em-pthread"}'
@@ -30,6 +62,8 @@ PATCHES = (
     ("look symbols up in the symbol file", _DLSYM,
      _DLSYM + "{var found=leanSymbol(symbol);if(found)return found}"),
     ("start one worker thread, not four", "var pthreadPoolSize=4;", "var pthreadPoolSize=1;"),
+    ("read files in the thread that asks", _PROXY,
+     _PROXY + "if(!emAsmAddr){var own=ownCall(funcIndex,callArgs);if(own!==undefined)return own}"),
     ("let a read of standard input wait", "process.stdin.fd", "0"),
     ("let a read of a pipe end with the line, not when the reader's buffer is full", _TTY_READ,
      _TTY_READ + ";if(result===10)break"),
@@ -79,7 +113,7 @@ class Glue:
         names = [name for name in self.variables if name in assigned or name in self.used]
         variables = f"var {','.join(names)};"
         function = f"{_ASSIGN}{';'.join(assignments)}}}"
-        text = f"{_LOOKUP}{self.head}{variables}{function}{self.tail}"
+        text = f"{_LOOKUP}{OWN_CALLS}{self.head}{variables}{function}{self.tail}"
         for purpose, old, new in PATCHES:
             if text.count(old) != 1:
                 raise ToolchainError(f"lean.js is not laid out as expected ({purpose})")

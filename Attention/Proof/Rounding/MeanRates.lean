@@ -43,8 +43,6 @@ private theorem tangent_numeral_le {m n : Nat} (h : m + 1 ≤ n) :
     have := OrderedRing.zero_lt_one (R := R)
     grind
 
-theorem tangent_add_nonneg {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 0 ≤ x + y := by grind
-
 theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
 variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
@@ -176,7 +174,7 @@ private theorem tangent_lost_le {a F g B τ t y m L q Q : R} (ha : 0 ≤ a) (hF 
   have h₃ := OrderedField.mul_le_mul (a := (1 * 1 : R)) (by grind) h₁ (c := 1 * 1) (by grind) h₂
   have h₄ := Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hq hm)
     (OrderedRing.mul_le_mul_of_nonneg_right hL hQ)
-  have h₅ := tangent_add_nonneg ht (OrderedRing.mul_nonneg (a := L) (by grind) hQ)
+  have h₅ := OrderedField.add_nonneg ht (OrderedRing.mul_nonneg (a := L) (by grind) hQ)
   have h₆ := OrderedRing.mul_le_mul_of_nonneg_right h₃ h₅
   clear h₁ h₂ h₃ h₅ hL hq
   generalize (1 + τ) * (1 + τ) = X at *

@@ -45,7 +45,7 @@ private theorem cost_le_units (hp : Precise p) (hν : 0 ≤ ν) {r : Nat} {f : C
   have hs := OrderedField.div_nonneg hν (OrderedField.pow_pos (remainder_pos hp) r)
   have hn := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (r + 6)) hs
   have hm := OrderedRing.mul_le_mul_of_nonneg_right
-    (numeral_mono (R := R) (show r + 2 ≤ r + 6 by omega)) hs
+    (numeral_le_numeral (R := R) (show r + 2 ≤ r + 6 by omega)) hs
   unfold cost
   split
   · exact OrderedRing.mul_nonneg hn (by grind)

@@ -24,8 +24,6 @@ variable {r : BackwardRow R n d_v} {e : R}
 
 private theorem le_of_equal {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
 
-private theorem means_add_nonneg {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 0 ≤ x + y := by grind
-
 /-! ## Weights of a row -/
 
 /-- A weight is at most the sum of all. -/
@@ -241,7 +239,7 @@ theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor :
   exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
     (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) _))
     (nonneg_of_one_le (one_le_deltaFactor hp (c.rescalings + 1))))
-    (means_add_nonneg (means_add_nonneg h₅ h₆) (means_add_nonneg h₇ h₈))
+    (OrderedField.add_nonneg (OrderedField.add_nonneg h₅ h₆) (OrderedField.add_nonneg h₇ h₈))
 
 /-- The size of D, from that of its terms. -/
 private theorem delta_bound {A F a M m n x y : R} (hF : 1 ≤ F) (ha₀ : 0 ≤ a) (ha : a ≤ A)
@@ -317,7 +315,7 @@ private theorem delta_ofProducts
         (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) (k + 1)))
         (OrderedField.pow_le_pow (one_le_one_plus hp.accumulation) (by omega))
         (sumOver_nonneg fun j _ => (each j).nonneg) total
-        (means_add_nonneg i₁ i₁) ?_ (means_add_nonneg i₄ i₅)
+        (OrderedField.add_nonneg i₁ i₁) ?_ (OrderedField.add_nonneg i₄ i₅)
       rw [numeral_of_two]
       generalize sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v) = ρ at *
       generalize meanLost p c e = a at *

@@ -57,14 +57,6 @@ structure TinySound [Exp R R] (p : Precision R) (ν μ m : R) (part : LimitedPar
     AtMost (growth (roomForWeights p ν) part.additions part.rescalings
       * seen (roomy ν part.rescalings fun key => absolute key.value) part.keys - ν) o
 
-/-- Of one key that is seen. -/
-theorem seen_single {x : ComputedKey R → R} {key : ComputedKey R} (h : key.score ≠ none) :
-    seen x [key] = x key := by
-  rw [seen, sumOver_cons, sumOver_nil, ofUnmasked]
-  split
-  · next e => exact absurd e h
-  · grind
-
 /-- A key that is seen counts. -/
 theorem le_seen {x : ComputedKey R → R} (hx : ∀ key, 0 ≤ x key) {keys : List (ComputedKey R)}
     {key : ComputedKey R} (hk : key ∈ keys) (hs : key.score ≠ none) : x key ≤ seen x keys := by

@@ -268,7 +268,7 @@ private theorem exists_part (hp : Precise p) (hν : 0 ≤ ν) {l μ₁ μ₂ F w
         generalize (1 + p.accumulation) ^ (n + 1) = g at *
         rwa [show 1 * 1 * (g - 1) = g - 1 by grind,
           show μ₁ * σ * (g - 1) = 1 + μ₁ * σ * (g - 1) - 1 by grind] at this
-      have i₂ := factors_mul (factors_mul j₁ i₁) hF
+      have i₂ := factor_mul (factor_mul j₁ i₁) hF
       show AtMost _ (ρ * (1 + μ₁ * σ * ((1 + p.accumulation) ^ (n + 1) - 1)) * F - 1)
       rwa [show (1 + p.accumulation) ^ (n + 6) * (1 / (1 - p.exponential) ^ (r + 1))
         = 1 / (1 - p.exponential) ^ (r + 1) * (1 + p.accumulation) ^ (n + 1)

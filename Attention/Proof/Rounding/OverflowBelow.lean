@@ -204,12 +204,6 @@ theorem le_sumSize {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) 
 
 variable {d : Nat} {p : GradientPrecision R} {largest : LargestGradient R} {c : GradientCounts}
 
-/-- The sizes of products of two vectors. -/
-theorem magnitude_eq_sum (x y : Vec R d) :
-    magnitude x y = sumOver (fun i : Fin d => absolute x[i] * absolute y[i]) (List.finRange d) := by
-  rw [magnitude, Vec.dot]
-  exact sumOver_congr fun i _ => by simp
-
 /-- **outer-finite**: a dP of inputs that fit is a number, and one that a function without a largest
 number may compute. -/
 theorem limitedProduct (hp : PreciseGradient p) {factor : R} (hf : 0 ≤ factor) {dO v : Vec R d}

@@ -89,7 +89,8 @@ private theorem quotient_underflow {W L l₀ l o o₀ Go Gl g γ Cv C M P : R} (
   rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv, ← Semiring.mul_assoc P, ← Semiring.mul_assoc γ]
   exact h₄
 
-private theorem lt_one_of_left {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
+/-- Where something is left of 1, the first of two errors that are taken from it is less. -/
+theorem lt_one_of_left {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
 
 private theorem left_add {W d x : R} : W * (1 - d - x + x) ≤ W * (1 - d) := by
   rw [show 1 - d - x + x = 1 - d by grind]

@@ -4,6 +4,7 @@ public import Attention.Algebra.Block
 public import Attention.Algebra.CountPairs
 public import Attention.Algebra.Dual
 public import Attention.Algebra.Exponential
+public import Attention.Algebra.FinRange
 public import Attention.Algebra.Floor
 public import Attention.Algebra.Magnitude
 public import Attention.Algebra.NaturalExp
@@ -374,6 +375,7 @@ public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling
 public import Attention.Proof.Rounding.UnderflowScores
 public import Attention.Proof.Rounding.UnderflowSoftcap
+public import Attention.Proof.Rounding.UnderflowShares
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.UnderflowWeights
 public import Attention.Proof.Rounding.UnsplitScores

@@ -1,5 +1,7 @@
 module
 
+import Attention.Algebra.FinRange
+
 public section
 
 /-! # Counting pairs -/
@@ -77,12 +79,8 @@ theorem countP_mul_le_countPairs {a : Fin n → Bool} {p : Fin n → Fin m → B
   exact countPairs_mono fun i j hij => h i (by simpa using hij) j
 
 private theorem countP_eq_le_one (k : Fin n) :
-    (List.finRange n).countP (fun i => decide (i = k)) ≤ 1 := by
-  have nodup : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp [Fin.ext_iff, Nat.ne_of_lt hij]
-  have h : (List.finRange n).count k = if k ∈ List.finRange n then 1 else 0 := nodup.count
-  simp only [List.mem_finRange, if_true] at h
-  exact Nat.le_of_eq h
+    (List.finRange n).countP (fun i => decide (i = k)) ≤ 1 :=
+  Nat.le_of_eq (count_finRange k)
 
 private theorem countPairs_eq_le_one (x : Fin n × Fin m) :
     countPairs (fun i j => decide ((i, j) = x)) ≤ 1 := by

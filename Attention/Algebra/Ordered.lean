@@ -105,6 +105,10 @@ instance (priority := low) OrderedField.toMax {R : Type u} [OrderedField R] : Ma
 theorem OrderedField.max_def {R : Type u} [OrderedField R] (a b : R) :
     max a b = if a ≤ b then b else a := rfl
 
+/-- A sum of two numbers that are not negative is not negative. -/
+theorem OrderedField.add_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 ≤ a) (hb : 0 ≤ b) :
+    0 ≤ a + b := by grind
+
 /-- A non-negative number divided by a positive one is non-negative. -/
 theorem OrderedField.div_nonneg {R : Type u} [OrderedField R] {a b : R} (ha : 0 ≤ a) (hb : 0 < b) :
     0 ≤ a / b := by

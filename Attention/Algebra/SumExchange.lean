@@ -1,6 +1,7 @@
 module
 
 public import Attention.Algebra.Sum
+import Attention.Algebra.FinRange
 
 public section
 
@@ -64,10 +65,7 @@ theorem sumOver_ite_eq {n : Nat} (f : Fin n → R) (k : Fin n) :
     sumOver (fun i => if i = k then f i else 0) (List.finRange n) = f k := by
   suffices h : ∀ xs : List (Fin n), xs.Nodup → sumOver (fun i => if i = k then f i else 0) xs
       = if k ∈ xs then f k else 0 by
-    refine (h _ (List.pairwise_iff_getElem.mpr fun i j _ _ hij => ?_)).trans
-      (if_pos (List.mem_finRange k))
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
+    exact (h _ (nodup_finRange n)).trans (if_pos (List.mem_finRange k))
   intro xs hxs
   induction xs with
   | nil => rfl

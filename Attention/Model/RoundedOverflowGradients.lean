@@ -1,7 +1,7 @@
 module
 
 public import Attention.Model.RoundedGradients
-public import Attention.Model.RoundedOverflow
+public import Attention.Model.UnderflowOverflow
 public import Attention.Spec.OverflowGradients
 
 public section
@@ -30,31 +30,9 @@ variable {R : Type u} [OrderedField R] {n d d_v : Nat}
 
 /-- `FlushedSum` with a largest number. Where the sizes of the two numbers of an addition come to
 more, it may give anything. -/
-inductive LimitedFlushedSum {α : Type v} (largest u ν : R) (f : α → R) :
-    Nat → List α → Option R → Prop
-  /-- The empty sum is 0. -/
-  | nil {k : Nat} : LimitedFlushedSum largest u ν f k [] (some 0)
-  /-- One number is not rounded. -/
-  | one {k : Nat} {a : α} : LimitedFlushedSum largest u ν f k [a] (some (f a))
-  /-- Nothing is rounded where 0 is added. -/
-  | free {k : Nat} {a : α} {as : List α} {z : Option R} : f a = 0 →
-      LimitedFlushedSum largest u ν f k as z → LimitedFlushedSum largest u ν f k (a :: as) z
-  /-- Two sums are added. -/
-  | add {k : Nat} {xs ys : List α} {x y z : Option R} : LimitedFlushedSum largest u ν f k xs x →
-      LimitedFlushedSum largest u ν f k ys y →
-      (∀ a ∈ x, ∀ b ∈ y, absolute a + absolute b ≤ largest →
-        ∃ a' b', Rounded u a a' ∧ Rounded u b b' ∧ z = some (a' + b')) →
-      LimitedFlushedSum largest u ν f (k + 1) (xs ++ ys) z
-  /-- Two sums are added of which neither is one of zeros, and the result is below the normal
-  numbers. -/
-  | tiny {k : Nat} {xs ys : List α} {x y z : Option R} : LimitedFlushedSum largest u ν f k xs x →
-      LimitedFlushedSum largest u ν f k ys y → (∃ a ∈ xs, f a ≠ 0) → (∃ a ∈ ys, f a ≠ 0) →
-      (∀ a ∈ x, ∀ b ∈ y, absolute a + absolute b ≤ largest →
-        ∃ a' b' c, Rounded u a a' ∧ Rounded u b b' ∧ z = some c ∧ AtMost ν (c - (a' + b'))) →
-      LimitedFlushedSum largest u ν f (k + 1) (xs ++ ys) z
-  /-- In another order. -/
-  | permute {k : Nat} {xs ys : List α} {z : Option R} : LimitedFlushedSum largest u ν f k xs z →
-      xs.Perm ys → LimitedFlushedSum largest u ν f k ys z
+abbrev LimitedFlushedSum {α : Type v} (largest u ν : R) (f : α → R) :
+    Nat → List α → Option R → Prop :=
+  LimitedSumOf largest u ν (fun a => f a = 0) f
 
 /-- `StoredWeight` with largest numbers, of the format in which a weight is computed and of that in
 which it is stored. If it may be larger than the first, it may be anything. -/

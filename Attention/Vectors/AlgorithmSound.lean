@@ -6,6 +6,7 @@ public import Attention.Proof.Online.Ring
 public import Attention.Proof.Online.SplitKV
 public import Attention.Proof.Scores.Sink
 public import Attention.Vectors.Algorithm
+import Attention.Algebra.FinRange
 
 public section
 
@@ -60,11 +61,6 @@ private theorem attention_padCols (scale : Int) (modify : ScoreMod Int q_len kv_
       = score scale modify Q K i j := fun i j => by
     simp only [score, Matrix.padCols, Fin.getElem_fin, Vec.getElem_map, dot_append_zero]
   simp only [attention, scored, h]
-
-private theorem nodup_finRange (n : Nat) : (List.finRange n).Nodup :=
-  List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
 
 /-- The attention of a row over unit vectors is its weights. -/
 private theorem attend_unit (scores : Fin kv_len → Option Int) :

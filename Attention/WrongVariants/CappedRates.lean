@@ -59,22 +59,13 @@ private theorem capped_raised (x : R) : StoredNear (0 : R) 1 x (x + 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   exact ⟨x, ⟨0, .zero (Std.le_refl _), by grind⟩, ⟨by grind, by grind⟩⟩
 
-private theorem three_is : (numeral 3 : R) = 3 := by
-  rw [Proof.numeral_succ, Proof.numeral_succ, Proof.numeral_succ,
-    show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem two_is : (numeral 2 : R) = 2 := by
-  rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 /-- The bound of the theorem for that rate. -/
 private theorem capped_error (u tiny cap g γ : R) :
     ((rateOne : BoundedScoreRate R).throughCap (cappedUnit u) (cappedFormats tiny) cap g γ).error
       = ((1 + u) ^ 3 - 1) * (g + γ) + γ
         + (1 + u) ^ 3 * (3 * (max 1 cap * (1 + γ)) * tiny) := by
   simp only [BoundedScoreRate.throughCap, cappedRateFactor, Proof.power_eq, cappedUnit,
-    cappedFormats, rateOne, three_is]
+    cappedFormats, rateOne, Proof.numeral_three]
   generalize (1 + u) ^ 3 = F
   generalize max 1 cap = m
   grind
@@ -104,7 +95,7 @@ theorem cappedTwice_refuted : ¬ CappedRatesStay (R := R) (bound := cappedTwice)
       capped_kept _⟩)).2
   have e : cappedTwice (cappedUnit (1 / 2 : R)) (cappedFormats 0) 1 1 0 rateOne = 5 / 4 := by
     simp only [cappedTwice, BoundedScoreRate.through, changeFactor, Proof.power_eq, cappedUnit,
-      cappedFormats, rateOne, two_is]
+      cappedFormats, rateOne, Proof.numeral_two]
     grind
   rw [e] at h
   have h' : (27 / 8 : R) - 1 * 1 ≤ 5 / 4 := h

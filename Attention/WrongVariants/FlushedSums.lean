@@ -57,14 +57,6 @@ private theorem sum_of_more : FlushedSum (0 : R) 1 (fun _ : Fin 2 => (2 : R)) 1 
     ⟨0, List.mem_singleton.mpr rfl, two⟩ ⟨1, List.mem_singleton.mpr rfl, two⟩
     (rounded_refl (Std.le_refl _) _) (rounded_refl (Std.le_refl _) _) ⟨by grind, by grind⟩
 
-private theorem two_is : (numeral 2 : R) = 2 := by
-  rw [Proof.numeral_succ, Proof.numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem four_is : (numeral 4 : R) = 4 := by
-  rw [Proof.numeral_succ, Proof.numeral_succ, two_is]
-  grind
-
 private theorem none_rounded (n : Nat) : numeral n * (0 : R) < 1 := by
   rw [Semiring.mul_zero]
   exact OrderedRing.zero_lt_one
@@ -91,7 +83,7 @@ theorem totalsWithoutAdditions_refuted :
         + ((0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R) + 0)
         + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 4 * 0)
         + (1 + 0) * (numeral 2 * 1) ≤ 2
-      rw [two_is]
+      rw [Proof.numeral_two]
       grind
   have h₁ : (5 : R) - (1 * 1 + (1 * 1 + 0)) ≤ 2 := Std.le_trans h e
   clear claim h e
@@ -120,7 +112,7 @@ theorem losesHundred_refuted : ¬ SumsOfTwoStay (R := R) losesHundred := fun cla
       show (0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R)
         + ((0 + ((1 + 0) * (1 + 0) - 1) * (1 + 0)) * absolute (1 : R) + 0)
         + (1 + 0) * (0 * (absolute (1 : R) + (absolute 1 + 0)) + numeral 4 * 1) ≤ 4
-      rw [four_is]
+      rw [Proof.numeral_four]
       grind
   have h₁ : (102 : R) - (1 * 1 + (1 * 1 + 0)) ≤ 4 := Std.le_trans h e
   clear claim h e
@@ -203,7 +195,7 @@ theorem sumOfProductNotCounted_refuted :
     gamma_zero, Semiring.pow_two] at h
   have h₁ : (6 : R) - 1 * (1 * 1 + (1 * 1 + 0)) ≤ 1 * 2 * ((1 + 0) * (1 + 0) * ((1 + 0) * (1 + 0)))
       + ((1 * ((1 + 0) * (numeral 2 * 1)) * (1 + 0) + 1) * (1 + 0) + 0) - 1 * 2 := h
-  rw [two_is] at h₁
+  rw [Proof.numeral_two] at h₁
   clear claim h e
   grind
 

@@ -2,6 +2,7 @@ module
 
 public import Attention.Proof.Rounding.OutputParts
 public import Attention.WrongVariants.RoundedUnderflow
+import Attention.Algebra.FinRange
 
 public section
 
@@ -86,11 +87,6 @@ private theorem share_close [Exponential R R] {ν m l : R} {N : Nat} {key : Comp
   rw [ht, ← share, Semiring.mul_one, show w * key.value + e - w * key.value = e by grind]
   exact lost
 
-private theorem different (n : Nat) : (List.finRange n).Nodup :=
-  List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
-
 private theorem sum_close {α : Type v} {a x y : α → R} {xs : List α}
     (h : ∀ i ∈ xs, AtMost (a i) (x i - y i)) :
     AtMost (sumOver a xs) (sumOver x xs - sumOver y xs) := by
@@ -107,7 +103,7 @@ theorem outputs_lose [Exponential R R] : OutputsLose (R := R) :=
   fun ν m y n key part hν run hr hl keys hy => by
     have h₀ := OrderedRing.zero_lt_one (R := R)
     obtain ⟨w, t, e, parts, hsum, -⟩ := Proof.tiny_output_parts (tinyOnly_precise (Std.le_refl _))
-      hν (Std.le_of_lt h₀) h₀ run (fun h => absurd hr h) (different n) keys hl hy
+      hν (Std.le_of_lt h₀) h₀ run (fun h => absurd hr h) (nodup_finRange n) keys hl hy
     have hsum : AtMost (((1 : R) + 0) ^ 5 * (numeral 5 * ν)) _ := hsum
     rw [plus_none, Semiring.one_mul] at hsum
     rw [hr] at parts

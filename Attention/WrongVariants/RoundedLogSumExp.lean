@@ -70,11 +70,6 @@ private theorem factor_single (u s : R) :
   have e : ((1 : R) * 1 + 0) / (1 + 0) = 1 := by grind
   rw [e]
 
-omit [Exponential R R] in
-private theorem numeral_four : (numeral 4 : R) = 4 := by
-  simp only [Proof.numeral_succ, Proof.numeral_eq]
-  grind
-
 /-- The claim for one key with the score `s`, computed as s + c. -/
 private theorem single {result : R → R → R → R → Prop}
     {bound : Precision R → R → R → R → R → R} {constant : R → Prop}
@@ -89,7 +84,7 @@ private theorem single {result : R → R → R → R → Prop}
     grind
   have h2 : 2 * (1 : R) * u < 1 := by
     have h4 := h4
-    rw [numeral_four] at h4
+    rw [Proof.numeral_four] at h4
     clear claim h hE
     grind
   have h1 : (1 : R) * u < 1 := by
@@ -269,7 +264,7 @@ theorem logarithmNotCounted_refuted :
     grind
   have h₁ := NaturalExp.one_add_le_exp (1 / 98 : R)
   have h := single claim (u := 1 / 100) (c := 0) (E := 1 / 98) 1000 (L := 1010) (by grind) rfl
-    (by rw [numeral_four]; grind) (by
+    (by rw [Proof.numeral_four]; grind) (by
       rw [gamma, e₁]
       refine Std.le_trans ?_ h₁
       grind)

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Claims.Masking.Deletion
+import Attention.Algebra.FinRange
 
 public section
 
@@ -25,10 +26,7 @@ variable {S : Type u} {R : Type v} {m n q_len kv_len d d_v c_q c_k c_v c : Nat}
 /-- A permutation takes no number twice. -/
 theorem IsPermutation.injective {σ : Fin n → Fin n} (h : IsPermutation σ) (a b : Fin n)
     (e : σ a = σ b) : a = b := by
-  have nodup : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
-  have := List.pairwise_map.mp (h.symm.nodup nodup)
+  have := List.pairwise_map.mp (h.symm.nodup (nodup_finRange n))
   refine Classical.byContradiction fun hab => ?_
   have pair := List.pairwise_iff_getElem.mp this
   have hab : a.val ≠ b.val := fun h => hab (Fin.ext h)
@@ -45,13 +43,8 @@ theorem IsPermutation.surjective {σ : Fin n → Fin n} (h : IsPermutation σ) (
 /-- A function that is its own inverse is a permutation. -/
 theorem isPermutation_of_involution {σ : Fin n → Fin n} (h : ∀ i, σ (σ i) = i) :
     IsPermutation σ := by
-  have nodup : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
   refine List.perm_iff_count.mpr fun a => ?_
-  have one : ∀ b : Fin n, (List.finRange n).count b = 1 := fun b =>
-    nodup.count (a := b) |>.trans (if_pos (List.mem_finRange b))
-  rw [one, ← one (σ a), List.count, List.countP_map, List.count]
+  rw [count_finRange, ← count_finRange (σ a), List.count, List.countP_map, List.count]
   refine List.countP_congr fun k _ => ?_
   simp only [Function.comp, beq_iff_eq]
   exact ⟨fun e => by rw [← e, h], fun e => by rw [e, h]⟩

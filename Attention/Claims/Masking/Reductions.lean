@@ -1,6 +1,7 @@
 module
 
 public import Attention.Claims.Heads.Basic
+import Attention.Algebra.FinRange
 
 public section
 
@@ -54,10 +55,7 @@ private theorem sumOver_select [CommRing R] (f : Fin n → R) (t : Fin n) (p : F
     sumOver (fun k => f k * if p k then 1 else 0) (List.finRange n) = f t := by
   suffices h : ∀ xs : List (Fin n), xs.Nodup →
       sumOver (fun k => f k * if p k then 1 else 0) xs = if t ∈ xs then f t else 0 by
-    refine (h _ (List.pairwise_iff_getElem.mpr fun i j _ _ hij => ?_)).trans
-      (if_pos (List.mem_finRange t))
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
+    exact (h _ (nodup_finRange n)).trans (if_pos (List.mem_finRange t))
   intro xs hxs
   induction xs with
   | nil => rfl

@@ -1,6 +1,7 @@
 module
 
 public import Attention.Spec.Shards
+import Attention.Algebra.FinRange
 
 public section
 
@@ -12,19 +13,14 @@ open Spec
 
 variable {n len : Nat}
 
-private theorem finRange_nodup (m : Nat) : (List.finRange m).Nodup :=
-  List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
-
 /-- **shards-partition**: where every place has an owner, each is on exactly one device: contiguous,
 zigzag and striped shards, of lengths that no number divides, too. -/
 theorem placesOf_perm (owner : Fin len → Fin n) :
     ((List.finRange n).flatMap (placesOf owner)).Perm (List.finRange len) := by
   refine List.perm_iff_count.mpr fun j => ?_
-  rw [(finRange_nodup len).count, if_pos (List.mem_finRange j), List.count_flatMap]
+  rw [count_finRange, List.count_flatMap]
   have each : ∀ i : Fin n, (placesOf owner i).count j = if i = owner j then 1 else 0 := fun i => by
-    have nodup : (placesOf owner i).Nodup := List.Pairwise.filter _ (finRange_nodup len)
+    have nodup : (placesOf owner i).Nodup := List.Pairwise.filter _ (nodup_finRange len)
     rw [nodup.count]
     by_cases h : owner j = i
     · subst h; simp [placesOf]
@@ -33,7 +29,7 @@ theorem placesOf_perm (owner : Fin len → Fin n) :
   simp only [Function.comp_def, each]
   suffices ∀ xs : List (Fin n), (xs.map fun i => if i = owner j then 1 else 0).sum
       = xs.count (owner j) by
-    rw [this, (finRange_nodup n).count, if_pos (List.mem_finRange _)]
+    rw [this, count_finRange]
   intro xs
   induction xs with
   | nil => rfl

@@ -2,6 +2,7 @@ module
 
 public import Attention.Proof.Ring.Ends
 public import Attention.Spec.RingNetBackward
+import Attention.Algebra.FinRange
 
 public section
 
@@ -24,9 +25,6 @@ theorem source_val : ∀ (t : Nat) (i : Fin n), t < n →
 
 /-- In as many rounds as there are devices, each device meets each once. -/
 theorem sources_perm (i : Fin n) : ((List.range n).map (source i)).Perm (List.finRange n) := by
-  have all : (List.finRange n).Nodup := List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
   have met : ((List.range n).map (source i)).Nodup := by
     refine List.pairwise_map.mpr (List.Pairwise.imp_of_mem ?_ List.pairwise_lt_range)
     intro a b ha hb hab e
@@ -35,7 +33,7 @@ theorem sources_perm (i : Fin n) : ((List.range n).map (source i)).Perm (List.fi
     have := List.mem_range.mp hb
     grind
   refine List.perm_iff_count.mpr fun j => ?_
-  rw [met.count, all.count, if_pos (List.mem_finRange j), if_pos]
+  rw [met.count, count_finRange, if_pos]
   refine List.mem_map.mpr ⟨if j.val ≤ i.val then i.val - j.val else i.val + n - j.val, ?_, ?_⟩
   · rw [List.mem_range]; split <;> omega
   · ext

@@ -82,8 +82,6 @@ private theorem factors_le {A B C T : R} (hT : 1 ≤ T) (h : A * B ≤ C) :
   rw [e]
   grind
 
-private theorem one_le_one_add {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
-
 private theorem unit_le_one {u : R} {a r n : Nat} (h : a + r ≤ n) (hD : 2 * numeral n * u < 1) :
     r ≠ 0 → u ≤ 1 := fun hr => by
   have h₀ := OrderedRing.zero_lt_one (R := R)
@@ -299,7 +297,7 @@ private theorem run_weights_of_values {p : Precision R} (hp : Precise p) {m : R}
   obtain ⟨zs, rfl, rfl, hzs⟩ := exists_zip hkeys.symm
   have hsnd : ∀ z ∈ zs, z.2 ∈ zs.map (·.2) := fun z hz => List.mem_map_of_mem hz
   have hkey : ∀ z ∈ zs, z.2.1 = { z.1.1 with value := z.1.2 } := fun z hz => (hzs z hz).symm
-  have one : 1 ≤ 1 + p.accumulation := one_le_one_add hp.accumulation
+  have one : 1 ≤ 1 + p.accumulation := one_le_one_plus hp.accumulation
   refine ⟨zs.map fun z => (z.1.1, z.2.2), by rw [List.map_map, List.map_map]; rfl, ?_, ?_, ?_, ?_,
     ?_⟩
   · intro k hk hs
@@ -367,7 +365,7 @@ theorem rounded_attention_of_values {p : Precision R} (hp : Precise p) {m : R} {
     exact List.mem_map.mp h
   have hnum := numerator_of_result
     (fun k hk => stored_nonneg (weights_nonneg masked bounds k hk) (hstored k hk)) ho ht
-  have one : 1 ≤ 1 + p.accumulation := one_le_one_add hp.accumulation
+  have one : 1 ≤ 1 + p.accumulation := one_le_one_plus hp.accumulation
   have h₁ := OrderedField.pow_le_pow one
     (show part.additions + part.rescalings + 1 + 5 ≤ roundings + 6 by omega)
   rw [Semiring.pow_add] at h₁

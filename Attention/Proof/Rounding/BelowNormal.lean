@@ -20,8 +20,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] {a b x x' y u η weight : R}
 
-private theorem below_le_of_eq {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
-
 /-- A factor of at least 1. -/
 theorem le_mul_of_one_le {c : R} (ha : 0 ≤ a) (hab : a ≤ b) (hc : 1 ≤ c) :
     a ≤ b * c := by
@@ -124,7 +122,7 @@ theorem belowTimes_factor (hu : 0 ≤ u) (hη : 0 ≤ η) :
 theorem Majorised.belowTimes (hu : 0 ≤ u) (hη : 0 ≤ η) {k : Nat} (hx : Majorised a b x' x)
     (h : BelowTimes u η k x' y) : Majorised ((1 + u) ^ k * (a + numeral k * η)) b y x := by
   obtain ⟨t, ht, hy⟩ := belowTimes_factor hu hη h
-  refine ((hx.mul_factor ht).near hy).mono (below_le_of_eq ?_)
+  refine ((hx.mul_factor ht).near hy).mono (le_of_eq ?_)
   generalize (1 + u) ^ k = g
   generalize (numeral k : R) * η = m
   grind
@@ -140,7 +138,7 @@ theorem storedWeight_majorised {error lost w : R} (hu : 0 ≤ u) (hw : 0 ≤ wei
     rwa [show weight * (1 + error) + tinyOf weight lost - weight
       = error * weight + tinyOf weight lost by grind]
   have h₂ := h₁.below_tinyOf (weight := weight) hu (fun hn => ?_) hw'
-  · refine h₂.mono (below_le_of_eq ?_)
+  · refine h₂.mono (le_of_eq ?_)
     by_cases hn : weight ≤ 0
     · rw [tinyOf_zero hn, tinyOf_zero hn, tinyOf_zero hn]
       grind

@@ -21,18 +21,6 @@ attribute [local instance] Semiring.natCast
 
 variable {R : Type u} [OrderedField R] {p : Precision R} {f : ScoreFormats R}
 
-private theorem numeral_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem numeral_four : (numeral 4 : R) = 4 := by
-  rw [numeral_succ, numeral_succ, numeral_two]
-  grind
-
-private theorem numeral_eight : (numeral 8 : R) = 8 := by
-  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, numeral_four]
-  grind
-
 /-- A number that is rounded twice and stored. -/
 private theorem twice_stored {u s η x w y : R} (h₁ : RoundedTimes u 2 x w)
     (h₂ : StoredNear s η w y) :

@@ -38,6 +38,17 @@ theorem absolute_mul_le (x y : R) : absolute x * absolute y ≤ absolute (x * y)
   obtain ⟨h₄, h₅⟩ := h₁
   rcases h₂ with h₂ | h₂ <;> rcases h₃ with h₃ | h₃ <;> rw [h₂, h₃] <;> grind
 
+/-- |x y| = |x| |y|. -/
+theorem absolute_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
+  Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
+    (absolute_mul_le x y)
+
+/-- The sizes of products of two vectors. -/
+theorem magnitude_eq_sum {d : Nat} (x y : Vec R d) :
+    magnitude x y = sumOver (fun i : Fin d => absolute x[i] * absolute y[i]) (List.finRange d) := by
+  rw [magnitude, Vec.dot]
+  exact sumOver_congr fun i _ => by simp
+
 /-- Two relative errors in a row. -/
 theorem factor_mul {A B s t : R} (hs : AtMost (A - 1) (s - 1))
     (ht : AtMost (B - 1) (t - 1)) : AtMost (A * B - 1) (s * t - 1) := by
@@ -53,6 +64,14 @@ theorem rounded_factor {u x y : R} (h : Rounded u x y) :
   have e₁ : 1 + u - 1 = u := by grind
   have e₂ : 1 + θ - 1 = θ := by grind
   exact ⟨1 + θ, rfl, by rwa [e₁, e₂]⟩
+
+/-- Numerals are added as the numbers are. -/
+theorem numeral_add (m n : Nat) : (numeral (m + n) : R) = numeral m + numeral n := by
+  induction n with
+  | zero => rw [Nat.add_zero, show (numeral 0 : R) = 0 from rfl, Semiring.add_zero]
+  | succ n ih =>
+    rw [← Nat.add_assoc, numeral_succ, numeral_succ, ih]
+    grind
 
 /-- Numerals are ordered as their numbers are. -/
 theorem numeral_le_numeral {n r : Nat} (h : n ≤ r) : (numeral n : R) ≤ numeral r := by

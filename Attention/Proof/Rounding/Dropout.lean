@@ -21,10 +21,6 @@ universe u
 
 variable {R : Type u} [OrderedField R]
 
-private theorem numeral_five : (numeral 5 : R) = 5 := by
-  simp only [numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 /-- Which factor covers that of a rounded probability, and five roundings. -/
 private theorem factors_le_one_div {u w z : R} (hu : 0 ≤ u) (hw : 1 ≤ w) (hz : w ≤ z)
     (h : (z + 5) * u < 1) :

@@ -56,6 +56,26 @@ theorem le_foldl_max (f : α → R) (q : α → Prop) [DecidablePred q] (a : R)
     · exact Std.le_trans (h₁.2 hq) h₂.1
     · exact h₂.2 x hx hq
 
+/-! ## Numbers -/
+
+/-- Equal numbers are at most each other. -/
+theorem le_of_eq {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
+
+/-- The factor of an error is at least 1. -/
+theorem one_le_one_plus {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
+
+/-- A product of factors of errors is one. -/
+theorem one_le_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y := by
+  have h₀ := OrderedRing.zero_lt_one (R := R)
+  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) hx (c := 1) (Std.le_of_lt h₀) hy
+  grind
+
+/-- The factors of additions and stores come to at least 1. -/
+theorem stored_growth {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (k m : Nat) :
+    1 ≤ (1 + u) ^ k * (1 + σ) ^ m :=
+  one_le_mul (OrderedField.one_le_pow (one_le_one_plus hu) k)
+    (OrderedField.one_le_pow (one_le_one_plus hσ) m)
+
 /-! ## Powers -/
 
 /-- `numeral n` is n. -/
@@ -70,6 +90,31 @@ theorem numeral_nonneg (n : Nat) : (0 : R) ≤ numeral n := by
 /-- The numeral of the next number. -/
 theorem numeral_succ (n : Nat) : (numeral (n + 1) : R) = numeral n + 1 := by
   rw [numeral_eq, numeral_eq, Semiring.natCast_add, Semiring.natCast_one]
+
+/-- The numeral of 2. -/
+theorem numeral_two : (numeral 2 : R) = 2 := by
+  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
+  grind
+
+/-- The numeral of 3. -/
+theorem numeral_three : (numeral 3 : R) = 3 := by
+  rw [numeral_succ, numeral_two]
+  grind
+
+/-- The numeral of 4. -/
+theorem numeral_four : (numeral 4 : R) = 4 := by
+  rw [numeral_succ, numeral_three]
+  grind
+
+/-- The numeral of 5. -/
+theorem numeral_five : (numeral 5 : R) = 5 := by
+  rw [numeral_succ, numeral_four]
+  grind
+
+/-- The numeral of 8. -/
+theorem numeral_eight : (numeral 8 : R) = 8 := by
+  rw [numeral_succ, numeral_succ, numeral_succ, numeral_five]
+  grind
 
 /-- `power x n` is xⁿ. -/
 theorem power_eq (x : R) (n : Nat) : power x n = x ^ n := by

@@ -20,8 +20,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] {n d d_v : Nat}
 
-private theorem le_of_eq {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
-
 /-- Sums over components and keys, in either order. -/
 theorem sum_exchange {q z : Fin n → R} {b : Fin d → R} {u : Fin n → Fin d → R} :
     sumOver (fun i => b i * sumOver (fun j => q j * (z j * u j i)) (List.finRange n))

@@ -18,10 +18,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] {n : Nat}
 
-private theorem absolute_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
-  Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
-    (absolute_mul_le x y)
-
 private theorem gradient_bound {p : GradientPrecision R} (hp : PreciseGradient p)
     {roundings stores k a b e f : Nat} (hc : numeral roundings * p.accumulation < 1)
     (hu : numeral 3 * p.unit < 1) (hk : k + 1 ≤ roundings) (hab : a + b ≤ stores)

@@ -29,9 +29,6 @@ theorem pow_le_gamma {u : R} (hu : 0 ≤ u) {j k : Nat} (hj : j ≤ k)
   have := pow_sub_one_le_gamma hu hj hk
   grind
 
-/-- The factor of an error is at least 1. -/
-theorem one_le_one_plus {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
-
 /-- Such a factor is not negative. -/
 theorem nonneg_of_one_le {x : R} (h : 1 ≤ x) : 0 ≤ x := by
   have := OrderedRing.zero_lt_one (R := R)

@@ -32,20 +32,14 @@ most, where `L` sums and products of sums may be below the normal numbers beside
   grownWeight k * b * y + (1 + k.stored) * (1 + k.stored)
     * (k.tiny * (2 * y + 1) + L * (k.flushed * (1 + 2 * (b * y))))
 
-theorem tangent_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
-
 private theorem tangent_numeral_le {m n : Nat} (h : m + 1 ≤ n) :
     (numeral m : R) + 1 ≤ numeral n := by
   induction h with
-  | refl => exact tangent_le (numeral_succ m).symm
+  | refl => exact le_of_eq (numeral_succ m).symm
   | step _ ih =>
     rw [numeral_succ]
     have := OrderedRing.zero_lt_one (R := R)
     grind
-
-theorem tangent_add_nonneg {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 0 ≤ x + y := by grind
-
-theorem tangent_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
 
 variable {p : Precision R} {cols : List α} {key : α → BoundedRate R}
 
@@ -84,7 +78,7 @@ theorem weight_near_grown (nonneg : NotNegativeRates cols key)
       Near (grownWeight (key j)) (key j).weight (key j).weight (w j) := fun j hj => by
   have h₁ := tangent_weight_near nonneg h j hj
   refine h₁.mono ?_
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (tangent_one_le (nonneg j hj).2.1) h₁.nonneg
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (one_le_one_plus (nonneg j hj).2.1) h₁.nonneg
   simp only [grownWeight]
   rwa [Semiring.one_mul, ← Semiring.mul_assoc] at h₂
 
@@ -176,7 +170,7 @@ private theorem tangent_lost_le {a F g B τ t y m L q Q : R} (ha : 0 ≤ a) (hF 
   have h₃ := OrderedField.mul_le_mul (a := (1 * 1 : R)) (by grind) h₁ (c := 1 * 1) (by grind) h₂
   have h₄ := Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hq hm)
     (OrderedRing.mul_le_mul_of_nonneg_right hL hQ)
-  have h₅ := tangent_add_nonneg ht (OrderedRing.mul_nonneg (a := L) (by grind) hQ)
+  have h₅ := OrderedField.add_nonneg ht (OrderedRing.mul_nonneg (a := L) (by grind) hQ)
   have h₆ := OrderedRing.mul_le_mul_of_nonneg_right h₃ h₅
   clear h₁ h₂ h₃ h₅ hL hq
   generalize (1 + τ) * (1 + τ) = X at *
@@ -222,10 +216,10 @@ theorem weighed_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν) (nonneg : NotNeg
       have h₀ := OrderedRing.zero_lt_one (R := R)
       exact OrderedRing.mul_nonneg
         (Std.le_trans (Std.le_of_lt h₀)
-          (OrderedField.one_le_pow (tangent_one_le hp.accumulation) k))
+          (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) k))
         (Std.le_trans (Std.le_of_lt h₀)
-          (OrderedField.one_le_pow (tangent_one_le hp.exponential) r)))
-  refine Std.le_trans h₄ (tangent_le ?_)
+          (OrderedField.one_le_pow (one_le_one_plus hp.exponential) r)))
+  refine Std.le_trans h₄ (le_of_eq ?_)
   rw [sum_factor, Semiring.pow_succ]
   generalize sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols = s
   generalize (1 + p.accumulation) ^ k = A
@@ -247,19 +241,15 @@ theorem rateFactor_le (hp : Precise p) {i k r roundings rescalings : Nat} (hi : 
     (hk : k ≤ roundings) (hr : r ≤ rescalings) :
     (1 + p.unit) ^ i * (1 + p.accumulation) ^ k * (1 + p.exponential) ^ r
       ≤ rateFactor p roundings rescalings := by
-  have h₁ := tangent_one_le hp.unit
-  have h₃ := tangent_one_le hp.accumulation
-  have h₄ := tangent_one_le hp.exponential
+  have h₁ := one_le_one_plus hp.unit
+  have h₃ := one_le_one_plus hp.accumulation
+  have h₄ := one_le_one_plus hp.exponential
   rw [rateFactor, power_eq, power_eq, power_eq]
   exact tangent_three_le (OrderedField.one_le_pow h₁ i) (OrderedField.one_le_pow h₃ k)
     (OrderedField.one_le_pow h₄ r) (OrderedField.pow_le_pow h₁ hi) (OrderedField.pow_le_pow h₃ hk)
     (OrderedField.pow_le_pow h₄ hr)
 
 /-! ## The tolerance is M − S -/
-
-theorem tangent_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
 
 theorem weighedError_eq (factor : R) (losses : Nat)
     (size error other : BoundedRate R → R) :
@@ -270,7 +260,7 @@ theorem weighedError_eq (factor : R) (losses : Nat)
   rw [weighedError, weighedLoss, sumOver_map, sumOver_map, ← sumOver_mul_left, ← sumOver_mul_left,
     ← sumOver_add, ← sumOver_sub]
   refine sumOver_congr fun j _ => ?_
-  rw [grownTerm, power_eq, Semiring.pow_two, tangent_two]
+  rw [grownTerm, power_eq, Semiring.pow_two, numeral_two]
   simp only [grownWeight]
   generalize size (key j) = s
   generalize error (key j) = d
@@ -328,11 +318,11 @@ theorem meanRate_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν) (nonneg : NotNe
   refine h.mono (Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left h₃ ?_) ?_)
   · have h₀ := OrderedRing.zero_lt_one (R := R)
     exact OrderedRing.mul_nonneg
-      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (tangent_one_le hp.accumulation) k))
-      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (tangent_one_le hp.exponential) r))
+      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) k))
+      (Std.le_trans (Std.le_of_lt h₀) (OrderedField.one_le_pow (one_le_one_plus hp.exponential) r))
   rw [sum_factor]
   refine OrderedRing.mul_le_mul_of_nonneg_right ?_ hn
-  refine Std.le_trans (tangent_le ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
+  refine Std.le_trans (le_of_eq ?_) (rateFactor_le hp (i := 1) (by decide) hk hr)
   rw [Semiring.pow_one]
   generalize (1 + p.accumulation) ^ k = A
   generalize (1 + p.exponential) ^ r = E

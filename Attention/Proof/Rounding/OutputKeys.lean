@@ -285,7 +285,7 @@ theorem output_key {g : GradientPrecision R} (hg : PreciseGradient g)
         hp.storedTiny hr hFδ (hgrow _ hp.storedTiny)).2⟩
       rw [tinyOf_pos (show ¬P ≤ 0 by grind), Semiring.add_zero]
       exact Std.le_refl _
-  · have h₁ := factors_mul (B := 1 + g.factors) (y := φ) h.factor (by
+  · have h₁ := factor_mul (B := 1 + g.factors) (t := φ) h.factor (by
       rwa [show 1 + g.factors - 1 = g.factors by grind])
     refine h₁.mono ?_
     have := OrderedRing.mul_le_mul_of_nonneg_right hT₁ (nonneg_of_one_le hf)

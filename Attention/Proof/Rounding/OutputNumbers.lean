@@ -89,13 +89,6 @@ theorem factor_atMost {P ρ : R} (hP : 1 ≤ P) (h₁ : ρ ≤ P) (h₂ : 1 ≤ 
   have i₂ := OrderedRing.mul_lt_mul_of_pos_left (a := ρ) (b := 2 - P) (c := P) (by grind) (by grind)
   grind
 
-/-- Two relative errors. -/
-theorem factors_mul {A B x y : R} (hx : AtMost (A - 1) (x - 1)) (hy : AtMost (B - 1) (y - 1)) :
-    AtMost (A * B - 1) (x * y - 1) := by
-  have h := ((Majorised.factor hx).mul (Majorised.factor hy)).error
-  rwa [show (1 + (A - 1)) * (1 + (B - 1)) - 1 * 1 = A * B - 1 by grind,
-    show x * y - 1 * 1 = x * y - 1 by grind] at h
-
 /-- A number no larger than a sum is a sum of numbers no larger than its terms. -/
 theorem exists_shares {α : Type v} {b : α → R} {xs : List α} {x : R}
     (h : AtMost (sumOver b xs) x) : ∃ μ, AtMost 1 μ ∧ x = sumOver (fun a => μ * b a) xs := by

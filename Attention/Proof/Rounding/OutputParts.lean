@@ -45,7 +45,7 @@ private theorem cost_le_units (hp : Precise p) (hν : 0 ≤ ν) {r : Nat} {f : C
   have hs := OrderedField.div_nonneg hν (OrderedField.pow_pos (remainder_pos hp) r)
   have hn := OrderedRing.mul_nonneg (numeral_nonneg (R := R) (r + 6)) hs
   have hm := OrderedRing.mul_le_mul_of_nonneg_right
-    (numeral_mono (R := R) (show r + 2 ≤ r + 6 by omega)) hs
+    (numeral_le_numeral (R := R) (show r + 2 ≤ r + 6 by omega)) hs
   unfold cost
   split
   · exact OrderedRing.mul_nonneg hn (by grind)
@@ -268,7 +268,7 @@ private theorem exists_part (hp : Precise p) (hν : 0 ≤ ν) {l μ₁ μ₂ F w
         generalize (1 + p.accumulation) ^ (n + 1) = g at *
         rwa [show 1 * 1 * (g - 1) = g - 1 by grind,
           show μ₁ * σ * (g - 1) = 1 + μ₁ * σ * (g - 1) - 1 by grind] at this
-      have i₂ := factors_mul (factors_mul j₁ i₁) hF
+      have i₂ := factor_mul (factor_mul j₁ i₁) hF
       show AtMost _ (ρ * (1 + μ₁ * σ * ((1 + p.accumulation) ^ (n + 1) - 1)) * F - 1)
       rwa [show (1 + p.accumulation) ^ (n + 6) * (1 / (1 - p.exponential) ^ (r + 1))
         = 1 / (1 - p.exponential) ^ (r + 1) * (1 + p.accumulation) ^ (n + 1)

@@ -3,6 +3,7 @@ module
 public import Attention.Proof.Rounding.GradientMeans
 public import Attention.Proof.Rounding.UnderflowWeights
 public import Attention.Spec.BackwardOptions
+import Attention.Algebra.FinRange
 import Attention.Proof.Backward.Options
 import Attention.Proof.Rounding.Flushed
 import Attention.Proof.Rounding.OutputKeys
@@ -24,11 +25,6 @@ open Spec Model Exponential Lean.Grind
 universe u v
 
 attribute [local instance] Semiring.natCast
-
-private theorem columns_nodup (m : Nat) : (List.finRange m).Nodup :=
-  List.pairwise_iff_getElem.mpr fun i j _ _ hij => by
-    simp only [List.getElem_finRange, ne_eq, Fin.ext_iff, Fin.val_cast]
-    omega
 
 variable {R : Type u} [OrderedField R]
 
@@ -143,7 +139,7 @@ theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     rw [e] at h4
     grind
   have nodup : cols.Nodup := hcols.nodup_iff.mpr
-    (List.Pairwise.map col (fun _ _ h e => h (columns.different e)) (columns_nodup n))
+    (List.Pairwise.map col (fun _ _ h e => h (columns.different e)) (nodup_finRange n))
   obtain ⟨computed', part', el, eo, ea, er, keys, run, attained, close₀⟩ := flushed_cols hp.unit hν
     run nodup keys attained hB fun col s hs => by
       show AtMost (_ + numeral (c.rescalings + 1) * ν - numeral (c.rescalings + 1) * ν) _

@@ -2,7 +2,7 @@ module
 
 public import Attention.Model.RoundedOverflowGradients
 public import Attention.Proof.Rounding.GradientProducts
-public import Attention.Proof.Rounding.OverflowSums
+public import Attention.Proof.Rounding.OverflowTinySums
 
 public section
 
@@ -118,67 +118,10 @@ theorem limitedFlushedSum {α : Type v} {largest : R} (hu : 0 ≤ u) (hη : 0 �
     {k : Nat} {xs : List α} {z : Option R} (h : LimitedFlushedSum largest u η f k xs z)
     (hf : ∀ x ∈ xs, AtMost (b x) (f x))
     (fits : (1 + u) ^ k * sumOver (fun x => b x + η) xs ≤ largest) :
-    ∃ y, z = some y ∧ FlushedSum u η f k xs y := by
-  have grow : ∀ k : Nat, 0 ≤ (1 + u) ^ k := fun k =>
-    nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hu) k)
-  have pos : ∀ {xs : List α}, (∀ x ∈ xs, AtMost (b x) (f x)) →
-      0 ≤ sumOver (fun x => b x + η) xs := fun h => sumOver_nonneg fun x hx => by
-    have := (h x hx).nonneg
-    grind
-  -- Both parts of a sum are in the range together.
-  have parts : ∀ {k : Nat} {xs ys : List α}, (∀ x ∈ xs ++ ys, AtMost (b x) (f x)) →
-      (1 + u) ^ (k + 1) * sumOver (fun x => b x + η) (xs ++ ys) ≤ largest →
-      (∀ x ∈ xs, AtMost (b x) (f x)) ∧ (∀ y ∈ ys, AtMost (b y) (f y)) ∧
-      (1 + u) ^ k * sumOver (fun x => b x + η) xs ≤ largest ∧
-      (1 + u) ^ k * sumOver (fun x => b x + η) ys ≤ largest ∧
-      (1 + u) ^ k * sumOver (fun x => b x + η) xs
-        + (1 + u) ^ k * sumOver (fun x => b x + η) ys ≤ largest := fun {k xs ys} hf fits => by
-    have hx : ∀ x ∈ xs, AtMost (b x) (f x) := fun x hx => hf x (List.mem_append_left _ hx)
-    have hy : ∀ y ∈ ys, AtMost (b y) (f y) := fun y hy => hf y (List.mem_append_right _ hy)
-    have h₁ := OrderedRing.mul_nonneg (grow k) (pos hx)
-    have h₂ := OrderedRing.mul_nonneg (grow k) (pos hy)
-    rw [sumOver_append, Semiring.pow_succ] at fits
-    have h₃ := le_one_add_mul hu (b := (1 + u) ^ k * sumOver (fun x => b x + η) xs
-      + (1 + u) ^ k * sumOver (fun x => b x + η) ys) (by grind)
-    refine ⟨hx, hy, ?_⟩
-    generalize sumOver (fun x => b x + η) xs = X at *
-    generalize sumOver (fun x => b x + η) ys = Y at *
-    generalize (1 + u) ^ k = G at *
-    clear hx hy hf grow pos
-    exact ⟨by grind, by grind, by grind⟩
-  induction h with
-  | nil => exact ⟨0, rfl, .nil⟩
-  | one => exact ⟨_, rfl, .one⟩
-  | @free k a as z ha _ ih =>
-    have h₁ := OrderedRing.mul_nonneg (grow k) (hf a (by simp)).nonneg
-    have h₂ := OrderedRing.mul_nonneg (grow k) hη
-    rw [sumOver_cons] at fits
-    obtain ⟨y, e, h⟩ := ih (fun x hx => hf x (by simp [hx])) (by grind)
-    exact ⟨y, e, .free ha h⟩
-  | @add k xs ys x y z _ _ hz ihx ihy =>
-    obtain ⟨hx, hy, fx, fy, fxy⟩ := parts hf fits
-    obtain ⟨a, rfl, ha⟩ := ihx hx fx
-    obtain ⟨b, rfl, hb⟩ := ihy hy fy
-    have h₁ := absolute_le (flushedSum_atMost hu hη ha hx)
-    have h₂ := absolute_le (flushedSum_atMost hu hη hb hy)
-    obtain ⟨a', b', ha', hb', rfl⟩ := hz a rfl b rfl (by
-      clear parts ihx ihy hz
-      grind)
-    exact ⟨_, rfl, .add ha hb ha' hb'⟩
-  | @tiny k xs ys x y z _ _ sx sy hz ihx ihy =>
-    obtain ⟨hx, hy, fx, fy, fxy⟩ := parts hf fits
-    obtain ⟨a, rfl, ha⟩ := ihx hx fx
-    obtain ⟨b, rfl, hb⟩ := ihy hy fy
-    have h₁ := absolute_le (flushedSum_atMost hu hη ha hx)
-    have h₂ := absolute_le (flushedSum_atMost hu hη hb hy)
-    obtain ⟨a', b', c, ha', hb', rfl, hc⟩ := hz a rfl b rfl (by
-      clear parts ihx ihy hz
-      grind)
-    exact ⟨c, rfl, .tiny ha hb sx sy ha' hb' hc⟩
-  | @permute k xs ys z _ hp ih =>
-    rw [← sumOver_perm _ hp] at fits
-    obtain ⟨y, e, h⟩ := ih (fun x hx => hf x (hp.mem_iff.mp hx)) fits
-    exact ⟨y, e, .permute h hp⟩
+    ∃ y, z = some y ∧ FlushedSum u η f k xs y :=
+  limitedSumOf hu hη h (fun _ _ h => h) (fun x hx => by
+    have := (hf x hx).nonneg
+    grind) (fun x hx _ => (hf x hx).mono (by grind)) fits
 
 /-- A sum of numbers that are rounded first, in whatever order, where their sizes fit together. -/
 theorem limitedProducts {n k : Nat} (hu : 0 ≤ u) (hη : 0 ≤ η) {largest B : R} {f b : Fin n → R}
@@ -260,12 +203,6 @@ theorem le_sumSize {p : GradientPrecision R} (hp : PreciseGradient p) (k : Nat) 
 /-! ## dP and weights -/
 
 variable {d : Nat} {p : GradientPrecision R} {largest : LargestGradient R} {c : GradientCounts}
-
-/-- The sizes of products of two vectors. -/
-theorem magnitude_eq_sum (x y : Vec R d) :
-    magnitude x y = sumOver (fun i : Fin d => absolute x[i] * absolute y[i]) (List.finRange d) := by
-  rw [magnitude, Vec.dot]
-  exact sumOver_congr fun i _ => by simp
 
 /-- **outer-finite**: a dP of inputs that fit is a number, and one that a function without a largest
 number may compute. -/

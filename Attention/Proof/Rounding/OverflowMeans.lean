@@ -22,10 +22,6 @@ variable {R : Type u} [OrderedField R] {n d_v : Nat}
 variable {p : GradientPrecision R} {largest : LargestGradient R} {c : GradientCounts}
 variable {r : BackwardRow R n d_v} {e : R}
 
-private theorem le_of_equal {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl x
-
-private theorem means_add_nonneg {x y : R} (hx : 0 ≤ x) (hy : 0 ≤ y) : 0 ≤ x + y := by grind
-
 /-! ## Weights of a row -/
 
 /-- A weight is at most the sum of all. -/
@@ -214,10 +210,6 @@ private theorem one_le_deltaFactor (hp : PreciseGradient p) (k : Nat) :
   rw [OrderedField.le_div_iff h₁, Semiring.mul_one]
   exact Std.le_trans h₂ h₃
 
-private theorem numeral_of_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 /-- No size of D is negative. -/
 theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor : Fin n → R)
     (value : Fin n → Vec R d_v) (dO : Vec R d_v) : 0 ≤ rowDeltaSize p c e factor value dO := by
@@ -233,7 +225,7 @@ theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor :
   have h₆ := OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (numeral_nonneg (R := R) n)
     (lost_nonneg hp c he₀)) (show 0 ≤ numeral 2
       + sumOver (fun i : Fin d_v => absolute dO[i]) (List.finRange d_v) by
-        rw [numeral_of_two]
+        rw [numeral_two]
         grind)
   have h₇ := OrderedRing.mul_nonneg hp.outputTiny h₂
   have h₈ := times_tiny_nonneg hp (2 * c.products)
@@ -241,7 +233,7 @@ theorem rowDeltaSize_nonneg (hp : PreciseGradient p) (he₀ : 0 ≤ e) (factor :
   exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
     (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) _))
     (nonneg_of_one_le (one_le_deltaFactor hp (c.rescalings + 1))))
-    (means_add_nonneg (means_add_nonneg h₅ h₆) (means_add_nonneg h₇ h₈))
+    (OrderedField.add_nonneg (OrderedField.add_nonneg h₅ h₆) (OrderedField.add_nonneg h₇ h₈))
 
 /-- The size of D, from that of its terms. -/
 private theorem delta_bound {A F a M m n x y : R} (hF : 1 ≤ F) (ha₀ : 0 ≤ a) (ha : a ≤ A)
@@ -317,8 +309,8 @@ private theorem delta_ofProducts
         (nonneg_of_one_le (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) (k + 1)))
         (OrderedField.pow_le_pow (one_le_one_plus hp.accumulation) (by omega))
         (sumOver_nonneg fun j _ => (each j).nonneg) total
-        (means_add_nonneg i₁ i₁) ?_ (means_add_nonneg i₄ i₅)
-      rw [numeral_of_two]
+        (OrderedField.add_nonneg i₁ i₁) ?_ (OrderedField.add_nonneg i₄ i₅)
+      rw [numeral_two]
       generalize sumOver (fun i : Fin d_v => absolute r.dO[i]) (List.finRange d_v) = ρ at *
       generalize meanLost p c e = a at *
       generalize (numeral n : R) = b at *
@@ -366,7 +358,7 @@ private theorem output_growth {A a F o t M S E ρ η n ν : R} (ha : 1 ≤ a) (h
   have i₄ := le_mul_of_one_le i₀ ha' hF
   have i₅ := OrderedRing.mul_nonneg hη hρ
   have i₆ := OrderedField.mul_le_mul i₀ i₄ (c := η * ρ + n) (d := η * ρ + ν) (by grind) (by grind)
-  rw [numeral_of_two]
+  rw [numeral_two]
   have i₇ := OrderedRing.mul_le_mul_of_nonneg_left (a := S + E * ρ) (b := M + E * (2 + ρ))
     (c := A * F) (by grind) (Std.le_trans i₀ i₄)
   clear hf hS ha' hν i₄ i₅ i₁
@@ -421,7 +413,7 @@ private theorem delta_ofOutput
             * ((1 + p.factors) * (1 + p.output) / (1 - p.exponential) ^ (c.rescalings + 1)) := by
         have h := OrderedRing.mul_le_mul_of_nonneg_right i₂
           (nonneg_of_one_le (one_le_deltaFactor hp (c.rescalings + 1)))
-        refine Std.le_trans (le_of_equal ?_) h
+        refine Std.le_trans (le_of_eq ?_) h
         rw [outputFactor, show m + k + 1 = k + 1 + m by omega, Semiring.pow_add _ (k + 1),
           Field.div_eq_mul_inv, Field.div_eq_mul_inv]
         generalize ((1 - p.exponential) ^ (c.rescalings + 1))⁻¹ = I

@@ -14,13 +14,6 @@ universe u
 
 variable {R : Type u} [OrderedField R] [Exponential R R]
 
-omit [Exponential R R] in
-private theorem quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
-    (h' : 2 * G * V * (g * ((1 - a) * (b * l))) ≤ 2 * G * V * (g * l')) :
-    (1 + a) * (b * (2 * G * V * l)) ≤ 2 * (G * g) * V * l' := by
-  rw [← h]
-  grind
-
 /-- The conditions on a part. -/
 structure InRange (p : Precision R) (largest : Largest R) (reference value : R)
     (roundings rescalings : Nat) (part : LimitedPart R) : Prop where
@@ -61,14 +54,6 @@ structure Sound (p : Precision R) (value m : R) (part : LimitedPart R) (l o : R)
   below : ∀ key ∈ part.keys, key.score ≠ none → key.computed ≤ m
   /-- One that attains it makes the denominator positive. -/
   pos : (∃ key ∈ part.keys, key.score ≠ none ∧ key.computed = m) → 0 < l
-
-omit [Exponential R R] in
-private theorem seen_one {x : ComputedKey R → R} {key : ComputedKey R} (h : key.score ≠ none) :
-    seen x [key] = x key := by
-  rw [seen, sumOver_cons, sumOver_nil, ofUnmasked]
-  split
-  · next e => exact absurd e h
-  · grind
 
 omit [Exponential R R] in
 private theorem seen_masked {x : ComputedKey R → R} {key : ComputedKey R} (h : key.score = none) :
@@ -129,7 +114,7 @@ theorem sound_key {m : R} {x w w' l o : Option R} {key : ComputedKey R}
     simp only [Nat.zero_add, Semiring.pow_one]
   have hv := h.value key (by simp) hk
   have hvalues := h.values
-  rw [seen_one hk] at hvalues
+  rw [seen_single hk] at hvalues
   have hd := (h.score key (by simp) hk).sub href
   obtain ⟨a, b, rfl, rfl, ha₁, hb₁, pos, most, top⟩ := limited_exp (show p.unit ≤ 1 by grind) z₆
     (show 1 ≤ largest.accumulator by grind) hm (hd.mono hr) hx hw
@@ -160,9 +145,9 @@ theorem sound_key {m : R} {x w w' l o : Option R} {key : ComputedKey R}
     · exact stored_pos hσ z₆ hη (top e) hc
   refine ⟨added p.denominator b c, o', hl b rfl c rfl, rfl, .key hk hm ha₁ hb₁ hc ho₁, hadd.1, ?_,
     ?_, ?_, fun key' h' _ => ?_, fun h' => ?_⟩
-  · rw [seen_one hk, e₀, Semiring.mul_one]
+  · rw [seen_single hk, e₀, Semiring.mul_one]
     exact Std.le_trans hadd.2.2 (le_one_add_mul z₂ hW)
-  · rw [seen_one hk, e₀]
+  · rw [seen_single hk, e₀]
     exact ho₂.mono (by grind)
   · refine ho₃.mono ?_
     have h₁ := one_add_le_ratio hp ha

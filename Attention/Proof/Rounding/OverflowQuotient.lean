@@ -17,17 +17,6 @@ universe u
 
 variable {R : Type u} [OrderedField R]
 
-private theorem run_quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
-    (h' : 2 * G * V * (g * ((1 - a) * (b * l))) ≤ 2 * G * V * (g * l')) :
-    (1 + a) * (b * (2 * G * V * l)) ≤ 2 * (G * g) * V * l' := by
-  rw [← h]
-  grind
-
-private theorem run_quotient_sum {g G V h S l : R}
-    (h' : 2 * G * V * (g * (h * S)) ≤ 2 * G * V * (g * l)) :
-    g * h * (2 * G * V * S) ≤ 2 * (G * g) * V * l := by
-  grind
-
 variable {p : Precision R} (hp : Precise p) (ha : p.accumulation < 1)
 variable (hu : p.unit ≤ p.accumulation)
 include hp ha hu
@@ -67,7 +56,7 @@ private theorem run_quotient_join {value : R} {parts : List (Part R)} {a k r : N
   refine ⟨Std.le_trans (OrderedRing.mul_nonneg h₄.1 h₂) h₅, ho.mono (Std.le_trans i₁ ?_)⟩
   rw [show a + k + r + 1 = (a + r + 1) + k by omega,
     Semiring.pow_add (ratio p) (a + r + 1) k, ← e]
-  exact run_quotient_sum h₉
+  exact quotient_sum h₉
 
 /-- **quotient-size**: a denominator is not negative, and the numerator is at most twice the largest
 value times the denominator, but for roundings. -/
@@ -134,6 +123,6 @@ theorem run_quotient [Exponential R R] {value m : R} (hV : 0 ≤ value) {part : 
     rw [Semiring.pow_one] at h₄
     have h₅ := OrderedRing.mul_le_mul_of_nonneg_left low h₄
     have h₆ := OrderedRing.mul_le_mul_of_nonneg_left h₅ h₃
-    exact run_quotient_step h₂ h₆
+    exact quotient_step h₂ h₆
 
 end Attention.Proof.Overflow

@@ -49,12 +49,6 @@ private theorem parts_le {x : ComputedKey R → R} (hx : ∀ key, 0 ≤ x key)
   exact OrderedRing.mul_le_mul_of_nonneg_right
     (growth_mono hp (hbound part h).1 (hbound part h).2) (seen_nonneg hx part.keys)
 
-omit [Exponential R R] hp ha hu hr hw₁ in
-private theorem quotient_sum {g G V h S l : R}
-    (h' : 2 * G * V * (g * (h * S)) ≤ 2 * G * V * (g * l)) :
-    g * h * (2 * G * V * S) ≤ 2 * (G * g) * V * l := by
-  grind
-
 omit hr hw₁ in
 private theorem quotient_join {parts : List (LimitedPart R)} {a k r : Nat} {m l' o' : R}
     (hV : 0 ≤ value) (hbound : ∀ part ∈ parts, part.additions ≤ a ∧ part.rescalings ≤ r)

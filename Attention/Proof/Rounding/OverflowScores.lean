@@ -68,15 +68,6 @@ private theorem products_le {u F a b x y : R} (hF : a * b ≤ F) (hu : 0 ≤ u)
   have e : a * x * (b * y) = a * b * (x * y) := by grind
   rwa [e]
 
-private theorem absolute_prod (x y : R) : absolute (x * y) = absolute x * absolute y :=
-  Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
-    (absolute_mul_le x y)
-
-private theorem magnitude_eq {d : Nat} (q k : Vec R d) :
-    magnitude q k = sumOver (fun i : Fin d => absolute q[i] * absolute k[i]) (List.finRange d) := by
-  rw [magnitude, Vec.dot]
-  exact sumOver_congr fun i _ => by simp
-
 /-- **score-finite**: a score of inputs that fit is a number, and one that a function without a
 largest number may compute. -/
 theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R}
@@ -118,13 +109,13 @@ theorem limitedScore {p : Precision R} {f : ScoreFormats R} {largest : Largest R
       (OrderedRing.mul_nonneg (absolute_nonneg _) (absolute_nonneg _)))
   have total : (1 + p.accumulation) ^ additions * sumOver term (List.finRange d)
       = productSize p f additions σ₁ σ₂ q k := by
-    rw [productSize, power_eq, magnitude_eq, Semiring.pow_succ]
+    rw [productSize, power_eq, magnitude_eq_sum, Semiring.pow_succ]
     have e : sumOver term (List.finRange d) = (1 + p.accumulation) * (operandFactor p f *
         (absolute σ₁ * absolute σ₂ * sumOver (fun i : Fin d => absolute q[i] * absolute k[i])
           (List.finRange d))) := by
       rw [← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_mul_left]
       refine sumOver_congr fun i _ => ?_
-      simp only [term, absolute_prod]
+      simp only [term, absolute_mul]
       grind
     rw [e]
     grind

@@ -45,6 +45,14 @@ theorem seen_nonneg {x : ComputedKey R → R} (hx : ∀ key, 0 ≤ x key)
     (keys : List (ComputedKey R)) : 0 ≤ seen x keys :=
   sumOver_nonneg fun key _ => ofUnmasked_nonneg (hx key)
 
+/-- Of one key that is not masked. -/
+theorem seen_single {x : ComputedKey R → R} {key : ComputedKey R} (h : key.score ≠ none) :
+    seen x [key] = x key := by
+  rw [seen, sumOver_cons, sumOver_nil, ofUnmasked]
+  split
+  · next e => exact absurd e h
+  · grind
+
 /-- The keys of parts are those of all. -/
 theorem seen_flatMap (x : ComputedKey R → R) (parts : List (LimitedPart R)) :
     seen x (parts.flatMap (·.keys)) = sumOver (fun part => seen x part.keys) parts := by
@@ -197,6 +205,19 @@ theorem ratio_mono {k n : Nat} (h : k ≤ n) : ratio p ^ k ≤ ratio p ^ n := by
   exact OrderedField.pow_le_pow (by grind) h
 
 end
+
+/-- A quotient is off by one more rounding, `g`, where its part is rescaled by `b`. -/
+theorem quotient_step {a g G V b l l' : R} (h : g * (1 - a) = 1 + a)
+    (h' : 2 * G * V * (g * ((1 - a) * (b * l))) ≤ 2 * G * V * (g * l')) :
+    (1 + a) * (b * (2 * G * V * l)) ≤ 2 * (G * g) * V * l' := by
+  rw [← h]
+  grind
+
+/-- A quotient is off by as many more roundings, `g`, as its parts are added with. -/
+theorem quotient_sum {g G V h S l : R}
+    (h' : 2 * G * V * (g * (h * S)) ≤ 2 * G * V * (g * l)) :
+    g * h * (2 * G * V * S) ≤ 2 * (G * g) * V * l := by
+  grind
 
 /-! ## One exponential and one weight -/
 

@@ -68,9 +68,6 @@ theorem limitedTimes {largest u b x : R} (hu : 0 ≤ u) {k : Nat} {y : Option R}
     obtain ⟨z, e', h₃, h₄⟩ := limited_rounded (hy w' rfl) h₂ hb'
     exact ⟨z, e', ⟨w', h₁, h₃⟩, by rwa [e]⟩
 
-private theorem sizes_nonneg (xs : List R) : 0 ≤ sumOver absolute xs :=
-  sumOver_nonneg fun x _ => absolute_nonneg x
-
 private theorem growth_pos {u : R} (hu : 0 ≤ u) (k : Nat) : 0 < (1 + u) ^ k :=
   OrderedField.pow_pos (by have := OrderedRing.zero_lt_one (R := R); grind) k
 
@@ -82,7 +79,7 @@ theorem limitedSum {largest u : R} (hu : 0 ≤ u) {k : Nat} {xs : List R} {z : O
   induction h with
   | @nil k =>
     refine ⟨0, rfl, .nil, .zero ?_⟩
-    exact OrderedRing.mul_nonneg (Std.le_of_lt (growth_pos hu k)) (sizes_nonneg [])
+    exact OrderedRing.mul_nonneg (Std.le_of_lt (growth_pos hu k)) (sum_absolute_nonneg [])
   | @one k x =>
     refine ⟨x, rfl, .one, (atMost_absolute x).mono ?_⟩
     have h₁ := OrderedField.one_le_pow (x := 1 + u) (by grind) k
@@ -98,8 +95,8 @@ theorem limitedSum {largest u : R} (hu : 0 ≤ u) {k : Nat} {xs : List R} {z : O
     obtain ⟨y, e, h₁, h₂⟩ := ih fits
     exact ⟨y, e, .zero h₁, h₂⟩
   | @add k xs ys x y z _ _ hz ihx ihy =>
-    have h₁ := sizes_nonneg xs
-    have h₂ := sizes_nonneg ys
+    have h₁ := sum_absolute_nonneg xs
+    have h₂ := sum_absolute_nonneg ys
     have pos := Std.le_of_lt (growth_pos hu k)
     have h₃ := OrderedRing.mul_nonneg pos h₁
     have h₄ := OrderedRing.mul_nonneg pos h₂

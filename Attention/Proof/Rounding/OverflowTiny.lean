@@ -82,7 +82,7 @@ private theorem tinyQuotientSize_mono {p : Precision R} {ν : R} (hp : Precise p
   have e : tinyDenominatorLeast p ν roundings rescalings xs
       = tinyDenominatorLeast p ν roundings rescalings ys := by
     rw [tinyDenominatorLeast, tinyDenominatorLeast, lost]
-  simp only [tinyQuotientSize, e, lost, two_eq, power_eq]
+  simp only [tinyQuotientSize, e, lost, numeral_two, power_eq]
   exact quotient_mono g (lostSize_nonneg hp hν ys) left most
 
 /-- Neither the order of the keys nor their scores matter, and smaller values fit too. -/

@@ -57,14 +57,6 @@ structure TinySound [Exp R R] (p : Precision R) (ν μ m : R) (part : LimitedPar
     AtMost (growth (roomForWeights p ν) part.additions part.rescalings
       * seen (roomy ν part.rescalings fun key => absolute key.value) part.keys - ν) o
 
-/-- Of one key that is seen. -/
-theorem seen_single {x : ComputedKey R → R} {key : ComputedKey R} (h : key.score ≠ none) :
-    seen x [key] = x key := by
-  rw [seen, sumOver_cons, sumOver_nil, ofUnmasked]
-  split
-  · next e => exact absurd e h
-  · grind
-
 /-- A key that is seen counts. -/
 theorem le_seen {x : ComputedKey R → R} (hx : ∀ key, 0 ≤ x key) {keys : List (ComputedKey R)}
     {key : ComputedKey R} (hk : key ∈ keys) (hs : key.score ≠ none) : x key ≤ seen x keys := by
@@ -112,19 +104,14 @@ theorem roomy_nonneg {ν : R} (hν : 0 ≤ ν) {x : ComputedKey R → R} (hx : �
   rw [roomy]
   grind
 
-/-- 2 as the Spec has it. -/
-theorem two_eq : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 variable {p : Precision R} {ν : R}
 
 /-- Such a precision means something. -/
 theorem roomForWeights_precise (hp : Precise p) (hν : 0 ≤ ν) (hν' : p.exponential + 2 * ν < 1) :
     Precise (roomForWeights p ν) := by
   have := hp.exponential
-  exact ⟨hp.unit, hp.accumulation, by rw [roomForWeights, two_eq]; grind,
-    by rw [roomForWeights, two_eq]; exact hν', hp.stored, hp.storedTiny⟩
+  exact ⟨hp.unit, hp.accumulation, by rw [roomForWeights, numeral_two]; grind,
+    by rw [roomForWeights, numeral_two]; exact hν', hp.stored, hp.storedTiny⟩
 
 section
 variable (hp : Precise p) (hν : 0 ≤ ν)
@@ -134,7 +121,7 @@ include hp hν
 theorem one_le_growth (a r : Nat) : 1 ≤ growth (roomForWeights p ν) a r := by
   obtain ⟨z₁, z₂, z₃, z₄, z₅, z₆, one⟩ := sizes hp
   rw [growth]
-  simp only [roomForWeights, two_eq]
+  simp only [roomForWeights, numeral_two]
   have h₁ := OrderedField.one_le_pow (x := 1 + p.accumulation) (by grind) (a + r + 1)
   have h₂ := OrderedField.one_le_pow (x := 1 + (p.exponential + 2 * ν)) (by grind) (r + 1)
   have h₃ := OrderedRing.mul_nonneg (a := (1 + (p.exponential + 2 * ν)) ^ (r + 1))
@@ -150,7 +137,7 @@ omit hp hν in
 theorem growth_key : growth (roomForWeights p ν) 0 0
     = (1 + p.accumulation) * ((1 + p.exponential + 2 * ν) * (1 + p.stored + p.storedTiny)) := by
   rw [growth]
-  simp only [roomForWeights, two_eq, Nat.zero_add, Semiring.pow_one]
+  simp only [roomForWeights, numeral_two, Nat.zero_add, Semiring.pow_one]
   grind
 
 end
@@ -206,7 +193,7 @@ omit [Exponential R R] ha hu hr hw₁ in
 private theorem room_sizes (rescalings : Nat) :
     1 + p.exponential + 2 * ν ≤ weightSize (roomForWeights p ν) rescalings := by
   have := (one_add_le_weightSize (roomForWeights_precise hp hν hν') rescalings).1
-  simp only [roomForWeights, two_eq] at this ⊢
+  simp only [roomForWeights, numeral_two] at this ⊢
   grind
 
 include hw₂ in
@@ -253,7 +240,7 @@ theorem tiny_sound_key {m y : R} {x w w' l o : Option R} {key : ComputedKey R}
   have hGW' := OrderedRing.mul_nonneg z₂ hW
   -- How large the product may be.
   have three : (numeral 3 : R) = 3 := by
-    rw [numeral_succ, two_eq]
+    rw [numeral_succ, numeral_two]
     grind
   have hn : (3 : R) ≤ numeral (rescalings + 3) := by
     rw [← three]
@@ -314,7 +301,7 @@ theorem tiny_sound_rescale {m m' : R} {x α l o : Option R} {part : LimitedPart 
       (r := part.rescalings + 1) h.depth h.raised
     have e := growth_rescale (roomForWeights p ν) part.additions part.rescalings
     have e' : 1 + (roomForWeights p ν).exponential = 1 + p.exponential + 2 * ν := by
-      rw [roomForWeights, two_eq]
+      rw [roomForWeights, numeral_two]
       grind
     have e'' : (roomForWeights p ν).accumulation = p.accumulation := rfl
     rw [e', e''] at e

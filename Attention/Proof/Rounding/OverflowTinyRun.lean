@@ -342,7 +342,7 @@ theorem limitedTinyRun {p : Precision R} {ν μ : R} (hp : Precise p) (hν : 0 �
   obtain ⟨⟨⟨⟨⟨⟨f₁, f₂⟩, f₃⟩, f₄⟩, -⟩, left⟩, f₅⟩ := fits
   obtain ⟨w₁, w₂⟩ := le_of_le_smaller f₂
   obtain ⟨q₁, q₂⟩ := le_of_le_smaller f₅
-  rw [two_eq] at f₁
+  rw [numeral_two] at f₁
   obtain ⟨v₀, v₁⟩ := valueSize_spec (part.keys.map (·.toBoundedKey))
   have roomy_eq : sumOver (fun key : BoundedKey R => ofUnmasked key (absolute key.value))
       ((part.keys.map (·.toBoundedKey)).map (roomForValue ν rescalings))
@@ -458,7 +458,7 @@ theorem limitedTinyRun {p : Precision R} {ν μ : R} (hp : Precise p) (hν : 0 �
     (part.keys.map (·.toBoundedKey))) (by grind) (lostSize p ν roundings rescalings
       (part.keys.map (·.toBoundedKey)) * (numeral 2 * valueSize
         (part.keys.map (·.toBoundedKey)) + 1))
-  rw [← ex, two_eq] at ex'
+  rw [← ex, numeral_two] at ex'
   obtain ⟨x₀, size⟩ := quotient_lost g₀ v₀ L₀ pos ex' low lost lost' (size₀.mono g₂)
   have hl : 0 < l := Std.lt_of_lt_of_le pos low
   have b : AtMost (2 * ratio p ^ (roundings + 1)
@@ -483,7 +483,7 @@ theorem limitedTinyRun {p : Precision R} {ν μ : R} (hp : Precise p) (hν : 0 �
         * (valueSize (part.keys.map (·.toBoundedKey)) + x + numeral 5 * ν)) g₂.1 g₂.2
       (by have := b.nonneg; grind) (by grind)
     refine Std.le_trans g₄ ?_
-    simp only [tinyQuotientSize, power_eq, two_eq] at ex ⊢
+    simp only [tinyQuotientSize, power_eq, numeral_two] at ex ⊢
     rw [← ex, show (1 + p.accumulation) / (1 - p.accumulation) = ratio p from rfl,
       show roundings + 6 = 5 + (roundings + 1) by omega, Semiring.pow_add (ratio p) 5]
     generalize valueSize (part.keys.map (·.toBoundedKey)) + x + numeral 5 * ν = Y

@@ -28,10 +28,6 @@ theorem storedNear_size {s η b x y : R} (h : StoredNear s η x y) (hx : AtMost 
   have := (rounded_atMost hz hx).add hη
   rwa [show z + (y - z) = y by grind] at this
 
-private theorem two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 private theorem grow_operand {u f η K X n : R} (hu : 0 ≤ u) (hf : 0 ≤ f) (hη : 0 ≤ η)
     (hK : 1 ≤ K) :
     (1 + f) * ((1 + u) * (K * (X + n * η))) + η
@@ -190,7 +186,8 @@ theorem limitedTinyScore (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ f.
     exact OrderedRing.mul_nonneg (by grind) (by grind)
   have total : (1 + p.accumulation) ^ additions * sumOver term (List.finRange d)
       = tinyProductSize p f ν additions σ₁ σ₂ q k := by
-    simp only [tinyProductSize, power_eq, term, sumOver_mul_left, Semiring.pow_succ, two, ← hτ]
+    simp only [tinyProductSize, power_eq, term, sumOver_mul_left, Semiring.pow_succ, numeral_two,
+      ← hτ]
     rw [Semiring.mul_assoc]
   have each : ∀ i : Fin d, term i ≤ largest.accumulator := fun i => by
     have h₁ := le_sumOver (f := term) (xs := List.finRange d) (fun i _ => hterm i)

@@ -63,23 +63,9 @@ private theorem near_factor {T X L ε ν c c' e z : R} (hT : 1 ≤ T) (hX : 0 �
     generalize absolute c = C at *
     grind
 
-private theorem near_le {x y : R} (h : x = y) : x ≤ y := h ▸ Std.le_refl _
-
 private theorem near_zero_add (x : R) : 0 + x = x := by grind
 
 private theorem near_self (x : R) : AtMost 0 (x - x) := ⟨by grind, by grind⟩
-
-private theorem near_one_le_power {a e : R} (ha : 0 ≤ a) (he : 0 ≤ e) (k r : Nat) :
-    1 ≤ (1 + a) ^ k * (1 + e) ^ r := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h₁ := OrderedField.one_le_pow (x := 1 + a) (by grind) k
-  have h₂ := OrderedField.one_le_pow (x := 1 + e) (by grind) r
-  have := OrderedField.mul_le_mul (a := 1) (Std.le_of_lt h₀) h₁ (c := 1) (Std.le_of_lt h₀) h₂
-  grind
-
-private theorem near_absolute_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
-  Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
-    (absolute_mul_le x y)
 
 private theorem near_list (xs : List (R × R)) :
     AtMost (sumOver (fun x => absolute x.1) xs) (sumOver (·.1) xs) :=
@@ -95,7 +81,7 @@ private theorem near_scaled {c : R} (xs : List (R × R)) (f : R × R → R × R)
       sumOver (·.1) (xs.map f) = c * sumOver (·.1) xs ∧
       sumOver (·.2) (xs.map f) = sumOver (·.2) xs := by
   rw [sumOver_map, sumOver_map, sumOver_map, ← sumOver_mul_left, ← sumOver_mul_left]
-  exact ⟨sumOver_congr fun x _ => by rw [hf, near_absolute_mul],
+  exact ⟨sumOver_congr fun x _ => by rw [hf, absolute_mul],
     sumOver_congr fun x _ => by rw [hf], sumOver_congr fun x _ => by rw [hf]⟩
 
 private theorem near_rescale_le {a e c T X Y N L : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hT : 1 ≤ T)
@@ -123,18 +109,6 @@ private theorem near_divide_le {c A T X Y L : R} (hA : 1 ≤ A) (hT : 1 ≤ T) (
   have h₄ := OrderedRing.mul_le_mul_of_nonneg_left (a := 5 * Y + T * (c * L))
     (b := T * (5 * Y) + T * (2 * L)) (c := A) (by grind) (by grind)
   clear h₁ h₂ h₃
-  grind
-
-private theorem near_numeral_add (m n : Nat) : (numeral (m + n) : R) = numeral m + numeral n := by
-  induction n with
-  | zero => rw [Nat.add_zero, show (numeral 0 : R) = 0 from rfl, Semiring.add_zero]
-  | succ n ih =>
-    rw [← Nat.add_assoc, numeral_succ, numeral_succ, ih]
-    grind
-
-private theorem near_numeral_five : (numeral 5 : R) = 5 := by
-  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, numeral_succ,
-    show (numeral 0 : R) = 0 from rfl]
   grind
 
 private theorem near_add_le {a T T' X X' L L' n : R} (hT : 1 ≤ T * (1 + a)) (hn : 0 ≤ n)
@@ -233,8 +207,8 @@ private theorem near_five : (0 : R) ≤ 5 := by
 
 private theorem near_divided (m : Nat) :
     (numeral (2 * m + 6) : R) + 1 = 2 * (numeral m + 1) + 5 := by
-  rw [show 2 * m + 6 = m + m + 5 + 1 by omega, numeral_succ, near_numeral_add, near_numeral_add,
-    near_numeral_five]
+  rw [show 2 * m + 6 = m + m + 5 + 1 by omega, numeral_succ, numeral_add, numeral_add,
+    numeral_five]
   grind
 
 /-- What is lost in one step more: `a` times what was, and `b` for each number. -/
@@ -274,7 +248,7 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
   have grown : ∀ (k r : Nat) (xs : List (R × R)),
       sumOver (fun x => absolute x.1) xs ≤ (1 + a) ^ k * (1 + e) ^ r
         * (sumOver (fun x => absolute x.1) xs + 0) := fun k r xs => by
-    have := OrderedRing.mul_le_mul_of_nonneg_right (near_one_le_power ha he k r) (size xs)
+    have := OrderedRing.mul_le_mul_of_nonneg_right (stored_growth ha he k r) (size xs)
     grind
   induction h with
   | @nil k r m =>
@@ -307,7 +281,7 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
       (near_self _)
     rw [sumOver_append, sumOver_append]
     refine h.mono (near_add_le ?_ (Std.le_refl _) ?_)
-    · have := near_one_le_power ha he (k + 1) r
+    · have := stored_growth ha he (k + 1) r
       rwa [Semiring.pow_succ, Semiring.mul_assoc, CommSemiring.mul_comm (1 + a),
         ← Semiring.mul_assoc] at this
     · rw [Semiring.pow_succ, Semiring.mul_assoc, CommSemiring.mul_comm (1 + a), Semiring.mul_assoc]
@@ -318,7 +292,7 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
     have h := ((h₁.rounded hx).add (h₂.rounded hy)).off hz
     rw [sumOver_append, sumOver_append]
     refine h.mono (near_add_le ?_ hν ?_)
-    · have := near_one_le_power ha he (k + 1) r
+    · have := stored_growth ha he (k + 1) r
       rwa [Semiring.pow_succ, Semiring.mul_assoc, CommSemiring.mul_comm (1 + a),
         ← Semiring.mul_assoc] at this
     · rw [Semiring.pow_succ, Semiring.mul_assoc, CommSemiring.mul_comm (1 + a), Semiring.mul_assoc]
@@ -336,11 +310,11 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
       rw [← sumOver_mul_left]
       refine sumOver_le_sumOver fun x hx => ?_
       have := absolute_le (hs x hx)
-      rwa [near_absolute_mul, absolute_of_nonneg hν] at this
+      rwa [absolute_mul, absolute_of_nonneg hν] at this
     have hY := sumOver_nonneg hn
-    have h := (near_factor (near_one_le_power ha he k r) (size xs) i₁ h hc₂ hc').storedNear hz
+    have h := (near_factor (stored_growth ha he k r) (size xs) i₁ h hc₂ hc').storedNear hz
     have h₁ := near_rescale_le (c := absolute c) (X := sumOver (fun x => absolute x.1) xs) (L := L)
-      ha he (near_one_le_power ha he k r) hN hY
+      ha he (stored_growth ha he k r) hN hY
     have l' : SumLost ν (numeral (m + 2)) (xs.map fun x => (c * x.1, x.2))
         (1 * L + 2 * sumOver (·.2) xs) := by
       refine sumLost_step hν (Std.le_refl _) near_two hY e₃ ?_ ?_ ⟨i₁, i₂, i₃⟩
@@ -378,7 +352,7 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
         rwa [show 1 / l * z = z / l by rw [Field.div_eq_mul_inv, Field.div_eq_mul_inv]; grind])
     have h₁ := near_divide_le (X := sumOver (fun x => absolute x.1) xs) (L := L)
       (OrderedField.one_le_pow (x := 1 + a) (by grind) 5)
-      (near_one_le_power ha he k r) (absolute_le hl) hY i₁
+      (stored_growth ha he k r) (absolute_le hl) hY i₁
     have l' : SumLost ν (numeral (2 * m + 6)) (xs.map fun x => (x.1 / l, x.2))
         (2 * L + 5 * sumOver (·.2) xs) := by
       refine sumLost_step hν near_one_two near_five hY e₃ ?_ (near_divided m) ⟨i₁, i₂, i₃⟩
@@ -387,8 +361,8 @@ theorem rescaledSum_near {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤
       exact ⟨x, hx, hν⟩
     refine ⟨2 * L + 5 * sumOver (·.2) xs, l', ?_⟩
     · rw [e₁, e₂]
-      refine h.mono (Std.le_trans (near_le ?_) (Std.le_trans h₁ (near_le ?_)))
-      · rw [near_numeral_five]
+      refine h.mono (Std.le_trans (le_of_eq ?_) (Std.le_trans h₁ (le_of_eq ?_)))
+      · rw [numeral_five]
       rw [Semiring.pow_add]
       generalize (1 + a) ^ k = A
       generalize (1 + a) ^ 5 = A'
@@ -418,7 +392,7 @@ theorem Near.rescaled {a e ν : R} (ha : 0 ≤ a) (he : 0 ≤ e) (hν : 0 ≤ ν
   rw [sumOver_add, sumOver_mul_left]
   have h₂ : sumOver (fun j => absolute (x j)) xs ≤ sumOver M xs :=
     sumOver_le_sumOver fun j hj => absolute_le (h j hj).most
-  have h₃ := near_one_le_power ha he k r
+  have h₃ := stored_growth ha he k r
   generalize (1 + a) ^ k * (1 + e) ^ r = T at *
   have := OrderedRing.mul_le_mul_of_nonneg_left h₂ (c := T - 1) (by grind)
   have := OrderedRing.mul_le_mul_of_nonneg_left hL (c := T) (by grind)

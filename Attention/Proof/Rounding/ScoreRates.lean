@@ -16,18 +16,13 @@ universe u
 
 variable {R : Type u} [OrderedField R] {p : Precision R} {f : ScoreFormats R} {d : Nat}
 
-private theorem rates_one_le {x : R} (h : 0 ≤ x) : 1 ≤ 1 + x := by grind
-
 /-- B: what the operands of an inner product go through. -/
 private theorem operandFactor_pow : operandFactor p f
     = ((1 + p.unit) * (1 + f.operands)) ^ f.roundings := power_eq _ _
 
 private theorem rates_stored_le (hp : Precise p) (hf : 0 ≤ f.operands) :
-    1 ≤ (1 + p.unit) * (1 + f.operands) := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) (rates_one_le hp.unit) (c := 1)
-    (Std.le_of_lt h₀) (rates_one_le hf)
-  grind
+    1 ≤ (1 + p.unit) * (1 + f.operands) :=
+  one_le_mul (one_le_one_plus hp.unit) (one_le_one_plus hf)
 
 /-- How far products of numbers of two operands, and sums with them, may be off below the normal
 numbers, before their factors. -/
@@ -62,7 +57,7 @@ private theorem rates_product (hp : Precise p) (hf : PreciseFormats f) {ν σ₁
   have hB : 1 ≤ operandFactor p f := by
     rw [operandFactor_pow]
     exact OrderedField.one_le_pow (rates_stored_le hp hf.operands) _
-  exact rates_grown_product (rates_one_le hp.accumulation) hB hν.nonneg
+  exact rates_grown_product (one_le_one_plus hp.accumulation) hB hν.nonneg
 
 private theorem rates_dots (c : R) (q k : Vec R d) :
     sumOver (fun i : Fin d => c * (q[i] * k[i])) (List.finRange d) = c * Vec.dot q k := by
@@ -141,22 +136,13 @@ private theorem rates_together_near (hp : Precise p) (hf : PreciseFormats f) {ν
     show absolute (σ₁ * σ₂) * (a + b) = absolute (σ₁ * σ₂) * a + absolute (σ₁ * σ₂) * b by grind,
     Semiring.left_distrib (σ₁ * σ₂)]
 
-private theorem rates_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) hx (c := 1) (Std.le_of_lt h₀) hy
-  grind
-
-private theorem rates_at_least {Φ L : R} (hΦ : 1 ≤ Φ) (hL : 0 ≤ L) : L ≤ Φ * L := by
-  have := OrderedRing.mul_le_mul_of_nonneg_right hΦ hL
-  grind
-
 /-- Two inner products apart, each stored as operands and as scores are. -/
 private theorem rates_apart_le {A B o s u η ζ m m' : R} (hA : 1 ≤ A) (hB : 1 ≤ B) (ho : 0 ≤ o)
     (hs : 0 ≤ s) (hu : 0 ≤ u) (hη : 0 ≤ η) (hζ : 0 ≤ ζ) :
     (1 + u) * ((1 + s) * ((1 + o) * (A * (B * m)) + η) + ζ
         + ((1 + s) * ((1 + o) * (A * (B * m')) + η) + ζ)) + ζ
       ≤ A * B * (1 + o) * (1 + u) * (1 + s) * (m + m' + (2 * η + 3 * ζ)) := by
-  have h₁ := rates_mul (rates_mul hA hB) (rates_one_le ho)
+  have h₁ := one_le_mul (one_le_mul hA hB) (one_le_one_plus ho)
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right h₁
     (OrderedRing.mul_nonneg (OrderedRing.mul_nonneg (a := 1 + u) (b := 1 + s) (by grind)
@@ -173,10 +159,10 @@ private theorem rates_apart_le {A B o s u η ζ m m' : R} (hA : 1 ≤ A) (hB : 1
 private theorem rates_together_le {A B o s u L m : R} (hA : 1 ≤ A) (hB : 1 ≤ B) (ho : 0 ≤ o)
     (hs : 0 ≤ s) (hu : 0 ≤ u) (hL : 0 ≤ L) (hm : 0 ≤ A * (B * m)) :
     A * (B * m) ≤ A * B * (1 + o) * (1 + u) * (1 + s) * (m + L) := by
-  have h₁ := rates_at_least (rates_mul (rates_mul (rates_one_le ho) (rates_one_le hu))
-    (rates_one_le hs)) hm
-  have h₂ := rates_at_least (rates_mul (rates_mul (rates_mul (rates_mul hA hB) (rates_one_le ho))
-    (rates_one_le hu)) (rates_one_le hs)) hL
+  have h₁ := capped_at_least (one_le_mul (one_le_mul (one_le_one_plus ho) (one_le_one_plus hu))
+    (one_le_one_plus hs)) hm
+  have h₂ := capped_at_least (one_le_mul (one_le_mul (one_le_mul (one_le_mul hA hB)
+    (one_le_one_plus ho)) (one_le_one_plus hu)) (one_le_one_plus hs)) hL
   have e : A * B * (1 + o) * (1 + u) * (1 + s) * (m + L)
       = (1 + o) * (1 + u) * (1 + s) * (A * (B * m))
         + A * B * (1 + o) * (1 + u) * (1 + s) * L := by
@@ -200,9 +186,9 @@ private theorem rates_both (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
             + (2 * f.operandsTiny + 3 * f.scoresTiny))))
       (absolute (σ₁ * σ₂) * (magnitude dq k + magnitude q dk))
       (σ₁ * σ₂ * (Vec.dot dq k + Vec.dot q dk)) z := by
-  have hA := OrderedField.one_le_pow (rates_one_le hp.accumulation) n
+  have hA := OrderedField.one_le_pow (one_le_one_plus hp.accumulation) n
   have hB : 1 ≤ (1 + p.accumulation) * operandFactor p f := by
-    refine rates_mul (rates_one_le hp.accumulation) ?_
+    refine one_le_mul (one_le_one_plus hp.accumulation) ?_
     rw [operandFactor_pow]
     exact OrderedField.one_le_pow (rates_stored_le hp hf.operands) _
   have hη' := hf.operandsTiny
@@ -258,13 +244,9 @@ private theorem rates_scaled_near {scale t c σ S D M G F E E' η z : R} (hS : 0
   have h₇ := OrderedRing.mul_le_mul_of_nonneg_left hE (c := G) (by
     have := OrderedRing.zero_lt_one (R := R)
     grind)
-  have h₈ := rates_at_least (rates_mul hG hF) hη
+  have h₈ := capped_at_least (one_le_mul hG hF) hη
   generalize absolute scale = x at *
   clear h₁ h₂ h₃ h₄ h₅ hD hσ ht hM h e₂ e₃ hE hS
-  grind
-
-private theorem rates_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
   grind
 
 /-- What is lost of one product, times what is left of the scale. -/
@@ -274,7 +256,7 @@ private theorem rates_lost_le {scale σ₁ σ₂ σ ν : R} (hf : PreciseFormats
       ≤ (1 + p.unit) ^ 3 * (max 1 (absolute scale)
         * rateUnderflow (numeral f.roundings * f.operandsTiny) ν q k) := by
   have hτ := OrderedRing.mul_nonneg (numeral_nonneg (R := R) f.roundings) hf.operandsTiny
-  rw [rateUnderflow, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_mul_left, rates_two]
+  rw [rateUnderflow, ← sumOver_mul_left, ← sumOver_mul_left, ← sumOver_mul_left, numeral_two]
   refine sumOver_le_sumOver fun i _ => ?_
   have h₁ := absolute_le hσ.both
   have h₂ := absolute_le (hσ.first.mul (atMost_absolute q[i]))
@@ -300,17 +282,11 @@ private theorem rates_lost_le {scale σ₁ σ₂ σ ν : R} (hf : PreciseFormats
   clear h₁ h₂ h₃ h₄ h₅ h₆ hσ hf hτ hν
   grind
 
-private theorem rates_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
-
-private theorem rates_four : (numeral 4 : R) = 4 := by
-  rw [numeral_succ, numeral_succ, rates_two]
-  grind
-
 private theorem rates_last_le {Φ u s σ S L η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hs : 0 ≤ s)
     (hη : 0 ≤ η) (hσ : 0 ≤ σ) :
     (1 + s) * ((1 + u) * (σ * ((1 + s) * (Φ * (S + L)) + η))) + η
       ≤ (1 + s) * (1 + u) * ((1 + s) * Φ) * (σ * (S + (L + η))) + η := by
-  have h₁ := rates_at_least (rates_mul (rates_one_le hs) hΦ) (OrderedRing.mul_nonneg hσ hη)
+  have h₁ := capped_at_least (one_le_mul (one_le_one_plus hs) hΦ) (OrderedRing.mul_nonneg hσ hη)
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_left h₁
     (OrderedRing.mul_nonneg (a := 1 + s) (b := 1 + u)
       (by have := OrderedRing.zero_lt_one (R := R); grind)
@@ -344,17 +320,17 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
   have h₁ := (rates_both hp hf hs hη hν h).storedNear hz
   have h₂ := (((Near.refl (atMost_absolute σ)).mul h₁).rounded hx).storedNear hy
   have hD := (dot_atMost_magnitude dq k).add (dot_atMost_magnitude q dk)
-  have i₁ := rates_one_le hs
-  have i₂ := rates_one_le hp.unit
+  have i₁ := one_le_one_plus hs
+  have i₂ := one_le_one_plus hp.unit
   have hΦ : 1 ≤ (1 + p.accumulation) ^ n * ((1 + p.accumulation) * operandFactor p f)
       * (1 + f.operands) * (1 + p.unit) * (1 + f.scores) := by
-    have i₃ := rates_one_le hf.operands
-    have i₄ := rates_one_le hp.accumulation
+    have i₃ := one_le_one_plus hf.operands
+    have i₄ := one_le_one_plus hp.accumulation
     have i₅ : 1 ≤ operandFactor p f := by
       rw [operandFactor_pow]
       exact OrderedField.one_le_pow (rates_stored_le hp hf.operands) _
-    exact rates_mul (rates_mul (rates_mul (rates_mul (OrderedField.one_le_pow i₄ n)
-      (rates_mul i₄ i₅)) i₃) i₂) i₁
+    exact one_le_mul (one_le_mul (one_le_mul (one_le_mul (OrderedField.one_le_pow i₄ n)
+      (one_le_mul i₄ i₅)) i₃) i₂) i₁
   have hE : absolute σ * (sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d)
         + sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d)
         + (2 * f.operandsTiny + 3 * f.scoresTiny) + f.scoresTiny)
@@ -366,7 +342,7 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
     have e₂ := rates_lost_le hf hν hσ q dk
     have e₃ := OrderedRing.mul_le_mul_of_nonneg_right (absolute_le hσ.both)
       (c := 2 * f.operandsTiny + 4 * f.scoresTiny) (by have := hf.operandsTiny; grind)
-    rw [rates_two, rates_four]
+    rw [numeral_two, numeral_four]
     generalize sumOver (rateLost f ν σ₁ σ₂ dq k) (List.finRange d) = g at *
     generalize sumOver (rateLost f ν σ₁ σ₂ q dk) (List.finRange d) = g' at *
     generalize rateUnderflow (numeral f.roundings * f.operandsTiny) ν dq k = r at *
@@ -376,24 +352,17 @@ private theorem score_rate_near (hp : Precise p) (hf : PreciseFormats f) (hs : 0
     generalize (1 + p.unit) ^ 3 = U at *
     clear h₁ h₂ hΦ hD ht ht' hσ h hz hx hy i₁ i₂
     grind
-  have h₃ := rates_scaled_near hD.nonneg (rates_mul (rates_mul i₁ i₂) (rates_mul i₁ hΦ))
+  have h₃ := rates_scaled_near hD.nonneg (one_le_mul (one_le_mul i₁ i₂) (one_le_mul i₁ hΦ))
     (OrderedField.one_le_pow i₂ 3) hη hD ht ht' hE rfl
     (h₂.mono (rates_last_le hΦ hp.unit hs hη (absolute_nonneg σ)))
-  refine ⟨h₃.exact, h₃.error.mono (rates_le ?_)⟩
+  refine ⟨h₃.exact, h₃.error.mono (le_of_eq ?_)⟩
   rw [score_rate_factor, rates_error]
   simp only [boundedScoreRate, scoreRateFactor, power_eq, Semiring.pow_succ _ n]
 
 private theorem change_at_least (hp : Precise p) (hs : 0 ≤ f.scores) :
     1 ≤ (1 + p.unit) ^ 2 ∧ 1 ≤ (1 + f.scores) ^ 2 :=
-  ⟨OrderedField.one_le_pow (rates_one_le hp.unit) 2, OrderedField.one_le_pow (rates_one_le hs) 2⟩
-
-private theorem through_le {U V x η : R} (hU : 1 ≤ U) (hV : 1 ≤ V) (hη : 0 ≤ η) :
-    V * (U * x + η) ≤ U * V * (x + η) := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hU
-    (OrderedRing.mul_nonneg (a := V) (by grind) hη)
-  clear hU
-  grind
+  ⟨OrderedField.one_le_pow (one_le_one_plus hp.unit) 2,
+    OrderedField.one_le_pow (one_le_one_plus hs) 2⟩
 
 private theorem plus_le {u V x a η : R} (hu : 0 ≤ u) (hV : 1 ≤ V) (hη : 0 ≤ η) (hx : 0 ≤ x) :
     V * ((1 + u) * (x + ((1 + u) * a + η)) + η + 2 * η) ≤ (1 + u) ^ 2 * V * (x + a + 4 * η) := by
@@ -423,15 +392,15 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
     have h := (Near.of_error (S := g) (e := g) ⟨by grind, Std.le_refl _⟩ hγ).mul
       (Near.of_error ih.1 ih.2)
     have h₁ := (h.roundedTimes hy).storedNearTimes hs hη hz
-    rw [rates_two] at h₁
+    rw [numeral_two] at h₁
     have h₁ := h₁.mono
-      (through_le hU hV (η := 2 * f.scoresTiny) (by grind))
+      (capped_through_le hU hV (η := 2 * f.scoresTiny) (by grind))
     have n := hγ.nonneg
     refine ⟨h₁.exact.mono ?_, h₁.error.mono ?_⟩
     · show g * b.size ≤ (g + γ) * b.size
       have := OrderedRing.mul_nonneg n ih.1.nonneg
       grind
-    · simp only [BoundedScoreRate.through, changeFactor, power_eq, rates_two]
+    · simp only [BoundedScoreRate.through, changeFactor, power_eq, numeral_two]
       generalize (1 + p.unit) ^ 2 = U
       generalize (1 + f.scores) ^ 2 = V
       clear h h₁ ih hy hz hγ hU hV
@@ -442,11 +411,11 @@ theorem rounded_score_rate (hp : Precise p) (hf : PreciseFormats f) (hs : 0 ≤ 
     have h := ((Near.of_error ih.1 ih.2).add ((Near.refl (atMost_absolute a)).storedNear
       ha)).storedNear hy
     have h₁ := h.storedNearTimes hs hη hz
-    rw [rates_two] at h₁
+    rw [numeral_two] at h₁
     have h₁ := h₁.mono
       (plus_le hp.unit hV hη (Near.of_error ih.1 ih.2).nonneg)
-    refine ⟨h₁.exact, h₁.error.mono (rates_le ?_)⟩
-    simp only [BoundedScoreRate.plus, changeFactor, power_eq, rates_four]
+    refine ⟨h₁.exact, h₁.error.mono (le_of_eq ?_)⟩
+    simp only [BoundedScoreRate.plus, changeFactor, power_eq, numeral_four]
     generalize (1 + p.unit) ^ 2 = U
     generalize (1 + f.scores) ^ 2 = V
     generalize absolute a = X

@@ -22,18 +22,6 @@ variable {R : Type u} [OrderedField R]
 
 /-! ## What is of second order -/
 
-private theorem score_numeral_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem score_numeral_three : (numeral 3 : R) = 3 := by
-  rw [numeral_succ, score_numeral_two]
-  grind
-
-private theorem score_numeral_five : (numeral 5 : R) = 5 := by
-  rw [numeral_succ, numeral_succ, score_numeral_three]
-  grind
-
 /-- The difference of two powers of numbers that are at least 1. -/
 private theorem score_pow_sub {x y G : R} (hx : 1 ≤ x) (hxy : x ≤ y) (hG : 1 ≤ G) (k : Nat) :
     numeral k * (y - x) ≤ G * (y ^ k - x ^ k) := by
@@ -99,7 +87,7 @@ private theorem score_slack {u a ρ : R} {n : Nat} (hu : 0 ≤ u) (hua : u ≤ a
     grind
   rw [e₂] at h₁
   rw [e₃] at hm
-  rw [score_numeral_five] at h₃
+  rw [numeral_five] at h₃
   have h₆ := score_slack_gamma ha h₅ hρ h₁ hm
   rw [gamma]
   rw [e₁] at h₆
@@ -164,7 +152,7 @@ private theorem score_bound {u Γ g A S b : R} (hu : 0 ≤ u) (hA : 0 ≤ A) (hS
   have h₁ : 0 ≤ (1 + u) ^ 5 - 1 - 5 * u := by
     have := score_pow_sub (x := 1) (y := 1 + u) (G := (1 : R)) (Std.le_refl _) (by grind)
       (Std.le_refl _) 5
-    rw [score_numeral_five] at this
+    rw [numeral_five] at this
     grind
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_left hS h₁
   have h₃ := OrderedRing.mul_le_mul_of_nonneg_right hg hA
@@ -442,7 +430,7 @@ theorem rounded_scores {p : Precision R} {f : ScoreFormats R} {additions : Nat}
             (scale * Vec.dot q k) belowMax)
           (computed - (scale * Vec.dot q k + c)) := by
   obtain ⟨η, η', hη₀, hη, hη', hr⟩ := score_scale hp.unit hσ.product
-  rw [score_numeral_three]
+  rw [numeral_three]
   refine ⟨η' * m, hη'.mul (atMost_absolute m), fun d q k below computed hb hc => ?_⟩
   obtain ⟨a, b, q', k', products, sum, x, hab, hq, hk, h₁, h₂, h₃, z, ⟨θ, hθ, rfl⟩, hz⟩ := hc
   have before := score_before hp hu hf hd hσ hη₀ hη hη' hr hab hq hk h₁ h₂ h₃ hb
@@ -451,7 +439,7 @@ theorem rounded_scores {p : Precision R} {f : ScoreFormats R} {additions : Nat}
       rw [show scale * Vec.dot q k - 0 = scale * Vec.dot q k by grind]
       exact atMost_absolute _)
   have h := (before.add (hθ.mul (whole.add (atMost_absolute (scale * Vec.dot q k))))).add hz
-  rw [scoreError, score_numeral_two, score_numeral_three]
+  rw [scoreError, numeral_two, numeral_three]
   generalize absolute (scale * Vec.dot q k) = S at *
   generalize scale * Vec.dot q k = s at *
   generalize ((1 + gamma (additions + 2) p.accumulation) * operandFactor p f - 1)

@@ -22,18 +22,6 @@ attribute [local instance] Semiring.natCast
 
 variable {R : Type u} [OrderedField R] {p : Precision R} {f : ScoreFormats R}
 
-private theorem two_numeral : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem four_numeral : (numeral 4 : R) = 4 := by
-  rw [numeral_succ, numeral_succ, two_numeral]
-  grind
-
-private theorem eight_numeral : (numeral 8 : R) = 8 := by
-  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, four_numeral]
-  grind
-
 /-- The smaller of two bounds. -/
 private theorem atMost_smaller {a b x : R} (ha : AtMost a x) (hb : AtMost b x) :
     AtMost (smaller a b) x := by
@@ -94,7 +82,7 @@ private theorem three_tiny {u ν : R} (h₀ : 0 ≤ u) (hu : u ≤ 1 / 128) (hν
     grind
   have h₆ : (numeral a : R) ≤ 3 := by
     have h := numeral_le_numeral (R := R) ha
-    rwa [show (numeral 3 : R) = 3 by rw [numeral_succ, two_numeral]; grind] at h
+    rwa [numeral_three] at h
   have h₇ := OrderedField.mul_le_mul (OrderedRing.mul_nonneg (numeral_nonneg (R := R) a) hν)
     (OrderedRing.mul_le_mul_of_nonneg_right h₆ hν) (a := numeral a * ν) (b := 3 * ν)
     (c := (1 + u) ^ a) (d := 4 / 3) (by
@@ -116,8 +104,8 @@ theorem rounded_tanh (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N
   obtain ⟨h₁, h₂⟩ := three_of_argument h₀ hu ha
   have h₃ := ((ht.add lost).add ((tanh_mul_sub archimedean hτ h₁ (x / cap)).mono h₂)).add
     (tanh_quotient archimedean hcap hx)
-  rw [tanhError, eight_numeral, two_numeral]
-  rw [four_numeral] at h₃ ⊢
+  rw [tanhError, numeral_eight, numeral_two]
+  rw [numeral_four] at h₃ ⊢
   clear archimedean lost ht
   generalize (tanh z : R) = e at *
   generalize smaller (error / cap) 2 = m at *
@@ -151,7 +139,7 @@ theorem rounded_capped (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ 
     ⟨by grind, by grind⟩ h
   have h₂ := rounded_softcap archimedean hp hu hf₀ hf hcap hx h
   have h₃ := h₁.add ((atMost_self (Std.le_of_lt hcap)).mul (tanh_apart (s / cap) (x / cap)))
-  rw [cappedError, smaller, two_numeral]
+  rw [cappedError, smaller, numeral_two]
   rw [softcapError] at h₁ h₂ h₃
   clear archimedean
   generalize (tanh (x / cap) : R) = a at *

@@ -59,15 +59,6 @@ variable {R : Type u} [OrderedField R]
 private theorem secondOrder_eq : (secondOrder : R) = 51 / 50 := by
   rw [secondOrder, numeral_eq, numeral_eq, ← Semiring.ofNat_eq_natCast, ← Semiring.ofNat_eq_natCast]
 
-private theorem two_eq : (numeral 2 : R) = 2 := by
-  rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
-
-private theorem three_eq : (numeral 3 : R) = 3 := by
-  rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
-
-private theorem four_eq : (numeral 4 : R) = 4 := by
-  rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
-
 private theorem hundred_eq : (numeral 100 : R) = 100 := by
   rw [numeral_eq, ← Semiring.ofNat_eq_natCast]
 
@@ -163,9 +154,9 @@ private theorem weightError_nonneg {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (s
         have := absolute_nonneg s
         have := absolute_nonneg m
         have := absolute_nonneg (s - m)
-        rw [two_eq]
+        rw [numeral_two]
         grind)
-    rw [four_eq]
+    rw [numeral_four]
     grind
   · exact Std.le_refl _
 
@@ -178,7 +169,7 @@ private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (h
     ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
       AtMost (secondOrder * (weightError u ν s m + numeral 2 * u)) (F - 1) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  rw [secondOrder_eq, two_eq, hundred_eq] at *
+  rw [secondOrder_eq, numeral_two, hundred_eq] at *
   have none_case : rescale s m = (0 : R) → w' = 0 → weightError u ν s m = 0 →
       ∃ w, AtMost ν (w' - w) ∧ ∀ θ₁ θ₂ : R, AtMost u θ₁ → AtMost u θ₂ →
       ∃ F, w * (1 + θ₁) * (1 + θ₂) = rescale s m * F ∧
@@ -193,9 +184,9 @@ private theorem computedWeight_close [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (h
   | some _, some _, none, none, _, _, hw => exact none_case rfl hw rfl
   | some s, some s', some m, some m', hs, hm, hw =>
     obtain ⟨x, hx, hw⟩ := hw
-    obtain ⟨τ, hτ, hν', -⟩ := stored_split (by rw [four_eq]; grind) hν hw
+    obtain ⟨τ, hτ, hν', -⟩ := stored_split (by rw [numeral_four]; grind) hν hw
     refine ⟨_, hν', fun θ₁ θ₂ h₁ h₂ => ?_⟩
-    simp only [weightError, two_eq, four_eq, rescale] at *
+    simp only [weightError, numeral_two, numeral_four, rescale] at *
     have ha : 0 ≤ u * (2 * absolute s + 2 * absolute m + absolute (s - m)) + ν := by
       have := absolute_nonneg s
       have := absolute_nonneg m
@@ -254,7 +245,7 @@ theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) 
   have second : ∀ {e : R}, 0 ≤ e → numeral 100 * (e + numeral 2 * u) ≤ 1 →
       (1 + u) * (1 + u) ≤ secondOrder := fun he h => by
     rw [secondOrder_eq]
-    rw [two_eq, hundred_eq] at h
+    rw [numeral_two, hundred_eq] at h
     have := OrderedRing.mul_nonneg hu (b := 1 - 200 * u) (by grind)
     grind
   induction run with
@@ -283,8 +274,8 @@ theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) 
     rw [eF] at k₁
     rw [eG] at k₂
     simp only [BoundedColumn.append]
-    rw [show (numeral 3 : R) = 3 from three_eq]
-    rw [show (numeral 2 : R) = 2 from two_eq] at *
+    rw [show (numeral 3 : R) = 3 from numeral_three]
+    rw [show (numeral 2 : R) = 2 from numeral_two] at *
     generalize (rescale c.m (maxScore c.m s) : R) = A at *
     generalize (rescale s (maxScore c.m s) : R) = P at *
     generalize weightError u ν c.m (maxScore c.m s) + 2 * u = e₁ at *
@@ -331,7 +322,7 @@ theorem rounded_state [NaturalExp R] {u ν : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) 
     rw [f₁] at h
     have hn := OrderedRing.mul_nonneg hu hsize.nonneg
     rw [secondOrder_eq] at h ⊢
-    rw [show (numeral 2 : R) = 2 from two_eq] at *
+    rw [show (numeral 2 : R) = 2 from numeral_two] at *
     clear lost i₁ i₃ k₂ hB second eG f₁ nz hp₀
     exact h.mono (by grind)
 

@@ -45,10 +45,6 @@ private theorem scaled_sum_of_tile {P q a l : R} (hP : 1 ≤ P) (hq : 0 ≤ q) (
   have := OrderedRing.mul_le_mul_of_nonneg_left (OrderedRing.mul_le_mul_of_nonneg_right hP hl) hq
   grind
 
-/-- A product of factors of errors is one. -/
-private theorem one_le_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y :=
-  Std.le_trans hx (le_mul_of_one_le (nonneg_of_one_le hx) (Std.le_refl x) hy)
-
 /-- A sum over the tiles of the sums over each, each times a factor. -/
 private theorem sum_of_parts {parts : List (List (Fin n))}
     (h : parts.flatten.Perm (List.finRange n)) (c : R) (f : Fin n → R) :
@@ -60,10 +56,6 @@ private theorem sum_of_parts {parts : List (List (Fin n))}
 private theorem sum_of_constants {α : Type v} (xs : List α) (c : R) :
     sumOver (fun _ => c) xs = numeral xs.length * c := by
   rw [sumOver_const, numeral_eq]
-
-private theorem size_mul (x y : R) : absolute (x * y) = absolute x * absolute y :=
-  Std.le_antisymm (absolute_le ((atMost_absolute x).mul (atMost_absolute y)))
-    (absolute_mul_le x y)
 
 private theorem tiled_bound {p : GradientPrecision R} (hp : PreciseGradient p)
     {roundings stores k a e : Nat} (hc : numeral roundings * p.accumulation < 1)
@@ -284,7 +276,7 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
     clear one product h₁ h₂ h₃ lost
     grind
   have hσ := absolute_le hσ'
-  rw [size_mul] at hσ
+  rw [absolute_mul] at hσ
   have reached := tiled_reach (N := numeral parts.length) hσ (absolute_le hσ'') hg hE
     (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.tiny f))
     (OrderedRing.mul_nonneg (numeral_nonneg _) (product hp.operandsTiny b))
@@ -294,8 +286,8 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
   clear lost lost₀ sizes hE hσ s₁ h₁ h₂ h₃ hproducts hy hy' hsum hsum' hadded hwhole hparts ht
   clear hσ' hσ''
   clear f₁ f₂ f₃ one product
-  rw [size_mul, size_mul, Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add, Semiring.pow_add,
-    Semiring.pow_add]
+  rw [absolute_mul, absolute_mul, Semiring.pow_succ, Semiring.pow_add, Semiring.pow_add,
+    Semiring.pow_add, Semiring.pow_add]
   generalize (numeral 3 * p.tiny + numeral stores * p.operandsTiny)
       * (sumOver (fun j => (t j).size + (t j).error) (List.finRange n) + numeral (tiles + 1))
       + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny) = Z at *

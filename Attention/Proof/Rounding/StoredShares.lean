@@ -115,10 +115,6 @@ private theorem nonneg_of_le_mul {W x y : R} (hW : 0 < W) (h₁ : 0 ≤ y) (h₂
   have := OrderedRing.mul_pos hW (b := -x) (by grind)
   grind
 
-private theorem numeral_two_eq : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, numeral_eq, Semiring.natCast_zero]
-  grind
-
 omit [OrderedField R] in
 private theorem pair_mem {zs : List (BoundedWeight R × R × R)} {z : BoundedWeight R × R × R}
     (hz : z ∈ zs) : (z.1, z.2.1) ∈ zs.map fun z => (z.1, z.2.1) :=
@@ -403,7 +399,7 @@ private theorem quotient_mean (hp : Precise p) (h : StoredWeights p rescalings �
         split <;> grind) hD h₁ (stored_far zs) hx₀ (h.errors_le_error hp (far_nonneg _))
       (h.errors_far hp negligible) h₂ hgrow hy₀ (h.errors_le_error hp hv)
       (h.errors_size hp negligible)
-    simp only [added, storedError, sizeGrowth, hd, mostMoved, numeral_two_eq]
+    simp only [added, storedError, sizeGrowth, hd, mostMoved, numeral_two]
     exact this
 
 end StoredWeights

@@ -19,18 +19,6 @@ universe u v
 
 variable {R : Type u} [OrderedField R]
 
-private theorem sum_of_sizes (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
-  sumOver_atMost fun x _ => atMost_absolute x
-
-/-- The factors of additions and stores come to at least 1. -/
-theorem stored_growth {u σ : R} (hu : 0 ≤ u) (hσ : 0 ≤ σ) (k m : Nat) :
-    1 ≤ (1 + u) ^ k * (1 + σ) ^ m := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀)
-    (OrderedField.one_le_pow (one_le_one_plus hu) k) (c := 1) (Std.le_of_lt h₀)
-    (OrderedField.one_le_pow (one_le_one_plus hσ) m)
-  rwa [Semiring.one_mul] at this
-
 /-- What is stored of a number that is off by a factor. -/
 theorem scaled_below {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (hη : 0 ≤ η)
     (hx : Majorised (Φ * a) b x' x) (h : StoredBelow u η x' y) :
@@ -41,10 +29,6 @@ theorem scaled_below {Φ a b x x' y u η : R} (hΦ : 1 ≤ Φ) (hu : 0 ≤ u) (h
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hΦ hη
   clear hx h
   grind
-
-/-- Numerals are added as the numbers are. -/
-theorem numeral_add (m n : Nat) : (numeral (m + n) : R) = numeral m + numeral n := by
-  rw [numeral_eq, numeral_eq, numeral_eq, Semiring.natCast_add]
 
 /-- Two sums that are added, and what is lost of them. -/
 private theorem stored_added {u a b l l' n s t v w x x' y y' z : R}
@@ -139,7 +123,7 @@ theorem storedSum_majorised {u ν σ η : R} (hu : 0 ≤ u) (hν : 0 ≤ ν) (h�
       grind
     rw [List.length_singleton, show (numeral 0 : R) = 0 from rfl, Semiring.zero_mul,
       Semiring.zero_mul, Semiring.add_zero, Semiring.add_zero]
-    have h₁ := sum_of_sizes [x]
+    have h₁ := sum_absolute [x]
     have h₂ := OrderedRing.mul_le_mul_of_nonneg_right (stored_growth hu hσ k m) h₁.nonneg
     rw [Semiring.one_mul] at h₂
     have h₃ := (Majorised.exact h₁).mono h₂

@@ -58,10 +58,12 @@ theorem sumOver_error {α : Type v} {b f g : α → R} {xs : List α}
   rw [← sumOver_sub]
   exact sumOver_atMost h
 
-private theorem sum_absolute (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
+/-- Sizes together bound a sum. -/
+theorem sum_absolute (xs : List R) : AtMost (sumOver absolute xs) (sumOver id xs) :=
   sumOver_atMost fun x _ => atMost_absolute x
 
-private theorem sum_absolute_nonneg (xs : List R) : 0 ≤ sumOver absolute xs :=
+/-- Sizes together are not negative. -/
+theorem sum_absolute_nonneg (xs : List R) : 0 ≤ sumOver absolute xs :=
   (sum_absolute xs).nonneg
 
 private theorem growth_nonneg {u : R} (hu : 0 ≤ u) (k : Nat) : 0 ≤ (1 + u) ^ k - 1 := by

@@ -32,7 +32,7 @@ private theorem tangent_two_near {u η M S e z M' S' e' z' y : R} (hu : 0 ≤ u)
   simp only [sumOver_cons, sumOver_nil, Semiring.add_zero, cond_true, cond_false] at h₁ h₂
   refine h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (by grind) ?_)
   exact Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one)
-    (OrderedField.one_le_pow (tangent_one_le hu) 3)
+    (OrderedField.one_le_pow (one_le_one_plus hu) 3)
 
 private theorem tangent_three_near {u η M S e z M' S' e' z' M'' S'' e'' z'' y : R} (hu : 0 ≤ u)
     (hη : 0 ≤ η) (h : Near M S e z) (h' : Near M' S' e' z') (h'' : Near M'' S'' e'' z'')
@@ -49,7 +49,7 @@ private theorem tangent_three_near {u η M S e z M' S' e' z' M'' S'' e'' z'' y :
     Option.elim_some, Option.elim_none, ← Semiring.add_assoc] at h₁ h₂
   refine h₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (by grind) ?_)
   exact Std.le_trans (Std.le_of_lt OrderedRing.zero_lt_one)
-    (OrderedField.one_le_pow (tangent_one_le hu) 3)
+    (OrderedField.one_le_pow (one_le_one_plus hu) 3)
 
 /-- Σ p x v of products that are stored, where x is near to an exact number. -/
 private theorem tangent_products (hp : Precise p) {ν : R} (hν : 0 ≤ ν)
@@ -61,7 +61,7 @@ private theorem tangent_products (hp : Precise p) {ν : R} (hν : 0 ≤ ν)
         * sumOver (fun j => grownTerm (numeral losses) (key j) (B j) (absolute (v j))) cols)
       (sumOver (fun j => (key j).weight * b j * absolute (v j)) cols)
       (sumOver (fun j => (key j).weight * y j * v j) cols) z :=
-  weighed_near hp hν nonneg (tangent_one_le hp.unit) hm (fun j hj => absolute_le (ht j hj).most)
+  weighed_near hp hν nonneg (one_le_one_plus hp.unit) hm (fun j hj => absolute_le (ht j hj).most)
     (fun j hj => storedProduct_near hp nonneg hw hj (ht j hj) (hx j hj)) hz
 
 /-- Σ p v. -/
@@ -75,7 +75,7 @@ private theorem tangent_values_near (hp : Precise p) {ν : R} (hν : 0 ≤ ν)
       (sumOver (fun j => (key j).weight * v j) cols) z := by
   have h := weighed_near (key := key) hp hν nonneg (F := 1) (Std.le_refl _) hm (B := fun _ => 1)
     (b := fun _ => 1) (y := fun _ => 1)
-    (fun _ _ => tangent_le (absolute_of_nonneg (Std.le_of_lt OrderedRing.zero_lt_one)))
+    (fun _ _ => le_of_eq (absolute_of_nonneg (Std.le_of_lt OrderedRing.zero_lt_one)))
     (fun j hj => by
       simp only [Semiring.mul_one, Semiring.one_mul]
       obtain ⟨-, hτ, ht, -⟩ := nonneg j hj
@@ -157,8 +157,8 @@ private theorem factors_counted (hp : Precise p) {k r roundings rescalings : Nat
   generalize rateFactor p roundings rescalings = K at *
   generalize 1 + p.unit = x at *
   clear hp hk hr
-  refine ⟨Std.le_trans (tangent_le ?_) h₁, Std.le_trans (tangent_le ?_) h₂,
-    Std.le_trans (tangent_le ?_) h₂, Std.le_trans (tangent_le ?_) h₄⟩ <;> grind
+  refine ⟨Std.le_trans (le_of_eq ?_) h₁, Std.le_trans (le_of_eq ?_) h₂,
+    Std.le_trans (le_of_eq ?_) h₂, Std.le_trans (le_of_eq ?_) h₄⟩ <;> grind
 
 /-- Σ (p x) (s + m) v, in two sums. -/
 private theorem inside_sum (g s v : α → R) (m : R) :
@@ -230,9 +230,9 @@ private theorem grown_factor_nonneg (hp : Precise p) (k r : Nat) :
     0 ≤ (1 + p.accumulation) ^ (k + 1) * (1 + p.exponential) ^ r * (1 + p.unit) := by
   have h₀ := Std.le_of_lt (OrderedRing.zero_lt_one (R := R))
   exact OrderedRing.mul_nonneg (OrderedRing.mul_nonneg
-    (Std.le_trans h₀ (OrderedField.one_le_pow (tangent_one_le hp.accumulation) (k + 1)))
-    (Std.le_trans h₀ (OrderedField.one_le_pow (tangent_one_le hp.exponential) r)))
-    (Std.le_trans h₀ (tangent_one_le hp.unit))
+    (Std.le_trans h₀ (OrderedField.one_le_pow (one_le_one_plus hp.accumulation) (k + 1)))
+    (Std.le_trans h₀ (OrderedField.one_le_pow (one_le_one_plus hp.exponential) r)))
+    (Std.le_trans h₀ (one_le_one_plus hp.unit))
 
 private theorem one_le_rateFactor (hp : Precise p) (roundings rescalings : Nat) :
     1 ≤ rateFactor p roundings rescalings := by
@@ -307,7 +307,7 @@ private theorem tangent_difference (a b c : R) : a + -b + c = a - b + c := by gr
 private theorem stored_equal (a x u Y : R) : a * x * (u * Y) = a * x * u * Y := by grind
 
 private theorem tangent_six : (numeral 6 : R) = 6 := by
-  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, tangent_two]
+  rw [numeral_succ, numeral_succ, numeral_succ, numeral_succ, numeral_two]
   grind
 
 /-- A computed ȯ is near to the exact one. -/
@@ -337,9 +337,9 @@ private theorem tangent_near (hp : Precise p) {ν output apart lost : R} (hν : 
         + sumOver (fun j => (key j).weight * (key j).valueRate) cols) y := by
   have h₀ := Std.le_of_lt (OrderedRing.zero_lt_one (R := R))
   obtain ⟨f₁, f₂, f₃, f₄⟩ := factors_counted hp hk hr
-  have one := tangent_one_le ha
+  have one := one_le_one_plus ha
   have ha' : 0 ≤ 1 + apart := Std.le_trans h₀ one
-  have hU := OrderedField.one_le_pow (tangent_one_le hp.unit) 3
+  have hU := OrderedField.one_le_pow (one_le_one_plus hp.unit) 3
   have hU₀ : 0 ≤ (1 + p.unit) ^ 3 := Std.le_trans h₀ hU
   have counted : ∀ i : Nat, i ≤ 5 → (1 + p.unit) ^ i ≤ rateFactor p roundings rescalings :=
     fun i hi => by
@@ -369,14 +369,14 @@ private theorem tangent_near (hp : Precise p) {ν output apart lost : R} (hν : 
     have i₂ := tangent_values_near hp hν nonneg hw' hm hC
     rw [inside_sum, inside_difference] at i₁
     have i₁ := i₁.mono (OrderedRing.mul_le_mul_of_nonneg_left (inside_grown_le nonneg hw
-      (tangent_one_le hp.unit) hn.nonneg losses _ _ _) (grown_factor_nonneg hp k r))
+      (one_le_one_plus hp.unit) hn.nonneg losses _ _ _) (grown_factor_nonneg hp k r))
     rw [← Semiring.mul_assoc] at i₁
     have i₃ := tangent_two_near hp.unit hl (i₁.storedNear hA') (i₂.storedNear hC') hy
     have hX : rateFactor p roundings rescalings * (1 + apart) * sumOver (fun j =>
           grownTerm (numeral losses) (key j) 1 (absolute (key j).value)) cols
         ≤ sumOver (fun j => (key j).weight * absolute (key j).value) cols
           + tangentOutputError p output apart lost roundings rescalings losses key cols := by
-      refine Std.le_trans (tangent_le ?_) (tangent_before_stored ho
+      refine Std.le_trans (le_of_eq ?_) (tangent_before_stored ho
         (unstored_nonneg hp one nonneg hw roundings rescalings losses _) hKx)
       exact tangent_remainder ..
     exact i₃.mono (tangent_inside_le f₁ f₄ hX one hK c₃ (rates hw hs) (products hw _)
@@ -396,12 +396,12 @@ private theorem tangent_near (hp : Precise p) {ν output apart lost : R} (hν : 
     refine i₅.mono (tangent_outside_le f₂ f₄ ?_ one hK c₃ (rates hw hs) (products hw _) hn.nonneg
       hl)
     rw [stored_equal]
-    refine tangent_stored (tangent_ones hU one (tangent_one_le hp.unit)) ?_ (absolute_le i₃.exact)
+    refine tangent_stored (tangent_ones hU one (one_le_one_plus hp.unit)) ?_ (absolute_le i₃.exact)
       ho ?_
     · rw [tangent_regrouped]
       have := OrderedRing.mul_le_mul_of_nonneg_right
         (OrderedRing.mul_le_mul_of_nonneg_right f₃ ha') (products hw' fun j => (key j).value)
-      exact Std.le_trans this (tangent_le (tangent_remainder ..))
+      exact Std.le_trans this (le_of_eq (tangent_remainder ..))
     · rw [show (4 : Nat) = 3 + 1 from rfl, Semiring.pow_succ] at c₄
       have := OrderedRing.mul_le_mul_of_nonneg_right c₄ (OrderedRing.mul_nonneg ha' hl)
       clear i₁ i₂ i₃ i₄ i₅ hx hA hO hB hC hA' hB' hC' hy hO' hO'' hw hw' hw'' hs hrate hn hμ
@@ -425,6 +425,6 @@ theorem rounded_outputRate (hp : Precise p) {ν output apart lost : R} (hν : 0 
   have h := (tangent_near hp hν ho ha hl nonneg sizes hk hr hm h).error
   simp only [tangentTolerance, meanRateTolerance, outputRate, meanRate, weighedError_eq,
     sumOver_map, Semiring.mul_one, Semiring.add_zero, tangent_six]
-  exact h.mono (tangent_le (tangent_whole ..))
+  exact h.mono (le_of_eq (tangent_whole ..))
 
 end Attention.Proof

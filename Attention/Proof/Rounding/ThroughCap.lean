@@ -17,28 +17,13 @@ universe u
 
 variable {R : Type u} [OrderedField R] {p : Precision R} {f : ScoreFormats R}
 
-private theorem capped_one_le {u : R} (hu : 0 ≤ u) : 1 ≤ 1 + u := by grind
-
-private theorem capped_mul {x y : R} (hx : 1 ≤ x) (hy : 1 ≤ y) : 1 ≤ x * y := by
-  have h₀ := OrderedRing.zero_lt_one (R := R)
-  have := OrderedField.mul_le_mul (a := (1 : R)) (Std.le_of_lt h₀) hx (c := 1) (Std.le_of_lt h₀) hy
-  grind
-
-private theorem capped_at_least {Φ L : R} (hΦ : 1 ≤ Φ) (hL : 0 ≤ L) : L ≤ Φ * L := by
+/-- A factor of at least 1 before a number. -/
+theorem capped_at_least {Φ L : R} (hΦ : 1 ≤ Φ) (hL : 0 ≤ L) : L ≤ Φ * L := by
   have := OrderedRing.mul_le_mul_of_nonneg_right hΦ hL
   grind
 
-private theorem capped_le {a b : R} (h : a = b) : a ≤ b := h ▸ Std.le_refl _
-
-private theorem capped_two : (numeral 2 : R) = 2 := by
-  rw [numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
-private theorem capped_three : (numeral 3 : R) = 3 := by
-  rw [numeral_succ, capped_two]
-  grind
-
-private theorem capped_through_le {U V x η : R} (hU : 1 ≤ U) (hV : 1 ≤ V) (hη : 0 ≤ η) :
+/-- Two stores in a row, and what is lost in them. -/
+theorem capped_through_le {U V x η : R} (hU : 1 ≤ U) (hV : 1 ≤ V) (hη : 0 ≤ η) :
     V * (U * x + η) ≤ U * V * (x + η) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hU
@@ -52,8 +37,8 @@ private theorem capped_product_le {U V G L m M η : R} (hU : 1 ≤ U) (hV : 1 �
     (hL : 1 ≤ L) (hm : 1 ≤ m) (hη : 0 ≤ η) :
     U * U * (V * V) * (G * M + 2 * η) ≤ U * U * U * (V * V * V) * (G * M + 3 * (m * L) * η) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hW := capped_mul hU hV
-  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right (capped_mul hm hL) hη
+  have hW := one_le_mul hU hV
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right (one_le_mul hm hL) hη
   have n₁ : 0 ≤ G * M + 2 * η := by grind
   have h₂ := capped_at_least hW n₁
   have h₃ := OrderedRing.mul_le_mul_of_nonneg_left
@@ -71,7 +56,7 @@ private theorem capped_quotient_le {U V G L m M η cap inv : R} (hU : 1 ≤ U) (
     V * (U * (cap * (V * (U * (G * (V * (U * (inv * M)) + η))) + η))) + η
       ≤ U * U * U * (V * V * V) * (G * M + 3 * (m * L) * η) := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
-  have hW := capped_mul hU hV
+  have hW := one_le_mul hU hV
   have e : V * (U * (cap * (V * (U * (G * (V * (U * (inv * M)) + η))) + η))) + η
       = U * V * (U * V) * (U * V) * (cap * inv) * (G * M) + U * V * (U * V) * (cap * G * η)
         + U * V * (cap * η) + η := by
@@ -81,7 +66,7 @@ private theorem capped_quotient_le {U V G L m M η cap inv : R} (hU : 1 ≤ U) (
   clear e hinv hU hV
   generalize U * V = W at *
   have nW : 0 ≤ W := by grind
-  have hmL := capped_mul hm hL
+  have hmL := one_le_mul hm hL
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_right
     (OrderedField.mul_le_mul hcap hcm hG hGL) hη
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right
@@ -114,23 +99,23 @@ private theorem capped_rate_near (hp : Precise p) (hs : 0 ≤ f.scores) (hη : 0
     Near ((1 + p.unit) ^ 3 * (1 + f.scores) ^ 3
         * ((g + γ) * M + numeral 3 * (max 1 cap * (1 + γ)) * f.scoresTiny))
       (g * S) (g * e) z := by
-  have hU := capped_one_le hp.unit
-  have hV := capped_one_le hs
+  have hU := one_le_one_plus hp.unit
+  have hV := one_le_one_plus hs
   have n := hγ.nonneg
   have hL : 1 ≤ 1 + γ := by grind
   obtain ⟨hm, hcm⟩ := capped_max cap
   have slope := Near.of_error (S := g) (e := g) ⟨by grind, Std.le_refl _⟩ hγ
   have cubes : ∀ a : R, a ^ 3 = a * a * a := fun a => by
     rw [show (3 : Nat) = 2 + 1 from rfl, Semiring.pow_succ, Semiring.pow_two]
-  rw [cubes, cubes, capped_three]
+  rw [cubes, cubes, numeral_three]
   generalize max 1 cap = m at *
   cases h with
   | inl h =>
     obtain ⟨y, hy, hz⟩ := h
     have h₁ := ((slope.mul hx).roundedTimes hy).storedNearTimes hs hη hz
-    rw [capped_two, Semiring.pow_two, Semiring.pow_two] at h₁
+    rw [numeral_two, Semiring.pow_two, Semiring.pow_two] at h₁
     have n₁ := OrderedRing.mul_nonneg (show 0 ≤ g + γ by grind) hx.nonneg
-    exact h₁.mono (Std.le_trans (capped_through_le (capped_mul hU hU) (capped_mul hV hV)
+    exact h₁.mono (Std.le_trans (capped_through_le (one_le_mul hU hU) (one_le_mul hV hV)
       (η := 2 * f.scoresTiny) (by grind)) (capped_product_le hU hV n₁ hL hm hη))
   | inr h =>
     obtain ⟨a, a', b, b', c, ha, ha', hb, hb', hc, hz⟩ := h
@@ -158,7 +143,7 @@ theorem rounded_throughCap (hp : Precise p) (hs : 0 ≤ f.scores) (hη : 0 ≤ f
       AtMost (b.throughCap p f cap g γ).error (z - (b.throughCap p f cap g γ).rate) := by
   have h₁ := capped_rate_near hp hs hη (Near.of_error hsize herror) hcap hg hg' hγ h
   have n := hγ.nonneg
-  refine ⟨h₁.exact.mono ?_, h₁.error.mono (capped_le ?_)⟩
+  refine ⟨h₁.exact.mono ?_, h₁.error.mono (le_of_eq ?_)⟩
   · show g * b.size ≤ (g + γ) * b.size
     have := OrderedRing.mul_nonneg n hsize.nonneg
     grind

@@ -137,16 +137,6 @@ theorem share_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n) :
     (OrderedField.pow_le_pow_of_le_one (remainder_pos hp) (by have := hp.exponential; grind) hr)
 
 omit [Exponential R R] in
-/-- Numerals are ordered as numbers are. -/
-theorem numeral_mono {a b : Nat} (h : a ≤ b) : (numeral a : R) ≤ numeral b := by
-  induction h with
-  | refl => exact Std.le_refl _
-  | step _ ih =>
-    rw [numeral_succ]
-    have := OrderedRing.zero_lt_one (R := R)
-    grind
-
-omit [Exponential R R] in
 /-- 1 ≤ 3ʳ. -/
 theorem three_pow (r : Nat) : (1 : R) ≤ 3 ^ r := OrderedField.one_le_pow (by
   have := OrderedRing.zero_lt_one (R := R)
@@ -156,7 +146,7 @@ omit [Exponential R R] in
 private theorem units_mono (hp : Precise p) (hν : 0 ≤ ν) {n : Nat} (hr : r ≤ n) (a : Nat) :
     numeral (r + a) * (ν / (1 - p.exponential) ^ r)
       ≤ numeral (n + a) * (ν / (1 - p.exponential) ^ n) :=
-  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_mono (Nat.add_le_add_right hr a))
+  OrderedField.mul_le_mul (numeral_nonneg _) (numeral_le_numeral (Nat.add_le_add_right hr a))
     (share_nonneg hp hν r) (share_mono hp hν hr)
 
 /-- A cost is not negative. -/

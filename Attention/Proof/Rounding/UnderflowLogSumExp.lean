@@ -170,8 +170,6 @@ private theorem tinyLogSumExp_close [Exponential R R] {u ν m l L : R} (hu : 0 �
   clear hz hx hs hL hy hb hk hc hG h4 hexp h₁ h₂ j₁ j₃ j₆
   grind
 
-private theorem denominatorError_lt {d x : R} (h : 0 < 1 - d - x) (hx : 0 ≤ x) : d < 1 := by grind
-
 /-- No factor of a weight is less than 1, nor is their mean. -/
 private theorem one_le_mean_factor [Exponential R R] {p : Precision R} (hp : Precise p)
     {rescalings : Nat} {row : List (BoundedKey R)} {M : R}
@@ -294,7 +292,7 @@ theorem tiny_denominator [Exponential R R] {p : Precision R} {ν m : R} (hp : Pr
   have hγ₁ : 0 ≤ 1 + gamma (roundings + 1) p.unit := by grind
   have hleft := left
   rw [underflowLeft] at hleft
-  have hdE := denominatorError_lt hleft (OrderedRing.mul_nonneg hγ₁ C₁)
+  have hdE := lt_one_of_left hleft (OrderedRing.mul_nonneg hγ₁ C₁)
   have dE := rounded_denominator hp C.run (by rw [C.keys]; exact attained)
     (by rw [C.keys]; exact close) (by rw [C.rescalings]; exact hr)
     (by rw [C.additions, C.rescalings]; exact ha) hD (by rw [C.keys]; exact hdE)

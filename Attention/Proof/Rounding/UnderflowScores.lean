@@ -24,10 +24,6 @@ attribute [local instance] Semiring.natCast
 variable {R : Type u} [OrderedField R] {p : Precision R} {f : ScoreFormats R} {ν : R}
 variable {additions d : Nat} {scale cap : R}
 
-private theorem numeral_three : (numeral 3 : R) = 3 := by
-  rw [numeral_succ, numeral_succ, numeral_succ, show (numeral 0 : R) = 0 from rfl]
-  grind
-
 private theorem numeral_le_three {k : Nat} (hk : k ≤ 3) : (numeral k : R) ≤ 3 := by
   have h : ((k : Nat) : R) ≤ ((3 : Nat) : R) := OrderedRing.natCast_le_natCast_of_le _ _ hk
   rw [numeral_eq, ← numeral_three, numeral_eq]

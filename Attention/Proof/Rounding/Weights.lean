@@ -351,7 +351,6 @@ theorem storingErrors_le {p : Precision R} (hp : Precise p) (rescalings : Nat)
   have := sumOver_le_sumOver (xs := keys) fun k _ =>
     Std.le_trans (right (mostShare (lowTotal keys) k) (tinyShare p rescalings keys)) h
   rw [sumOver_const, ← numeral_eq] at this
-  simp only
   generalize numeral keys.length * (p.storedTiny / (1 - p.exponential) ^ (2 * rescalings + 1)) = x
     at *
   grind

@@ -15,10 +15,14 @@ _BINDERS = ('"default"', '"implicit"', '"strictImplicit"', '"instImplicit"')
 # numbers.
 OF_NUMBER = ("Nat",)
 OF_STRING = ("Char.ofNat", "String.ofList")
-# Of each kind of expression that is made of others: between which fields those are, in the stored
-# object and in its key.
-_PARTS = {5: (0, 2), 6: (1, 3), 7: (1, 3), 8: (1, 4), 10: (1, 2), 11: (2, 3)}
-_KEY_PARTS = {5: (1, 3), 6: (2, 4), 7: (2, 4), 8: (2, 5), 11: (3, 4)}
+# Of each kind of expression that is made of others: where those are among the fields of the stored
+# object, and in its key.
+_PARTS = {
+    5: slice(0, 2), 6: slice(1, 3), 7: slice(1, 3), 8: slice(1, 4), 10: slice(1, 2),
+    11: slice(2, 3),
+}  # fmt: skip
+_KEY_PARTS = {5: slice(1, 3), 6: slice(2, 4), 7: slice(2, 4), 8: slice(2, 5), 11: slice(3, 4)}
+_NONE = slice(0)
 # On a stack, in the place of an address: the parts of the expression begun last are done.
 _END = -1
 
@@ -53,7 +57,9 @@ class Terms:
         self._memos: dict[Module, _Memo] = {}
 
     def _memo(self, module: Module) -> _Memo:
-        return self._memos.setdefault(module, _Memo())
+        if (known := self._memos.get(module)) is None:
+            known = self._memos[module] = _Memo()
+        return known
 
     # --- names and levels -------------------------------------------------------------------------
 
@@ -125,16 +131,18 @@ class Terms:
         begun: list[tuple[int, int, Sequence[int], bytes, Sequence[int]]] = []
         while stack:
             address = stack.pop()
-            if address != _END:
-                if address not in memo:
-                    tag, fields, scalars = constructor(address)
-                    first, end = _PARTS.get(tag, (0, 0))
-                    parts = fields[first:end]
+            if address == _END:
+                address, tag, fields, scalars, parts = begun.pop()
+            elif address in memo:
+                continue
+            else:
+                tag, fields, scalars = constructor(address)
+                parts = fields[_PARTS.get(tag, _NONE)]
+                if waiting := [part for part in parts if part not in memo]:
                     begun.append((address, tag, fields, scalars, parts))
                     stack.append(_END)
-                    stack += parts[::-1]
-                continue
-            address, tag, fields, scalars, parts = begun.pop()
+                    stack += waiting[::-1]
+                    continue
             of = [memo[part] for part in parts]
             if tag == 10:
                 # Notes on a term say nothing to the kernel.
@@ -186,8 +194,7 @@ class Terms:
                 found.add(key[1])
             elif tag == 9:
                 literals.update(OF_STRING if isinstance(key[1], str) else OF_NUMBER)
-            first, end = _KEY_PARTS.get(tag, (0, 0))
-            for part in key[first:end]:
+            for part in key[_KEY_PARTS.get(tag, _NONE)]:
                 if part not in seen:
                     seen.add(part)
                     stack.append(part)

@@ -19,9 +19,9 @@ from bridge.cache import Cache
 from bridge.limits import Limit
 from bridge.toolchain.embedded import EmbeddedLean
 
-pytestmark = [
-    pytest.mark.skipif(not check.is_installed(), reason=f"{check.PACKAGE} is not installed"),
-]
+pytestmark = pytest.mark.skipif(
+    not check.is_installed(), reason=f"{check.PACKAGE} is not installed"
+)
 
 SOURCE = """
 public section
@@ -223,6 +223,8 @@ CHANGES: Mapping[str, tuple[Callable[[Proofs], list[Line]], str]] = {
 }
 
 
+# Each starts the kernel.
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_wrong_export_is_seen(proofs: Proofs, tmp_path: Path, name: str) -> None:
     change, sentence = CHANGES[name]

@@ -1,7 +1,6 @@
 """A native Lean kernel, called through its library's C functions: it checks an export.
 
-It imports nothing but Python's standard library. An error of the library can end the process:
-`process` is one of its own.
+An error of the library can end the process: `process` is one of its own.
 
 The kernel's interface is private to Lean and other in each version; so the version is looked at.
 """
@@ -10,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import itertools
-import json
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import msgspec
 
 LEAN = "4.35.0"
 _OBJECT, _SIZE, _BYTE = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8
@@ -32,8 +31,6 @@ _REASONS = (
     *("other", "deterministic timeout", "excessive memory", "deep recursion", "interrupted"),
 )
 _OTHER = _REASONS.index("other")
-# How many lines are parsed at once.
-_LINES = 1000
 _AXIOM, _THEOREM, _RECURSOR = 0, 2, 7
 
 
@@ -177,16 +174,15 @@ class Kernel:
     def read(self, lines: Iterable[str]) -> None:
         """The next lines. Raises Refused with the first line or declaration that is not accepted,
         after which nothing more is read."""
+        decode = msgspec.json.Decoder().decode
         try:
-            for said in _parse(lines):
+            for line in lines:
                 self._line_number += 1
-                self._line(said)
+                self._line(decode(line))
         except (ValueError, KeyError, IndexError, TypeError) as error:
-            # One that cannot be parsed is not counted yet.
-            number = self._line_number + isinstance(error, json.JSONDecodeError)
             raise Refused(
-                f"line {number} of the export is none of its format ({type(error).__name__}: "
-                f"{error})"
+                f"line {self._line_number} of the export is none of its format "
+                f"({type(error).__name__}: {error})"
             ) from error
 
     def _line(self, said: dict[str, Any]) -> None:
@@ -443,18 +439,6 @@ class Kernel:
 def digest(lines: Iterable[str]) -> str:
     """Of a statement: its level parameters and the lines of its term."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _parse(lines: Iterable[str]) -> Iterator[Any]:
-    """The values of lines. Many are parsed at once: one by one they take twice as long. Raises
-    JSONDecodeError behind the value of the last line that has one."""
-    lines = iter(lines)
-    while several := list(itertools.islice(lines, _LINES)):
-        try:
-            values = json.loads(f"[{','.join(several)}]")
-        except json.JSONDecodeError:
-            values = []
-        yield from values if len(values) == len(several) else map(json.loads, several)
 
 
 # Takes the next lines of an export.

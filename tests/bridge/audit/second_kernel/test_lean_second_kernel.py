@@ -238,7 +238,8 @@ def test_a_file_that_breaks_off_is_refused(proofs: Proofs, tmp_path: Path) -> No
     path = tmp_path / "cut.ndjson"
     path.write_bytes(proofs.path.read_bytes()[:-20])
     (problem,) = proofs.problems(path)
-    assert "is none of its format (JSONDecodeError" in problem
+    last = len(proofs.lines)
+    assert f"line {last} of the export is none of its format (DecodeError: " in problem
 
 
 def test_a_kernel_that_does_not_answer_is_ended(proofs: Proofs) -> None:

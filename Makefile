@@ -25,8 +25,8 @@ test: ## lint, types, Lean build and audit, offline compilation, and the test-su
 	@$(SETUP) test
 	@$(BRIDGE) test $(ARGS)
 
-test-all: ## the same with the thorough tests, and every kernel compiled offline
-	@$(SETUP) test-all
+test-all: ## the same with the thorough tests, the embedded Lean's replay of all proofs, and every kernel compiled offline
+	@$(SETUP) test
 	@$(BRIDGE) test --all $(ARGS)
 
 setup: ## make .venv with all that these commands need

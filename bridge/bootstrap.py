@@ -2,7 +2,7 @@
 
 Standard library only, since it runs before anything is installed:
 
-    python3 bridge/bootstrap.py [try | verify | test | test-all]
+    python3 bridge/bootstrap.py [try | verify | test]
 
 Each tier holds the one before it, and adds to the same `.venv`; without a name it is `test`.
 Idempotent: with nothing changed it returns at once. An interrupted run is completed by the next;
@@ -16,6 +16,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -34,15 +35,17 @@ REQUIREMENTS = ROOT / "requirements"
 # has those of the others too.
 TIERS = {
     "try": "about 20 MB, most of it numpy",
-    "verify": "about 20 MB",
-    "test": "about 290 MB, most of it for lean-dojo and transformers",
-    "test-all": "about 350 MB, with a second kernel of Lean",
+    "verify": "about 80 MB, most of it a second kernel of Lean",
+    "test": "about 350 MB, most of it for lean-dojo and transformers",
 }
 
-# By tier, lock files of packages whose dependencies are not wanted.
+# Its only wheel is for some systems (`has_second_kernel`), which no marker can say: pip would
+# install nothing elsewhere.
+SECOND_KERNEL = "second-kernel"
+# By tier, lock files of packages whose dependencies are not wanted, or that have none.
 WITHOUT_DEPENDENCIES = {
-    "test": ("flashinfer-bench",),
-    "test-all": ("flashinfer-bench",),
+    "verify": (SECOND_KERNEL,),
+    "test": (SECOND_KERNEL, "flashinfer-bench"),
 }
 
 TORCH = "torch==2.13.0"
@@ -89,11 +92,21 @@ def lock_file(tier: str) -> Path:
     return REQUIREMENTS / f"{tier}.lock"
 
 
+def has_second_kernel() -> bool:
+    """Whether the wheel of the second kernel is for this system: manylinux_2_35_x86_64."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    library, version = platform.libc_ver()
+    return library == "glibc" and numbers(version) >= (2, 35)
+
+
 def lock_files(tier: str) -> list[Path]:
-    """All that is installed for a tier: its own file, and that of packages without their
+    """All that is installed for a tier: its own file, and those of packages without their
     dependencies."""
-    alone = [lock_file(name) for name in WITHOUT_DEPENDENCIES.get(tier, ())]
-    return [lock_file(tier), *alone]
+    alone = WITHOUT_DEPENDENCIES.get(tier, ())
+    if not has_second_kernel():
+        alone = tuple(name for name in alone if name != SECOND_KERNEL)
+    return [lock_file(tier), *map(lock_file, alone)]
 
 
 def fingerprint(tier: str) -> str:
@@ -261,6 +274,11 @@ def install(tier: str) -> None:
     install_torch()
     say(f"installing the packages of requirements/{tier}.lock ({TIERS[tier]})")
     own, *alone = lock_files(tier)
+    if SECOND_KERNEL in WITHOUT_DEPENDENCIES.get(tier, ()) and not has_second_kernel():
+        say(
+            "without the second kernel, which needs Linux on x86-64 with glibc 2.35 or newer: "
+            "Lean's own checks the proofs once more, which takes longer"
+        )
     pip("--require-hashes", "-r", own)
     for path in alone:
         pip("--require-hashes", "--no-deps", "-r", path)

@@ -139,10 +139,10 @@ TYPES = Check(
     ("python", "-m", "mypy"), ("*.py", "*.pyi", "pyproject.toml"), one_core=True,
 )  # fmt: skip
 
-# With the results of the check `index`, whose first part is the audit.
-SECOND_KERNEL = Check(
-    "second-kernel", "Lean: every declaration by a second kernel",
-    ("python", "-m", "bridge", "audit", "--second-kernel"),
+# Where the second kernel has checked the proofs in the check `index`, the other one does so, too.
+REPLAY = Check(
+    "replay", "Lean: every declaration by the embedded kernel, too",
+    ("python", "-m", "bridge", "audit", "--replay"),
     (*LEAN, "bridge/*", "pyimpl/*", "docs/*.toml", "tests/vectors/*"), one_core=True, after="index",
 )  # fmt: skip
 
@@ -160,7 +160,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
     thorough = ("-m", "thorough or not thorough") if everything else ()
     more = "-all" if everything else ""
     variants = (WRONG_VARIANTS,) if everything else ()
-    second = (SECOND_KERNEL,) if everything and second_kernel.for_this_platform() else ()
+    replay = (REPLAY,) if everything and second_kernel.is_installed() else ()
     return (
         *LINT,
         Check(
@@ -181,7 +181,7 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             ("python", "-m", "bridge", "translate", "--check"),
             (*LEAN, "bridge/*", "pyproject.toml"), one_core=True, after="index",
         ),
-        *second,
+        *replay,
         Check(
             "kernel texts", "Lean: Attention/Kernel/Generated agrees with Triton's compiler",
             ("python", "-m", "bridge.report.kernels"),
@@ -238,8 +238,6 @@ def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, re
     if quickly:
         sys.exit(_quick(run))
     start = time.monotonic()
-    if everything and SECOND_KERNEL not in chosen:
-        run.say(f"Left out: {SECOND_KERNEL.name}, for {second_kernel.PACKAGE} has no wheel here.")
     status = run.all(check for check in chosen if not name or check.name in name)
     if status == 0 and any(check.startswith("tests") for check in run.times):
         quick.keep(run.cache, run.facts, quick.Base(run.digests))

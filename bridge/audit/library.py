@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any, Protocol
 
 from bridge.audit import main_theorems, statements
 from bridge.audit.implemented import implemented_names
+from bridge.audit.second_kernel import check, core_statements
 from bridge.cache import Cache, digest
+from bridge.errors import MendableError
 from bridge.toolchain import Lean, find
 from bridge.toolchain.messages import ModuleResult
 
@@ -36,12 +39,14 @@ class LibraryFailure(Exception):
 class Library:
     """The library of the checkout at `root`. cache: where results are kept; note: is told a line
     while Lean is prepared; reached: is told how many modules of how many are built ("build"), and
-    how many declarations checked ("audit")."""
+    how many constants checked ("audit"). replay: the kernel of the Lean that built it checks it
+    again, even where a second kernel is there to do so."""
 
     root: Path
     cache: Cache
     note: Callable[[str], None]
     reached: Callable[[str, int, int], None]
+    replay: bool = False
     _lean: Lean | None = None
     _built: int = 0
 
@@ -79,13 +84,23 @@ class Library:
             self._built += 1
             self.reached("build", self._built, result.total)
 
+    def _by_second_kernel(self) -> bool:
+        """Whether the second kernel checks the library, in the place of the Lean that built it. A
+        native Lean checks all again in no time, and its modules are not read here."""
+        return not self.replay and self.lean.kind == "embedded" and check.is_installed()
+
     def audit(self) -> Section:
         """The audit's report on each declaration, as it is built, and on the theorems, claims and
-        implementations that documents and Python name."""
+        implementations that documents and Python name. Every stored proof is checked again: by the
+        second kernel where that is there, otherwise by the Lean that built them."""
+        second = self._by_second_kernel()
         audit, kept = self.cache.get(
-            "audit",
+            # One does not take the place of the other.
+            "audit-without-replay" if second else "audit",
             self.key(),
-            lambda: self.lean.audit(on_checked=lambda *far: self.reached("audit", *far)).to_json(),
+            lambda: self.lean.audit(
+                replay=not second, on_checked=lambda *far: self.reached("audit", *far)
+            ).to_json(),
             lambda a: bool(a["ok"]),
         )
         listing = {d["name"]: d for d in audit["declarations"]}
@@ -99,6 +114,14 @@ class Library:
         said, empty, kept_too = main_theorems.whole_statements(
             self.lean, self.cache, self.key(), found, listing
         )
+        terms = {name: one.term for name, one in said.items()}
+        kernel = {
+            "kernel": f"the kernel of Lean {self.lean.version}", "checked": audit["replayed"],
+            "problems": [], "kept": True,
+        }  # fmt: skip
+        if second:
+            kernel = self._second_kernel(terms, audit["trusted_names"], listing)
+        problems += kernel["problems"]
         # The site shows them, and has no Lean to ask.
         statements.keep(self.root, {name: one.text for name, one in said.items()})
         problems += empty
@@ -106,19 +129,44 @@ class Library:
             main_theorem["statement"] = said[main_theorem["lean"]].text
         return {
             "ok": audit["ok"] and not problems,
-            "kept": kept and kept_too,
+            "kept": kept and kept_too and kernel["kept"],
             "problems": [*audit["problems"], *problems],
             "declarations": len(listing),
             "theorems": sum(d["kind"] == "theorem" for d in listing.values()),
-            "replayed": audit["replayed"],
+            "kernel": kernel["kernel"],
+            "replayed": kernel["checked"],
             "trusted": audit["trusted"],
             "trusted_names": audit["trusted_names"],
             "classes": audit["classes"],
             "main_theorems": found,
-            "terms": {name: one.term for name, one in said.items()},
+            "terms": terms,
             "claims": verdicts,
             "listing": listing,
         }
+
+    def _second_kernel(
+        self, terms: dict[str, str], trusted: Section, listing: dict[str, Section]
+    ) -> Section:
+        """The report of the second kernel: `kernel`, its name; `checked`, how many constants of the
+        library it has accepted; `problems` and `kept`."""
+        # Constructors and recursors are checked with their types.
+        declared = [name for name, d in listing.items() if d["kind"] != "constructor"]
+        told = json.dumps([terms, trusted, declared], sort_keys=True)
+        sources = ["bridge/audit/second_kernel", core_statements.TABLE]
+        try:
+            found, kept = self.cache.get(
+                "second-kernel",
+                digest(self.root, sources, self.key(), check.VERSION, told),
+                lambda: check.check_library(
+                    self.lean, terms, trusted, declared,
+                    lambda *far: self.reached("audit", *far),
+                ),
+                lambda found: bool(found["ok"]),
+            )  # fmt: skip
+        except (MendableError, OSError) as error:
+            return {"kernel": "none", "checked": 0, "problems": [str(error)], "kept": False}
+        name = f"the kernel of Lean {found['lean']} ({check.PACKAGE} {check.VERSION})"
+        return {**found, "kernel": name, "kept": kept}
 
     def find_build_and_audit(self, stage: Stage) -> Section:
         """The section of `audit`, after `find` and `build`. Raises LibraryFailure with the problems

@@ -58,7 +58,7 @@ def theorems(console: Console, audit: Section) -> None:
         f"Axioms: those that the library's own terms reach; standard are {standard}.\n"
         f"{audit['declarations']} declarations, {audit['theorems']} of them theorems; "
         f"{len(audit['problems'])} findings (own axioms, sorry, compiler trust, unsafe code).\n"
-        f"{audit['replayed']} stored proofs and definitions checked again by the kernel.\n"
+        f"{audit['replayed']} stored proofs and definitions checked again by {audit['kernel']}.\n"
         f"{audit['trusted']}.\n"
         f"Claims of the source documents (docs/claims.md): {_claims(audit['claims'])}.\n",
     )

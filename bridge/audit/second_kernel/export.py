@@ -11,10 +11,10 @@ import functools
 import json
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from bridge.audit.second_kernel.olean import OleanError
 from bridge.audit.second_kernel.stored import Constant, Kind, Stored
@@ -49,12 +49,17 @@ def bodiless_beside(path: Path) -> Path:
 
 
 def export(
-    own: Mapping[str, Sequence[Path]], shipped: Path, file: TextIO, names: Sequence[str] = ()
+    own: Mapping[str, Sequence[Path]],
+    shipped: Path,
+    write: Callable[[Iterable[str]], None],
+    names: Sequence[str] = (),
+    on_written: Callable[[int, int], None] = lambda done, of: None,
 ) -> Exported:
     """Write all that constants of the library need, themselves included, each after its parts.
 
     own: the modules of the library, with the parts that Lean has stored; shipped: the folder of
-    Lean's own. names: as Lean keeps them; none: every constant of the library. Raises
+    Lean's own. write: takes the next lines. names: as Lean keeps them; none: every constant of the
+    library. on_written: called with how many of them are written, and how many there are. Raises
     NameUnknownError, and OleanError for modules that are not stored as they are read here.
     """
     lines: list[str] = []
@@ -64,7 +69,7 @@ def export(
         "format": {"version": FORMAT},
         "lean": {"githash": stored.commit},
     }
-    file.write(json.dumps({"meta": meta}, separators=(",", ":")) + "\n")
+    write([json.dumps({"meta": meta}, separators=(",", ":")) + "\n"])
     for name in names:
         if name not in stored.numbers:
             said = f"NAME: {name!r} is no constant of the library, nor of its imports"
@@ -81,10 +86,18 @@ def export(
     reached: dict[int, int] = {}
     of_kind: Counter[str] = Counter()
     writer = _Writer(stored)
-    order = writer.in_order(n for n in wanted if n not in left_out)
+
+    def tell_each() -> Iterator[int]:
+        for done, one in enumerate(wanted, 1):
+            if one not in left_out:
+                yield one
+            # Asked for the next one: this is written, with all that it needs.
+            on_written(done, len(wanted))
+
+    order = writer.in_order(tell_each())
     for kind, number, declared, needed in order:
         lines += declared
-        file.writelines(f"{line}\n" for line in lines)
+        write(f"{line}\n" for line in lines)
         lines.clear()
         reached[number] = functools.reduce(operator.or_, map(reached.__getitem__, needed), 0)
         if kind == "axiom":

@@ -1,15 +1,6 @@
 """A native Lean kernel, called through its library's C functions: it checks an export.
 
-A process of its own, which imports nothing but Python's standard library:
-
-    python native.py LIBRARY EXPORT < NAMES
-
-LIBRARY: libleanshared.so of Lean 4.35; EXPORT: in lean4export's format, 3.1.0; NAMES: a JSON list
-of the theorems whose statements are asked for. Prints one JSON object: `lean`, the library's
-version; `declarations`, how many of each kind it accepted; `axioms`, those that it was given;
-`statements`, by name the digest of each theorem's statement as the kernel has it then (`digest`);
-`refused`, a sentence on the declaration or line that it does not accept, after which it reads no
-further, or null.
+An error of the library can end the process: `process` is one of its own.
 
 The kernel's interface is private to Lean and other in each version; so the version is looked at.
 """
@@ -18,14 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import json
-import os
 import struct
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
+
+import msgspec
 
 LEAN = "4.35.0"
 _OBJECT, _SIZE, _BYTE = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8
@@ -42,6 +31,7 @@ _REASONS = (
     *("other", "deterministic timeout", "excessive memory", "deep recursion", "interrupted"),
 )
 _OTHER = _REASONS.index("other")
+_AXIOM, _THEOREM, _RECURSOR = 0, 2, 7
 
 
 class Refused(Exception):
@@ -135,7 +125,10 @@ class Objects:
 
 
 class Kernel:
-    """The kernel and its accepted declarations. `read` takes the lines of an export."""
+    """The kernel and its accepted declarations. `read` takes the lines of an export.
+
+    library: the path of libleanshared.so of Lean 4.35.
+    """
 
     def __init__(self, library: str) -> None:
         self.objects = o = Objects(library)
@@ -172,25 +165,31 @@ class Kernel:
         self._terms: list[int] = []
         self._generated: list[tuple[str, int, list[int]]] = []
         self._quotient = False
+        self._line_number = 0
         self.accepted: Counter[str] = Counter()
         self.axioms: list[str] = []
 
     # --- reading ----------------------------------------------------------------------------------
 
     def read(self, lines: Iterable[str]) -> None:
-        """Raises Refused with the first line or declaration that is not accepted."""
-        for number, line in enumerate(lines, 1):
-            try:
-                self._line(json.loads(line))
-            except (ValueError, KeyError, IndexError, TypeError, StopIteration) as error:
-                raise Refused(
-                    f"line {number} of the export is none of its format ({type(error).__name__}: "
-                    f"{error})"
-                ) from error
+        """The next lines. Raises Refused with the first line or declaration that is not accepted,
+        after which nothing more is read."""
+        decode = msgspec.json.Decoder().decode
+        try:
+            for line in lines:
+                self._line_number += 1
+                self._line(decode(line))
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise Refused(
+                f"line {self._line_number} of the export is none of its format "
+                f"({type(error).__name__}: {error})"
+            ) from error
 
     def _line(self, said: dict[str, Any]) -> None:
         if "ie" in said:
-            self._enter(said["ie"], self._terms, self._term(said))
+            number = said.pop("ie")
+            ((kind, of),) = said.items()
+            self._enter(number, self._terms, self._term(kind, of))
         elif "in" in said:
             self._name(said)
         elif "il" in said:
@@ -225,32 +224,34 @@ class Kernel:
         made: int = self._levels[kind](*parts)
         return made
 
-    def _term(self, said: dict[str, Any]) -> int:
+    def _term(self, kind: str, of: Any) -> int:
         made: int
         o, terms, names = self.objects, self._terms, self._names
-        if of := said.get("app"):
-            made = self._app(terms[of["fn"]], terms[of["arg"]])
-        elif of := said.get("const"):
-            levels = o.linked_list(self._of_level[one] for one in of["us"])
-            made = self._const(names[of["name"]], levels)
-        elif "bvar" in said:
-            made = self._bvar(o.number(said["bvar"]))
-        elif "sort" in said:
-            made = self._sort(self._of_level[said["sort"]])
-        elif of := said.get("letE"):
-            three = (terms[of[part]] for part in ("type", "value", "body"))
-            made = self._let(names[of["name"]], *three, 0)
-        elif "natVal" in said:
-            made = self._literal(o.constructor(0, o.number(int(said["natVal"]))))
-        elif "strVal" in said:
-            made = self._literal(o.constructor(1, o.string(said["strVal"])))
-        elif of := said.get("proj"):
-            index = o.number(of["idx"])
-            made = self._projection(names[of["typeName"]], index, terms[of["struct"]])
-        else:
-            ((kind, of),) = ((key, value) for key, value in said.items() if key != "ie")
-            two = (terms[of["type"]], terms[of["body"]])
-            made = self._binder[kind](names[of["name"]], *two, _BINDERS[of["binderInfo"]])
+        match kind:
+            case "app":
+                made = self._app(terms[of["fn"]], terms[of["arg"]])
+            case "lam" | "forallE":
+                two = (terms[of["type"]], terms[of["body"]])
+                made = self._binder[kind](names[of["name"]], *two, _BINDERS[of["binderInfo"]])
+            case "const":
+                levels = o.linked_list(self._of_level[one] for one in of["us"])
+                made = self._const(names[of["name"]], levels)
+            case "bvar":
+                made = self._bvar(o.number(of))
+            case "sort":
+                made = self._sort(self._of_level[of])
+            case "letE":
+                three = (terms[of[part]] for part in ("type", "value", "body"))
+                made = self._let(names[of["name"]], *three, 0)
+            case "natVal":
+                made = self._literal(o.constructor(0, o.number(int(of))))
+            case "strVal":
+                made = self._literal(o.constructor(1, o.string(of)))
+            case "proj":
+                index = o.number(of["idx"])
+                made = self._projection(names[of["typeName"]], index, terms[of["struct"]])
+            case _:
+                raise KeyError(kind)
         return made
 
     # --- declarations -----------------------------------------------------------------------------
@@ -281,6 +282,7 @@ class Kernel:
         if kind == "axiom":
             self._check(kind, name, made(0, made(0, head, scalars=b"\0")))
             self.axioms.append(name)
+            self._numbers[name] = said["name"]
             return
         value, together = self._terms[said["value"]], self._name_list(said["all"])
         if kind == "def":
@@ -340,7 +342,7 @@ class Kernel:
         for name, number, terms in self._generated:
             constant = self._constant(number)
             kernels = [] if constant is None else [o.field(o.field(constant[1], 0), 2)]
-            if constant is not None and constant[0] == 7:
+            if constant is not None and constant[0] == _RECURSOR:
                 rules = o.items(o.field(constant[1], 6))
                 kernels += [o.field(rule, 2) for rule in rules]
             if len(kernels) != len(terms) or not all(map(self._same, terms, kernels)):
@@ -355,10 +357,13 @@ class Kernel:
         information = o.field(found, 0)
         return o.tag(information), o.field(information, 0)
 
-    def statement(self, name: str) -> str | None:
-        """The digest of a theorem's statement; None if the kernel has no theorem of this name."""
+    def statements(self, names: Iterable[str], kind: int) -> dict[str, str | None]:
+        """The digests of statements; None where the kernel has no such constant of the kind."""
+        return {name: self._statement(name, kind) for name in names}
+
+    def _statement(self, name: str, kind: int) -> str | None:
         constant = self._constant(self._numbers[name]) if name in self._numbers else None
-        if constant is None or constant[0] != 2:
+        if constant is None or constant[0] != kind:
             return None
         o = self.objects
         head = o.field(constant[1], 0)
@@ -436,27 +441,29 @@ def digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def check(library: str, path: Path, names: Iterable[str]) -> dict[str, Any]:
-    """The report that is printed."""
-    found: dict[str, Any] = {"lean": None, "declarations": {}, "axioms": [], "statements": {}}
+# Takes the next lines of an export.
+Read = Callable[[Iterable[str]], None]
+
+
+def check(library: str, names: Iterable[str], give: Callable[[Read], None]) -> dict[str, Any]:
+    """The report on the export whose lines `give` gives, in lean4export's format, 3.1.0.
+
+    `lean`: the library's version; `declarations`: how many of each kind it accepted; `axioms`:
+    those that it was given, and `statements`: the theorems `names`, by name the digest of each
+    statement as the kernel has it then (`digest`), or None if it has no such axiom or theorem;
+    `refused`: a sentence on the declaration or line that it does not accept, or None.
+    """
+    found: dict[str, Any] = {"lean": None, "declarations": {}, "axioms": {}, "statements": {}}
     kernel: Kernel | None = None
     refused: str | None = None
     try:
         kernel = Kernel(library)
-        with path.open(encoding="utf-8") as lines:
-            kernel.read(lines)
+        give(kernel.read)
         kernel.end()
-        found["statements"] = {name: kernel.statement(name) for name in names}
+        found["axioms"] = kernel.statements(kernel.axioms, _AXIOM)
+        found["statements"] = kernel.statements(names, _THEOREM)
     except Refused as error:
         refused = str(error)
     if kernel is not None:
-        found |= {"lean": kernel.objects.version, "axioms": kernel.axioms}
-        found["declarations"] = dict(kernel.accepted)
+        found |= {"lean": kernel.objects.version, "declarations": dict(kernel.accepted)}
     return {**found, "refused": refused}
-
-
-if __name__ == "__main__":
-    print(json.dumps(check(sys.argv[1], Path(sys.argv[2]), json.load(sys.stdin))))
-    sys.stdout.flush()
-    # The library's own threads and finalizers have nothing to do any more.
-    os._exit(0)

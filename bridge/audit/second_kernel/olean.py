@@ -50,13 +50,15 @@ class Module:
         self.parts = [Part(path) for path in paths]
         # That of the last part may lie in an earlier one, to which it adds nothing.
         self.root = self.parts[-1].root
+        # Most of a proof is in the last one.
+        self._places = [(part.base, len(part.data), part) for part in reversed(self.parts)]
 
     def find(self, address: int) -> tuple[Part, int]:
         """The part that holds an address, and the number of its word there."""
-        for part in self.parts:
+        for base, size, part in self._places:
             # Modulo 2^32: a file may lie across the end of the addresses.
-            offset = (address - part.base) & 0xFFFFFFFF
-            if offset < len(part.data):
+            offset = (address - base) & 0xFFFFFFFF
+            if offset < size:
                 return part, offset >> 2
         raise OleanError(f"{self.parts[-1].path} points to {address:#x}, which no part of it holds")
 
@@ -108,9 +110,17 @@ class Module:
     def parts_of_name(self, address: int) -> tuple[str | int, ...]:
         if address & 1:
             return ()
-        tag, (before, last), _ = self.constructor(address)
-        end = self.string(last) if tag == 1 else self.number(last)
+        before, end = self._last(address)
         return (*self.parts_of_name(before), end)
+
+    def _last(self, address: int) -> tuple[int, str | int]:
+        """The address of a name's prefix, and its last part."""
+        tag, (before, last), _ = self.constructor(address)
+        return before, self.string(last) if tag == 1 else self.number(last)
+
+    def last_of_name(self, address: int) -> str | int:
+        """The last part of a name; "" where it has none."""
+        return "" if address & 1 else self._last(address)[1]
 
     def plain_name(self, address: int) -> str:
         """A name as one writes it, its parts between dots."""

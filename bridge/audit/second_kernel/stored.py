@@ -106,7 +106,7 @@ class Stored:
                 self.numbers[self.terms.shown[number]] = number
         for entry in module.array(entries):
             _, (extension, values), _ = module.constructor(entry)
-            if module.plain_name(extension).endswith(_KINDS):
+            if module.last_of_name(extension) == _KINDS:
                 for value in module.array(values):
                     _, (name, kind), _ = module.constructor(value)
                     what = _ORIGINAL[kind >> 1] if kind >> 1 < len(_ORIGINAL) else "constant"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bridge.audit.second_kernel.olean import Module, OleanError
 
@@ -14,13 +15,20 @@ _BINDERS = ('"default"', '"implicit"', '"strictImplicit"', '"instImplicit"')
 # numbers.
 OF_NUMBER = ("Nat",)
 OF_STRING = ("Char.ofNat", "String.ofList")
-_NUMBER, _STRING = -1, -2
+# Of each kind of expression that is made of others: where those are among the fields of the stored
+# object, and in its key.
+_PARTS = {
+    5: slice(0, 2), 6: slice(1, 3), 7: slice(1, 3), 8: slice(1, 4), 10: slice(1, 2),
+    11: slice(2, 3),
+}  # fmt: skip
+_KEY_PARTS = {5: slice(1, 3), 6: slice(2, 4), 7: slice(2, 4), 8: slice(2, 5), 11: slice(3, 4)}
+_NONE = slice(0)
+# On a stack, in the place of an address: the parts of the expression begun last are done.
+_END = -1
 
 Line = Callable[[str], object]
-
-
-def _missing_addresses(memo: dict[int, int], addresses: Iterable[int]) -> list[int]:
-    return [address for address in addresses if address not in memo]
+# Of an expression: its kind, and the numbers of all that it is made of, or its literal.
+_Key = tuple[Any, ...]
 
 
 @dataclass
@@ -43,14 +51,15 @@ class Terms:
         self._names: dict[tuple[int, str | int], int] = {}
         self.shown = [""]
         self._levels: dict[tuple[str, *tuple[int, ...]], int] = {("zero",): 0}
-        self._terms: dict[tuple[object, ...], int] = {}
-        # Of each expression: those that it is made of, and the name or literal in it.
-        self._within: list[tuple[int, ...]] = []
-        self._constant: list[int | None] = []
+        self._terms: dict[_Key, int] = {}
+        # The keys of expressions, by number.
+        self._keys: list[_Key] = []
         self._memos: dict[Module, _Memo] = {}
 
     def _memo(self, module: Module) -> _Memo:
-        return self._memos.setdefault(module, _Memo())
+        if (known := self._memos.get(module)) is None:
+            known = self._memos[module] = _Memo()
+        return known
 
     # --- names and levels -------------------------------------------------------------------------
 
@@ -114,119 +123,111 @@ class Terms:
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def _term(
-        self,
-        key: tuple[object, ...],
-        said: str,
-        within: tuple[int, ...] = (),
-        constant: int | None = None,
-    ) -> int:
-        if (known := self._terms.get(key)) is not None:
-            return known
-        number = self._terms[key] = len(self._within)
-        self._within.append(within)
-        self._constant.append(constant)
-        self._write(f'{{"ie":{number},{said}}}')
-        return number
-
     def term(self, module: Module, root: int) -> int:
         """The number of an expression. Terms are deep: parts still to be done are on a stack."""
-        memo = self._memo(module).terms
+        memo, terms, keys = self._memo(module).terms, self._terms, self._keys
+        constructor, write = module.constructor, self._write
         stack = [root]
+        begun: list[tuple[int, int, Sequence[int], bytes, Sequence[int]]] = []
         while stack:
-            address = stack[-1]
-            if address in memo:
-                stack.pop()
+            address = stack.pop()
+            if address == _END:
+                address, tag, fields, scalars, parts = begun.pop()
+            elif address in memo:
                 continue
-            tag, fields, scalars = module.constructor(address)
-            parts = {
-                5: fields[:2], 6: fields[1:3], 7: fields[1:3], 8: fields[1:4], 10: fields[1:2],
-                11: fields[2:3],
-            }.get(tag, ())  # fmt: skip
-            if waiting := _missing_addresses(memo, parts):
-                stack += reversed(waiting)
+            else:
+                tag, fields, scalars = constructor(address)
+                parts = fields[_PARTS.get(tag, _NONE)]
+                if waiting := [part for part in parts if part not in memo]:
+                    begun.append((address, tag, fields, scalars, parts))
+                    stack.append(_END)
+                    stack += waiting[::-1]
+                    continue
+            of = [memo[part] for part in parts]
+            if tag == 10:
+                # Notes on a term say nothing to the kernel.
+                memo[address] = of[0]
                 continue
-            memo[address] = self._make(module, tag, fields, scalars, [memo[part] for part in parts])
-            stack.pop()
+            key = (5, *of) if tag == 5 else self._key(module, tag, fields, scalars, of)
+            number = terms.get(key)
+            if number is None:
+                number = terms[key] = len(keys)
+                keys.append(key)
+                write(f'{{"ie":{number},{_text(key)}}}')
+            memo[address] = number
         return memo[root]
 
-    def _make(
+    def _key(
         self, module: Module, tag: int, fields: Sequence[int], scalars: bytes, of: list[int]
-    ) -> int:
-        """An expression whose parts have numbers."""
-        if tag == 5:
-            function, argument = of
-            return self._term(
-                (tag, *of), f'"app":{{"arg":{argument},"fn":{function}}}', (function, argument)
-            )
-        if tag in (6, 7):
-            name, binder, kind = self.name(module, fields[0]), scalars[8], "lam"
-            if tag == 7:
-                kind = "forallE"
-            return self._term(
-                (tag, name, *of, binder),
-                f'"{kind}":{{"binderInfo":{_BINDERS[binder]},"body":{of[1]},"name":{name},'
-                f'"type":{of[0]}}}',
-                tuple(of),
-            )
-        if tag == 4:
-            name = self.name(module, fields[0])
-            levels = [self.level(module, one) for one in module.list(fields[1])]
-            said = json.dumps(levels, separators=(",", ":"))
-            return self._term(
-                (tag, name, *levels), f'"const":{{"name":{name},"us":{said}}}', (), name
-            )
-        if tag == 0:
-            index = module.number(fields[0])
-            return self._term((tag, index), f'"bvar":{index}')
-        if tag == 3:
-            level = self.level(module, fields[0])
-            return self._term((tag, level), f'"sort":{level}')
-        if tag == 8:
-            name = self.name(module, fields[0])
-            return self._term(
-                (tag, name, *of),
-                f'"letE":{{"body":{of[2]},"name":{name},"nondep":false,"type":{of[0]},'
-                f'"value":{of[1]}}}',
-                tuple(of),
-            )
-        if tag == 9:
-            kind_of, (value,), _ = module.constructor(fields[0])
-            if kind_of == 0:
-                number = module.number(value)
-                return self._term((tag, number), f'"natVal":"{number}"', (), _NUMBER)
-            text = module.string(value)
-            return self._term((tag, text), f'"strVal":{json.dumps(text)}', (), _STRING)
-        if tag == 10:
-            # Notes on a term say nothing to the kernel.
-            return of[0]
-        if tag == 11:
-            name, index = self.name(module, fields[0]), module.number(fields[1])
-            return self._term(
-                (tag, name, index, *of),
-                f'"proj":{{"idx":{index},"struct":{of[0]},"typeName":{name}}}',
-                tuple(of),
-                name,
-            )
+    ) -> _Key:
+        """Of an expression whose parts have the numbers `of`."""
+        match tag:
+            case 6 | 7:
+                return (tag, self.name(module, fields[0]), *of, scalars[8])
+            case 4:
+                levels = (self.level(module, one) for one in module.list(fields[1]))
+                return (tag, self.name(module, fields[0]), *levels)
+            case 0:
+                return (tag, module.number(fields[0]))
+            case 3:
+                return (tag, self.level(module, fields[0]))
+            case 8:
+                return (tag, self.name(module, fields[0]), *of)
+            case 9:
+                kind, (value,), _ = module.constructor(fields[0])
+                return (tag, module.number(value) if kind == 0 else module.string(value))
+            case 11:
+                return (tag, self.name(module, fields[0]), module.number(fields[1]), *of)
         raise OleanError(f"{module.name} has a term of kind {tag}, which no checked proof has")
 
     def constants(self, terms: Iterable[int]) -> tuple[set[int], set[str]]:
         """The names of the constants in terms, and of those that their literals rest on."""
-        seen: set[int] = set()
+        keys = self._keys
+        seen = set(terms)
         found: set[int] = set()
         literals: set[str] = set()
-        stack = list(terms)
+        stack = list(seen)
         while stack:
-            term = stack.pop()
-            if term in seen:
-                continue
-            seen.add(term)
-            constant = self._constant[term]
-            if constant == _NUMBER:
-                literals.update(OF_NUMBER)
-            elif constant == _STRING:
-                literals.update(OF_STRING)
-            elif constant is not None:
-                found.add(constant)
-            stack.extend(self._within[term])
+            key = keys[stack.pop()]
+            tag = key[0]
+            if tag in (4, 11):
+                found.add(key[1])
+            elif tag == 9:
+                literals.update(OF_STRING if isinstance(key[1], str) else OF_NUMBER)
+            for part in key[_KEY_PARTS.get(tag, _NONE)]:
+                if part not in seen:
+                    seen.add(part)
+                    stack.append(part)
         return found, literals
+
+
+def _text(key: _Key) -> str:
+    """An expression as the format says it, without its number."""
+    match key:
+        case (5, function, argument):
+            return f'"app":{{"arg":{argument},"fn":{function}}}'
+        case (6 | 7 as tag, name, type_, body, binder):
+            kind = "lam" if tag == 6 else "forallE"
+            return (
+                f'"{kind}":{{"binderInfo":{_BINDERS[binder]},"body":{body},"name":{name},'
+                f'"type":{type_}}}'
+            )
+        case (4, name, *levels):
+            said = json.dumps(levels, separators=(",", ":"))
+            return f'"const":{{"name":{name},"us":{said}}}'
+        case (0, index):
+            return f'"bvar":{index}'
+        case (3, level):
+            return f'"sort":{level}'
+        case (8, name, type_, value, body):
+            return (
+                f'"letE":{{"body":{body},"name":{name},"nondep":false,"type":{type_},'
+                f'"value":{value}}}'
+            )
+        case (9, str(text)):
+            return f'"strVal":{json.dumps(text)}'
+        case (9, number):
+            return f'"natVal":"{number}"'
+        case (11, name, index, of):
+            return f'"proj":{{"idx":{index},"struct":{of},"typeName":{name}}}'
+    raise AssertionError(key)

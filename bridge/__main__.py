@@ -372,17 +372,20 @@ def export_proofs(name: tuple[str, ...], out: Path | None) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", type=click.Path(dir_okay=False), help="Write all of it as JSON.")
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the Spec as an SVG.")
-@click.option("--maps", "with_maps", is_flag=True, help="Write docs/maps.json and the pages.")
+@click.option(
+    "--maps", "with_maps", is_flag=True, help="Write docs/maps.json, the table and the pages."
+)
 def index(name: str | None, as_json: str | None, graph: str | None, with_maps: bool) -> None:
     """Show the library's declarations and its gaps.
 
     NAME of a declaration: shows its whole entry. NAME of a module or namespace: a line for each
     declaration in it. Compares Lean's stored library with the audit's findings and with the
     text of the files. Exit status 1 if they differ, the audit finds something or, without a
-    NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json is not
-    current; 2 for misuse.
+    NAME, an operation of the Spec lacks vectors, Python or a theorem, or docs/maps.json or, where
+    there is a second kernel, the table docs/core-statements.json is not current; 2 for misuse.
     """
     from bridge.audit.library import LibraryFailure
+    from bridge.audit.second_kernel import core_statements
     from bridge.index import collect, maps, show, traced
     from bridge.pages import written
     from bridge.report.verify import Verification
@@ -416,11 +419,16 @@ def index(name: str | None, as_json: str | None, graph: str | None, with_maps: b
     if with_maps:
         with writing("the maps"):
             changed = [maps.FILE] if maps.write(root, found.index) else []
+            core = found.core_statements
+            if core is not None and core_statements.write(root, core):
+                changed.append(core_statements.TABLE)
             changed += written.write_all(root)
         console.print("\n".join(f"wrote {one}" for one in changed) or "the maps are current")
     problems = list(found.problems)
     if name is None:
         problems += maps.problems(root, found.index)
+        if found.core_statements is not None:
+            problems += core_statements.out_of_date(root, found.core_statements)
     if found.note is not None:
         tell(console, f"Note: {found.note}.")
     tell_problems(console, problems)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from bridge.audit import main_theorems, statements
 from bridge.audit.implemented import implemented_names
 from bridge.audit.second_kernel import check, core_statements
+from bridge.audit.second_kernel.core_statements import Statement
 from bridge.cache import Cache, digest
 from bridge.errors import MendableError
 from bridge.toolchain import Lean, find
@@ -140,6 +141,7 @@ class Library:
             "classes": audit["classes"],
             "main_theorems": found,
             "terms": terms,
+            "core_statements": kernel.get("core_statements"),
             "claims": verdicts,
             "listing": listing,
         }
@@ -148,25 +150,32 @@ class Library:
         self, terms: dict[str, str], trusted: Section, listing: dict[str, Section]
     ) -> Section:
         """The report of the second kernel: `kernel`, its name; `checked`, how many constants of the
-        library it has accepted; `problems` and `kept`."""
+        library it has accepted; `core_statements`, those of Lean's own constants without a body;
+        `problems` and `kept`."""
         # Constructors and recursors are checked with their types.
         declared = [name for name, d in listing.items() if d["kind"] != "constructor"]
         told = json.dumps([terms, trusted, declared], sort_keys=True)
-        sources = ["bridge/audit/second_kernel", core_statements.TABLE]
         try:
             found, kept = self.cache.get(
                 "second-kernel",
-                digest(self.root, sources, self.key(), check.VERSION, told),
+                digest(
+                    self.root, ["bridge/audit/second_kernel"], self.key(), check.VERSION, told
+                ),
                 lambda: check.check_library(
                     self.lean, terms, trusted, declared,
                     lambda *far: self.reached("audit", *far),
                 ),
                 lambda found: bool(found["ok"]),
             )  # fmt: skip
+            core = {name: Statement(**one) for name, one in found["core_statements"].items()}
+            differing = core_statements.differences(core_statements.table(self.root), core)
         except (MendableError, OSError) as error:
             return {"kernel": "none", "checked": 0, "problems": [str(error)], "kept": False}
         name = f"the kernel of Lean {found['lean']} ({check.PACKAGE} {check.VERSION})"
-        return {**found, "kernel": name, "kept": kept}
+        problems = [*found["problems"], *differing]
+        return {
+            **found, "problems": problems, "kernel": name, "kept": kept, "core_statements": core,
+        }  # fmt: skip
 
     def find_build_and_audit(self, stage: Stage) -> Section:
         """The section of `audit`, after `find` and `build`. Raises LibraryFailure with the problems

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bridge.audit.implemented import known_implementations
 from bridge.audit.library import Library, Stage
+from bridge.audit.second_kernel.core_statements import Statement
 from bridge.cache import digest
 from bridge.errors import MendableError
 from bridge.index import compare, extract, traced
@@ -36,7 +37,9 @@ class NameUnknownError(MendableError):
 @dataclass(frozen=True)
 class Collected:
     """The index; problems: differences between the extractions; trace: the index as lean-dojo's
-    `TracedRepo`, or None, and then the note says why; operations, gaps: of the Spec."""
+    `TracedRepo`, or None, and then the note says why; operations, gaps: of the Spec;
+    core_statements: those of Lean's own constants without a body that the library rests on, or None
+    where no second kernel tells them."""
 
     index: Index
     problems: list[str]
@@ -44,6 +47,7 @@ class Collected:
     note: str | None
     operations: list[str]
     gaps: list[Gap]
+    core_statements: Mapping[str, Statement] | None = None
 
 
 def texts_of(root: Path) -> dict[str, str]:
@@ -103,7 +107,8 @@ def collect(library: Library, stage: Stage) -> Collected:
         except traced.TraceError as error:
             note = str(error)
     operations, missing = gaps(index)
-    return Collected(index, problems, trace, note, operations, missing)
+    core = audit["core_statements"]
+    return Collected(index, problems, trace, note, operations, missing, core)
 
 
 def to_json(found: Collected) -> dict[str, Any]:

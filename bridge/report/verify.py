@@ -374,9 +374,10 @@ def why_unsupported(results: Sequence[Section]) -> dict[str, str]:
 
 
 def write_report(report: dict[str, Section], ok: bool, path: Path) -> None:
-    """`build/report.json`: every section, without the audit's whole listing."""
+    """`build/report.json`: every section, without what the audit lists for other commands."""
+    listed = ("listing", "core_statements")
     sections = {
-        name: {key: value for key, value in section.items() if key != "listing"}
+        name: {key: value for key, value in section.items() if key not in listed}
         for name, section in report.items()
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,11 +22,10 @@ from typing import Any
 
 from bridge.audit.second_kernel.export import bodiless_beside
 from bridge.errors import MendableError
+from bridge.files import write_changed
 
 TABLE = "docs/core-statements.json"
-_WRITES = (
-    ".venv/bin/python -m bridge.audit.second_kernel.core_statements build/proofs.ndjson --write"
-)
+_WRITES = ".venv/bin/python -m bridge index --maps"
 # In the words of the audit.
 _KINDS = {"axiom": "axiom", "def": "definition", "opaque": "opaque constant", "thm": "theorem"}
 # The parts of an expression, in the order of their numbers, and its letter in a line.
@@ -219,18 +218,39 @@ def text(found: Mapping[str, Statement]) -> str:
     return json.dumps(kinds, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def problems(committed: Mapping[str, Statement], found: Mapping[str, Statement]) -> Iterator[str]:
-    """Where an export differs from the table, a sentence each."""
-    for name in sorted({*committed, *found}):
-        has, said = found.get(name), committed.get(name)
-        if has is None:
-            yield f"{name}, of {TABLE}, is not in the export"
-        elif said is None:
-            yield f"{name} ({has.kind}) has no body and is not in {TABLE}, which {_WRITES} writes"
-        elif has.kind != said.kind:
+def differences(
+    committed: Mapping[str, Statement], found: Mapping[str, Statement]
+) -> Iterator[str]:
+    """Where a constant is another than in the table, a sentence each."""
+    for name in sorted({*committed} & {*found}):
+        has, said = found[name], committed[name]
+        if has.kind != said.kind:
             yield f"{name} is of the kind {has.kind}, and in {TABLE} of the kind {said.kind}"
         elif has.digest != said.digest:
             yield f"{name} ({has.kind}) states something else than {TABLE} has"
+
+
+def problems(committed: Mapping[str, Statement], found: Mapping[str, Statement]) -> Iterator[str]:
+    """Where an export differs from the table, a sentence each."""
+    for name in sorted({*committed} - {*found}):
+        yield f"{name}, of {TABLE}, is not in the export"
+    for name in sorted({*found} - {*committed}):
+        kind = found[name].kind
+        yield f"{name} ({kind}) has no body and is not in {TABLE}, which {_WRITES} writes"
+    yield from differences(committed, found)
+
+
+def out_of_date(root: Path, found: Mapping[str, Statement]) -> list[str]:
+    """One sentence if the committed table has other constants than the library rests on."""
+    path = root / TABLE
+    if path.is_file() and path.read_text("utf-8") == text(found):
+        return []
+    return [f"{TABLE} differs from the constants that the library rests on; run {_WRITES}"]
+
+
+def write(root: Path, found: Mapping[str, Statement]) -> bool:
+    """Write the table; whether it changed."""
+    return write_changed(root / TABLE, text(found))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -247,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise FormatError(
                     f"{bodiless_beside(given.export)} lists no constant of the export"
                 )
-            (root / TABLE).write_text(text(found), "utf-8")
+            write(root, found)
             print(f"wrote {len(found)} statements into {TABLE}")
             return 0
         committed = table(root)

@@ -12,6 +12,7 @@ from bridge.audit import main_theorems, statements
 from bridge.audit.implemented import implemented_names
 from bridge.audit.library import Library, LibraryFailure
 from bridge.audit.second_kernel import check, core_statements
+from bridge.audit.second_kernel.core_statements import Statement
 from bridge.audit.theorems import listed_theorems
 from bridge.cache import Cache
 from bridge.report.verify import Verification
@@ -37,8 +38,8 @@ class Audited:
         self.done: list[str] = []
         for name in ("docs", "Attention", "bridge/audit/second_kernel"):
             (root / name).mkdir(parents=True)
-        for name in ("Attention.lean", core_statements.TABLE):
-            (root / name).touch()
+        (root / "Attention.lean").touch()
+        (root / core_statements.TABLE).write_text("{}")
         monkeypatch.setattr(Library, "key", lambda _: "key")
         monkeypatch.setattr(main_theorems, "main_theorems", lambda *_: ([{"lean": "A.t"}], []))
         monkeypatch.setattr(main_theorems, "count_verdicts", lambda *_: ({}, []))
@@ -49,9 +50,9 @@ class Audited:
         monkeypatch.setattr(audit.library, "implemented_names", dict)
         monkeypatch.setattr(check, "check_library", self.check_library)
         self.monkeypatch = monkeypatch
-        self.installed(True)
+        self.install(True)
 
-    def installed(self, found: bool) -> None:
+    def install(self, found: bool) -> None:
         self.monkeypatch.setattr(check, "is_installed", lambda: found)
 
     def audit(self, *, replay: bool = True, on_checked: Callable[[int, int], None]) -> Audit:
@@ -73,7 +74,10 @@ class Audited:
         on_checked(3, 12)
         if self.error is not None:
             raise self.error
-        return {"ok": not self.problems, "problems": self.problems, "lean": "4.35", "checked": 7}
+        return {
+            "ok": not self.problems, "problems": self.problems, "lean": "4.35", "checked": 7,
+            "core_statements": {"Nat.x": {"kind": "theorem", "digest": "1"}},
+        }  # fmt: skip
 
     def section(self, *, replay: bool = False) -> tuple[dict[str, Any], list[str]]:
         """The section of a new run, and the work that it did."""
@@ -113,7 +117,7 @@ def test_the_second_kernel_takes_the_place_of_the_replay_where_it_is(audited: Au
 
 @pytest.mark.parametrize("why", ["no wheel", "a native Lean", "asked for"])
 def test_elsewhere_leans_own_kernel_checks_all_again(audited: Audited, why: str) -> None:
-    audited.installed(why != "no wheel")
+    audited.install(why != "no wheel")
     audited.kind = "native" if why == "a native Lean" else "embedded"
     section, done = audited.section(replay=why == "asked for")
     assert done == ["replayed"]
@@ -150,9 +154,30 @@ def test_a_kept_result_is_of_one_kernel(audited: Audited, monkeypatch: pytest.Mo
     assert audited.section()[1] == ["second kernel"]
     (audited.root / "bridge" / "audit" / "second_kernel" / "native.py").write_text("# new")
     assert audited.section()[1] == ["second kernel"]
-    (audited.root / core_statements.TABLE).write_text("{}")
+
+
+def test_the_audit_holds_leans_own_constants_against_the_table(audited: Audited) -> None:
+    path = audited.root / core_statements.TABLE
+    x = Statement("theorem", "1")
+    # Which constants there are is not the audit's: `bridge index` tells whether that is current.
+    for good in ({}, {"Nat.x": x}, {"Nat.x": x, "Nat.y": x}):
+        path.write_text(core_statements.text(good))
+        section, _ = audited.section()
+        assert section["problems"] == []
+        assert section["ok"]
+        assert section["core_statements"] == {"Nat.x": x}
+    path.write_text(core_statements.text({"Nat.x": Statement("theorem", "2")}))
     section, done = audited.section()
-    assert (done, section["kept"]) == (["second kernel"], False)
+    assert section["problems"] == [
+        f"Nat.x (theorem) states something else than {core_statements.TABLE} has"
+    ]
+    assert not section["ok"]
+    # The kernel's own result is kept.
+    assert done == []
+    path.unlink()
+    section, _ = audited.section()
+    (problem,) = section["problems"]
+    assert problem.startswith(f"{core_statements.TABLE} cannot be read: ")
 
 
 @pytest.mark.parametrize("second", [False, True])
@@ -160,7 +185,7 @@ def test_the_audit_shows_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: bool
 ) -> None:
     audited = Audited(tmp_path, monkeypatch)
-    audited.installed(second)
+    audited.install(second)
     audited.error = ToolchainError("stopped there")
     verification = Verification(tmp_path, Console(quiet=True))
     if not second:

@@ -14,6 +14,7 @@ from misuse import misuse
 from bridge import __main__
 from bridge.__main__ import main
 from bridge.audit.library import LibraryFailure
+from bridge.audit.second_kernel.core_statements import TABLE, Statement, table
 from bridge.index import collect, gaps, maps
 from bridge.pages import written
 
@@ -28,10 +29,14 @@ def root(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.fixture
 def run(sample: Sample, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    def command(*arguments: str, problems: tuple[str, ...] = ()) -> Result:
+    def command(
+        *arguments: str,
+        problems: tuple[str, ...] = (),
+        core: dict[str, Statement] | None = None,
+    ) -> Result:
         index = sample.index()
         found = collect.Collected(
-            index, list(problems), None, "there is no trace", *gaps.gaps(index)
+            index, list(problems), None, "there is no trace", *gaps.gaps(index), core
         )
         monkeypatch.setattr(collect, "collect", lambda library, stage: found)
         monkeypatch.setattr(collect, "texts_of", lambda root: sample.texts)
@@ -69,6 +74,25 @@ def test_maps_that_are_not_current_fail_and_are_written(
     assert "wrote docs/maps.json\nwrote docs/maps.md\n" in result.output
     monkeypatch.setattr(written, "write_all", lambda _: [])
     assert "the maps are current" in run("--maps").output
+
+
+def test_a_table_of_core_statements_that_is_not_current_fails_and_is_written(
+    run: Any, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gaps, "gaps", lambda index: (["Attention.Spec.total"], []))
+    monkeypatch.setattr(written, "write_all", lambda _: [])
+    # Without a second kernel nothing tells which constants there are.
+    assert run().exit_code == 0
+    assert "the maps are current" in run("--maps").output
+    for core in ({"Nat.a": Statement("theorem", "1")}, {"Nat.b": Statement("theorem", "1")}):
+        result = run(core=core)
+        assert result.exit_code == 1
+        assert f"{TABLE} differs from the constants that the library rests on; " in result.output
+        result = run("--maps", core=core)
+        assert result.exit_code == 0
+        assert f"wrote {TABLE}\n" in result.output
+        assert run(core=core).exit_code == 0
+        assert table(root) == core
 
 
 def test_one_declaration_and_a_module(run: Any) -> None:

@@ -37,11 +37,11 @@ instance (priority := low) OrderedField.toOrderedCommRing {R : Type u} [h : Orde
 
 /-! ## Instances without a detour
 
-Each call of `grind`, and each `+`, asks for two dozen classes of its type. Through the classes above
-their instances are found by a search: 0 as `Zero.toOfNat0`, of a zero that is `Zero.ofOfNat0`, of the
-semiring's; the ring of a field through `OrderedField.toOrderedCommRing`. Here they are by one step,
-which makes a small call of `grind` a third cheaper. For types with instances of their own, those come
-first, by the priority. -/
+Each call of `grind` asks for two dozen classes of its type. Through the classes above, instances
+are found by a search: 0 as `Zero.toOfNat0`, of a zero that is `Zero.ofOfNat0`, of the semiring's;
+the ring of a field through `OrderedField.toOrderedCommRing`. Here they are by one step, which makes
+a small call of `grind` a third cheaper. For types with instances of their own, those come first, by
+the priority. -/
 
 section Direct
 

@@ -87,7 +87,7 @@ class Library:
 
     def _by_second_kernel(self) -> bool:
         """Whether the second kernel checks the library, in the place of the Lean that built it. A
-        native Lean checks all again in no time, and its modules are not read here."""
+        native Lean's modules are not read here."""
         return not self.replay and self.lean.kind == "embedded" and check.is_installed()
 
     def audit(self) -> Section:

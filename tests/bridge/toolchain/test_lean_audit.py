@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from stored_modules import store_another
 
 from bridge.limits import Limit
 from bridge.toolchain import embedded
@@ -162,13 +163,7 @@ def test_a_lemma_that_two_modules_make_is_checked_in_both(audit: Audit, reached:
 def test_the_kernel_rejects_a_proof_that_does_not_fit(project: EmbeddedLean, audit: Audit) -> None:
     """The stored `x` is another than the one that the stored proof of `x = 1` was made for."""
     assert not any("the kernel" in problem for problem in audit.problems)
-    source = project.root / "Small" / "X.lean"
-    text = source.read_text("utf-8")
-    record = project.store.record.read_text("utf-8")
-    source.write_text(text.replace("1", "2"), "utf-8")
-    assert project.build(["Small.X"]).ok
-    source.write_text(text, "utf-8")
-    project.store.record.write_text(record, "utf-8")
+    store_another(project, "Small.X", "1", "2")
     (problem,) = project.audit(["Small.Proof"]).problems
     project.stock("Small.X").unlink()
     assert project.build(["Small.X"]).built == ("Small.X",)

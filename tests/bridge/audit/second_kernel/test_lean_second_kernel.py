@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stored_modules import store_another
 
 from bridge.audit import library as audited
 from bridge.audit import main_theorems, statements
@@ -285,13 +286,7 @@ def test_a_stored_proof_that_does_not_fit_fails_the_audit(
     assert right["kernel"].startswith("the kernel of Lean 4.35")
     assert right["replayed"] == 2
 
-    source = lean.root / "Small" / "X.lean"
-    text = source.read_text("utf-8")
-    record = lean.store.record.read_text("utf-8")
-    source.write_text(text.replace("1", "2"), "utf-8")
-    assert lean.build(["Small.X"]).ok
-    source.write_text(text, "utf-8")
-    lean.store.record.write_text(record, "utf-8")
+    store_another(lean, "Small.X", "1", "2")
     wrong = audit("wrong")
     lean.stock("Small.X").unlink()
     assert not wrong["ok"]

@@ -71,6 +71,9 @@ def writeAll (folder : Folder) : IO Unit := do
     match checkWidths with
     | .error e => throw (IO.userError e)
     | .ok () => pure ()
+    -- These take longest: begun last, one would be left to a process alone.
+    write folder "sampled-gradient" "natural"
+      (fun id th c => return Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
     write folder "attention" "exact" (fun id th c => return Json.attention id th c (← c.run))
       caseFamilies
     write folder "attention" "natural"
@@ -103,8 +106,6 @@ def writeAll (folder : Folder) : IO Unit := do
       sampledCaseFamilies
     write folder "sampled" "natural"
       (fun id th c => return Json.naturalSampled id th c (← c.run)) naturalSampledCaseFamilies
-    write folder "sampled-gradient" "natural"
-      (fun id th c => return Json.sampledGradient id th c (← c.run)) sampledGradientCaseFamilies
     write folder "varlen" "exact" Json.drawnVarlen drawnVarlenCaseFamilies
     write folder "paged" "exact" Json.drawnPaged drawnPagedCaseFamilies
     write folder "philox" "exact" (fun id th c => return Json.philox id th c) philoxCaseFamilies

@@ -21,6 +21,9 @@ Section = dict[str, Any]
 
 # Failed vectors that the terminal shows of each implementation and dtype.
 _MOST_SHOWN = 5
+# Characters in a line for Lean's name of a theorem and its border; in fewer, many names would take
+# two lines.
+_LEAST_FOR_LEAN = 30
 
 
 def _mark(ok: bool) -> str:
@@ -38,15 +41,11 @@ def _short(name: str) -> str:
 
 
 def theorems(console: Console, audit: Section) -> None:
-    table = Table(title="Theorems", title_justify="left")
-    for name in ("", "id", "Lean", "over", "axioms"):
-        table.add_column(name, no_wrap=name != "Lean", overflow="fold")
-    for h in audit["main_theorems"]:
-        strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
-        axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
-        over = _short(h["over"] or "–")
-        table.add_row(_mark(not strange), h["id"], _short(h["name"]), over, axioms)
-    console.print(table)
+    """The table of theorems, without Lean's names where the window has no room for them."""
+    table = _theorems(audit, lean=True)
+    without = _theorems(audit, lean=False)
+    room = console.width - console.measure(without).minimum
+    console.print(table if room >= _LEAST_FOR_LEAN else without)
     classes = "; ".join(
         f"{_short(name)}: {', '.join(map(_short, instances)) or 'none yet'}"
         for name, instances in audit["classes"].items()
@@ -70,6 +69,19 @@ def _claims(counts: dict[str, dict[str, int]]) -> str:
     for count in counts.values():
         total.update(count)
     return ", ".join(f"{number} {verdict}" for verdict, number in total.items()) or "none"
+
+
+def _theorems(audit: Section, *, lean: bool) -> Table:
+    table = Table(title="Theorems", title_justify="left")
+    for name in ("", "id", *(["Lean"] if lean else []), "over", "axioms"):
+        table.add_column(name, no_wrap=name != "Lean", overflow="fold")
+    for h in audit["main_theorems"]:
+        strange = sorted(set(h["axioms"]) - STANDARD_AXIOMS)
+        axioms = ", ".join(strange) or ("standard" if h["axioms"] else "none")
+        over = _short(h["over"] or "–")
+        names = [_short(h["name"])] if lean else []
+        table.add_row(_mark(not strange), h["id"], *names, over, axioms)
+    return table
 
 
 def implementations(console: Console, section: Section) -> None:
@@ -224,9 +236,9 @@ def shares(console: Console, results: list[Section]) -> None:
 
 def mutants(console: Console, section: Section) -> None:
     table = Table(title="Mutants", title_justify="left")
-    # Where the window is narrow, names are cut, and not the marks.
-    for name, least in (("", 1), ("mutant", None), ("in", 6), ("caught by", None), ("dtypes", 6)):
-        table.add_column(name, no_wrap=True, min_width=least)
+    # Where the window is narrow, names take two lines, and no mark is cut.
+    for name in ("", "mutant", "in", "caught by", "dtypes"):
+        table.add_column(name, no_wrap=name in ("", "dtypes"), overflow="fold")
     for r in section["results"]:
         hits = [any(families.values()) for families in r["families"].values()]
         table.add_row(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import platform
@@ -27,11 +28,12 @@ Times = dict[str, float]
 class Timings:
     """One command where it was recorded.
 
-    machine: in words; whole: wall seconds of everything; stages: by name, wall seconds, and
-    processor seconds where they are known; jobs: processor seconds by the name under which the
-    result is kept, apart from its device.
+    date: in UTC, as YYYY-MM-DD; machine: in words; whole: wall seconds of everything; stages: by
+    name, wall seconds, and processor seconds where they are known; jobs: processor seconds by the
+    name under which the result is kept, apart from its device.
     """
 
+    date: str = ""
     machine: str = ""
     whole: float = 0.0
     stages: Mapping[str, Times] = field(default_factory=dict)
@@ -71,20 +73,24 @@ def of_verify(report: Mapping[str, Mapping[str, Any]], whole: float) -> Timings:
         f"implementation-{r['adapter']}-{r['dtype']}": r["processor_seconds"]
         for r in report["implementations"]["results"]
     } | {f"mutant-{r['name']}": r["processor_seconds"] for r in report["mutants"]["results"]}
-    return Timings(_machine(), round(whole, 2), stages, jobs)
+    return Timings(_today(), _machine(), round(whole, 2), stages, jobs)
 
 
 def of_test(checks: Mapping[str, Times | None], whole: float) -> Timings:
     """The times of a run of `test`, by check. Raises MendableError for None: it was kept."""
     _did_everything(name for name, times in checks.items() if times is None)
     stages = {name: times for name, times in checks.items() if times is not None}
-    return Timings(_machine(), round(whole, 2), stages)
+    return Timings(_today(), _machine(), round(whole, 2), stages)
 
 
 def _did_everything(kept: Iterable[str]) -> None:
     if names := ", ".join(kept):
         said = "--record: times are recorded of a run that did everything; not so here:"
         raise MendableError(f"{said} {names}")
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def _machine() -> str:
@@ -95,7 +101,7 @@ def table(found: Timings) -> str:
     """The stages as a table of Markdown."""
     if not found.stages:
         return "Not recorded yet.\n"
-    lines = [f"Recorded with {found.machine}.", ""]
+    lines = [f"Recorded on {found.date} with {found.machine}: {found.whole:.0f} s in all.", ""]
     lines += ["| stage | seconds | processor seconds |", "| --- | ---: | ---: |"]
     for stage, times in found.stages.items():
         used = f"{times['processor_seconds']:.0f}" if "processor_seconds" in times else "–"

@@ -7,8 +7,10 @@ import re
 from typing import Any
 
 import committed
+import pytest
 from rich.console import Console
 
+from bridge.conformance.mutants import attention
 from bridge.report import tables
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -54,6 +56,54 @@ def test_the_table_of_families_fits_into_80_columns() -> None:
     assert "…" not in text
     for name, count in FAMILIES.items():
         assert re.search(rf" {name} .* {count} ", text)
+
+
+def audit_of(*theorems: tuple[str, str]) -> dict[str, Any]:
+    rows = [
+        {
+            "id": one,
+            "name": f"Attention.{name}",
+            "over": "Attention.OrderedField",
+            "axioms": ["propext"],
+        }
+        for one, name in theorems
+    ]
+    return {
+        "main_theorems": rows, "classes": {}, "declarations": 1, "theorems": 1, "problems": [],
+        "replayed": 1, "kernel": "a kernel", "trusted": "Nothing", "claims": {},
+    }  # fmt: skip
+
+
+# As long as the longest that are listed.
+LONG = ("id-" + 37 * "x", "Proof." + 37 * "y")
+
+
+@pytest.mark.parametrize("width", [80, 103, 104, 160])
+def test_a_theorem_takes_a_line_and_its_name_in_lean_two_at_most(width: int) -> None:
+    console = Console(file=io.StringIO(), width=width)
+    tables.theorems(console, audit_of(LONG))
+    lines = console.file.getvalue().split("Over:")[0].splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == (7 if width == 104 else 6)
+    assert f"│ ✔ │ {LONG[0]} │" in lines[4]
+    assert " OrderedField │ standard │" in lines[4]
+    assert (LONG[1] in lines[4]) == (width == 160)
+    assert ("Lean" in lines[2]) == (width >= 104)
+
+
+def test_in_80_columns_each_mutant_has_its_mark_and_its_whole_name() -> None:
+    names = [mutant.name for mutant in attention.MUTANTS]
+    row = {"caught_by": "gradient-past-tiles-masks-000", "file": "x/backward_queries.py"}
+    results = [
+        {**row, "name": name, "caught": True, "families": {"float32": {"drawn": True}}}
+        for name in names
+    ]
+    console = Console(file=io.StringIO(), width=80)
+    tables.mutants(console, {"results": results})
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert text.count("│ ✔ │") == text.count("│ 1/1 ") == len(names)
+    # A name may go on in the next line of its column.
+    column = "".join(line.split("│")[2].strip() for line in text.splitlines() if "│" in line)
+    assert column == "".join(names)
 
 
 def test_the_summary_counts_what_the_report_has() -> None:

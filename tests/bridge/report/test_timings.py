@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
     timings.write(tmp_path, "verify", found)
     timings.write(tmp_path, "test", timings.of_test({"lint": {"seconds": 29.0}}, 29.0))
     assert timings.read(tmp_path) == found
+    assert datetime.date.fromisoformat(found.date)
     assert list(found.stages) == list(STAGES)
     assert found.seconds("audit") == 3.4
     assert found.cost("implementation-a-float32-cpu") == 1.5
@@ -41,7 +43,9 @@ def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
 
 
 def test_each_stage_has_its_row() -> None:
-    found = timings.table(timings.of_verify(report(), 601.2))
+    recorded = timings.of_verify(report(), 601.2)
+    found = timings.table(recorded)
+    assert found.startswith(f"Recorded on {recorded.date} with {recorded.machine}: 601 s in all.\n")
     assert "\n| build | 3 | 6 |\n| audit | 3 | – |\n| kernels | 3 | 6 |\n" in found
     assert len(found.splitlines()) == 4 + len(STAGES)
     assert timings.table(timings.Timings()) == "Not recorded yet.\n"

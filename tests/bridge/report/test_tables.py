@@ -45,10 +45,11 @@ def report() -> dict[str, Any]:
     }
 
 
-def text_of(show: Any) -> str:
-    console = Console(file=io.StringIO(), width=80)
-    show(console, report())
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+def text_of(show: Any, shown: dict[str, Any] | None = None, width: int = 80) -> str:
+    """The text that a function of `tables` prints of a section, or of the whole report."""
+    file = io.StringIO()
+    show(Console(file=file, width=width), report() if shown is None else shown)
+    return file.getvalue()
 
 
 def test_the_table_of_families_fits_into_80_columns() -> None:
@@ -58,18 +59,10 @@ def test_the_table_of_families_fits_into_80_columns() -> None:
         assert re.search(rf" {name} .* {count} ", text)
 
 
-def audit_of(*theorems: tuple[str, str]) -> dict[str, Any]:
-    rows = [
-        {
-            "id": one,
-            "name": f"Attention.{name}",
-            "over": "Attention.OrderedField",
-            "axioms": ["propext"],
-        }
-        for one, name in theorems
-    ]
+def audit_of(theorem: str, name: str) -> dict[str, Any]:
+    row = {"id": theorem, "name": name, "over": "Attention.OrderedField", "axioms": ["propext"]}
     return {
-        "main_theorems": rows, "classes": {}, "declarations": 1, "theorems": 1, "problems": [],
+        "main_theorems": [row], "classes": {}, "declarations": 1, "theorems": 1, "problems": [],
         "replayed": 1, "kernel": "a kernel", "trusted": "Nothing", "claims": {},
     }  # fmt: skip
 
@@ -80,9 +73,8 @@ LONG = ("id-" + 37 * "x", "Proof." + 37 * "y")
 
 @pytest.mark.parametrize("width", [80, 103, 104, 160])
 def test_a_theorem_takes_a_line_and_its_name_in_lean_two_at_most(width: int) -> None:
-    console = Console(file=io.StringIO(), width=width)
-    tables.theorems(console, audit_of(LONG))
-    lines = console.file.getvalue().split("Over:")[0].splitlines()  # type: ignore[attr-defined]
+    text = text_of(tables.theorems, audit_of(*LONG), width)
+    lines = text.split("Over:")[0].splitlines()
     assert len(lines) == (7 if width == 104 else 6)
     assert f"│ ✔ │ {LONG[0]} │" in lines[4]
     assert " OrderedField │ standard │" in lines[4]
@@ -97,9 +89,7 @@ def test_in_80_columns_each_mutant_has_its_mark_and_its_whole_name() -> None:
         {**row, "name": name, "caught": True, "families": {"float32": {"drawn": True}}}
         for name in names
     ]
-    console = Console(file=io.StringIO(), width=80)
-    tables.mutants(console, {"results": results})
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = text_of(tables.mutants, {"results": results})
     assert text.count("│ ✔ │") == text.count("│ 1/1 ") == len(names)
     # A name may go on in the next line of its column.
     column = "".join(line.split("│")[2].strip() for line in text.splitlines() if "│" in line)
@@ -116,6 +106,4 @@ def test_the_summary_counts_what_the_report_has() -> None:
 
 
 def test_the_summary_is_silent_about_what_was_not_run() -> None:
-    console = Console(file=io.StringIO(), width=80)
-    tables.summary(console, {"toolchain": {"ok": False}})
-    assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+    assert text_of(tables.summary, {"toolchain": {"ok": False}}) == ""

@@ -162,7 +162,9 @@ private theorem getElem_projectedMultiHead (scale : S)
     projectedMultiHead scale modify wQ wK wV wO X Y Z
       = Vec.ofFn fun i => Vec.sumOver (fun h => wO h (attention scale (modify h) (Vec.map (wQ h) X)
           (Vec.map (wK h) Y) (Vec.map (wV h) Z))[i]) (List.finRange num_heads) := by
-  simp only [projectedMultiHead, multiHead, Fin.getElem_fin, Vec.getElem_ofFn]
+  refine congrArg Vec.ofFn (funext fun i => congrArg (Vec.sumOver · _) (funext fun h => ?_))
+  refine congrArg (fun A => wO h A[i]) ((Vec.getElem_ofFn _ h.isLt).trans ?_)
+  simp only [Fin.getElem_fin, Vec.getElem_ofFn]
 
 private theorem map_map {α : Type u} {β : Type v} {γ : Type w} {n : Nat} (f : β → γ) (g : α → β)
     (X : Vector α n) : Vec.map (fun x => f (g x)) X = Vec.map f (Vec.map g X) :=

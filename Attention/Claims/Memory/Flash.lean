@@ -57,8 +57,12 @@ theorem stepStates_eq (rows : List (Fin q_len)) (cols : List (Fin kv_len))
   rw [stepStates, stepTile, List.zipWith_map_right, List.zipWith_comm]
   simp only [h]
 
-omit [Add S] [Mul S] [OfNat S 0] [Sub S] [LE S] [DecidableLE S] [Add R] [Mul R] [OfNat R 0]
-  [Exp S R] in
+/-- Of five numbers the second is at most the third, and the fourth at most the fifth. -/
+private theorem max_of_five (p : Nat) {a b c e : Nat} (hab : a ≤ b) (hce : c ≤ e) :
+    max (max (max (max p a) b) c) e = max p (max b e) := by
+  rw [Nat.max_assoc p, Nat.max_eq_right hab, Nat.max_assoc (max p b), Nat.max_eq_right hce,
+    Nat.max_assoc]
+
 /-- The largest of what fast memory holds at each step, of elements of keys, values, queries, scores
 and states. -/
 private theorem peak_eq (p keys values queries scores states : Nat) :
@@ -67,7 +71,8 @@ private theorem peak_eq (p keys values queries scores states : Nat) :
         (values + (scores + (states + (queries + 0)))))
       (states + (values + (scores + (states + (queries + 0)))))
     = max p (queries + scores + states + max keys (values + states)) := by
-  omega
+  rw [max_of_five p (by omega) (by omega), ← Nat.add_max_add_left]
+  congr 2 <;> omega
 
 /-- A tile of keys is read once; nothing is written. -/
 theorem run_flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len))
@@ -83,8 +88,10 @@ theorem run_flashKeyTile (rows : List (Fin q_len)) (cols : List (Fin kv_len))
             fastPeak := max counts.fastPeak (flashFast rows.length cols.length d d_v) }⟩ := by
   have hs : (stepTile (scored scale modify Q K V) rows states cols).length = rows.length := by
     simp [stepTile, h]
-  simp only [flashKeyTile, run, flashMemory, Memory.get, load_places, scoreTile_eq, stepStates_eq,
-    Memory.size, sizes_scores, sizes_values, sizes_state, sizes_scoreTile, List.length_map, h, hs]
+  simp only [flashKeyTile, run]
+  simp only [flashMemory, Memory.get, load_places, scoreTile_eq, stepStates_eq]
+  simp only [Memory.size, sizes_scores, sizes_values, sizes_state, sizes_scoreTile, List.length_map,
+    h, hs]
   congr 2
   · rw [Nat.mul_add, Nat.add_assoc]
   · exact peak_eq ..
@@ -158,8 +165,12 @@ theorem run_flashQueryTile [Div R] (rows : List (Fin q_len)) {block_n : Nat} (hn
   rw [sum_length_tiles hn, List.length_finRange] at e
   refine ⟨max peak (rows.length * d_v + (rows.length * (2 + d_v) + rows.length * d)), ?_, ?_⟩
   · have : rows.length * (2 + d_v) = rows.length * 2 + rows.length * d_v := Nat.mul_add _ _ _
-    simp only [flashFast] at hp ⊢
-    omega
+    have larger {x : Nat} (h : x ≤ flashFast rows.length block_n d d_v) :
+        x ≤ max counts.fastPeak (flashFast rows.length block_n d d_v) :=
+      Nat.le_trans h (Nat.le_max_right ..)
+    refine Nat.max_le.mpr ⟨Nat.le_trans hp (Nat.max_le.mpr ⟨Nat.max_le.mpr
+      ⟨Nat.max_le.mpr ⟨Nat.le_max_left .., larger ?_⟩, larger ?_⟩, Nat.le_max_right ..⟩),
+      larger ?_⟩ <;> simp only [flashFast] <;> omega
   · have h₀ : (flashMemory Q K V out).get .here = Q.toList := rfl
     have h₁ (rows : List (Vec R d_v)) :
         (flashMemory Q K V out).append (ρ := .values d_v) rows flashOutput

@@ -56,7 +56,8 @@ variable {δB : Vector (Matrix R q_len kv_len) (num_kv_heads * group)}
 theorem getElem_groupedQueryJvp (h : Fin (num_kv_heads * group)) :
     (groupedQueryJvp scale lifted Q δQ K δK V δV)[h]
       = jvp scale (lifted h) Q[h] δQ[h] K[kvHead h] δK[kvHead h] V[kvHead h] δV[kvHead h] := by
-  simp only [groupedQueryJvp, groupedQuery, jvp, Fin.getElem_fin, Vec.getElem_ofFn]
+  refine (Vec.getElem_ofFn _ h.isLt).trans (congrArg _ ((Vec.getElem_ofFn _ h.isLt).trans ?_))
+  simp only [Fin.getElem_fin, Vec.getElem_ofFn]
 
 /-- **gqa-backward**: for all heads and group sizes, the gradients of grouped-query attention, those
 of a shared head of keys and values summed over the query heads of its group, have with the rates of

@@ -13,7 +13,7 @@ namespace Attention.Proof
 
 open Spec
 
-universe u v
+universe u v w
 
 variable {n b c : Nat} {α : Type u} {β : Type v} {rules : RingRules n c α β}
 variable {net : RingNet n b c α β} {i j : Fin n} {e f : Fin c}
@@ -49,6 +49,17 @@ private theorem channels_setChannel (xs : List α) :
       simp [RingNet.setChannel, he, this]
   · have : ¬ i.val = j.val := fun h => hi (Fin.ext h.symm)
     simp [RingNet.setChannel, hi, this]
+
+private theorem set_same {γ : Type w} (k i : Fin n) (x y z : γ) :
+    (if k = i then x else if k = i then y else z) = if k = i then x else z := by
+  by_cases h : k = i <;> simp only [h, if_true, if_false]
+
+private theorem set_apart {γ : Type w} {i j : Fin n} (h : i ≠ j) (k : Fin n) (x y z : γ) :
+    (if k = i then x else if k = j then y else z)
+      = if k = j then y else if k = i then x else z := by
+  by_cases hi : k = i
+  · subst hi; simp only [h, if_true, if_false]
+  · simp only [hi, if_false]
 
 /-! ## Events -/
 
@@ -185,7 +196,7 @@ private theorem execute_execute (h : i ≠ j) :
   · rw [nodes_setNode, if_neg (Ne.symm h), hy]
   · rw [nodes_setNode, if_neg h, hx]
   · simp only [nodes_setNode]
-    split <;> split <;> simp_all
+    exact set_apart (Ne.symm h) ..
 
 private theorem execute_leave' (ha : NetApart net) :
     Commute rules net (.execute i) (.leave e j) := by
@@ -207,15 +218,14 @@ private theorem execute_leave' (ha : NetApart net) :
     · rw [nodes_setNode, if_pos rfl, h₁]
     · rw [nodes_setChannel, nodes_setNode, if_pos rfl, h₂]
     · refine net_ext (fun k => ?_) fun k g => ?_
-      · simp only [nodes_setNode, nodes_setChannel]
-        split <;> simp_all
+      · simp only [nodes_setNode, nodes_setChannel, set_same]
       · simp only [channels_setNode, channels_setChannel]
   · refine ⟨_, after_leave.mpr ⟨room', m, y, ?_, rfl⟩, after_execute.mpr ⟨x, ?_, ?_⟩⟩
     · rw [nodes_setNode, if_neg hi, hy]
     · rw [nodes_setChannel, nodes_setNode, if_neg (Ne.symm hi), hx]
     · refine net_ext (fun k => ?_) fun k g => ?_
       · simp only [nodes_setNode, nodes_setChannel]
-        split <;> split <;> simp_all
+        exact set_apart hi ..
       · simp only [channels_setNode, channels_setChannel]
 
 private theorem execute_arrive' (ha : NetApart net) :
@@ -230,15 +240,14 @@ private theorem execute_arrive' (ha : NetApart net) :
     · rw [nodes_setNode, if_pos rfl, h₁]
     · rw [nodes_setChannel, nodes_setNode, if_pos rfl, h₂]
     · refine net_ext (fun k => ?_) fun k g => ?_
-      · simp only [nodes_setNode, nodes_setChannel]
-        split <;> simp_all
+      · simp only [nodes_setNode, nodes_setChannel, set_same]
       · simp only [channels_setNode, channels_setChannel]
   · refine ⟨_, after_arrive.mpr ⟨m, ms, y, hm, ?_, rfl⟩, after_execute.mpr ⟨x, ?_, ?_⟩⟩
     · rw [nodes_setNode, if_neg hi, hy]
     · rw [nodes_setChannel, nodes_setNode, if_neg (Ne.symm hi), hx]
     · refine net_ext (fun k => ?_) fun k g => ?_
       · simp only [nodes_setNode, nodes_setChannel]
-        split <;> split <;> simp_all
+        exact set_apart hi ..
       · simp only [channels_setNode, channels_setChannel]
 
 private theorem leave_leave' (hs : ∀ e i j, rules.sender e i = rules.sender e j → i = j)
@@ -267,8 +276,7 @@ private theorem leave_leave' (hs : ∀ e i j, rules.sender e i = rules.sender e 
     · rw [channels_setChannel, if_neg hne, nodes_setChannel, r₂]; exact room
     · rw [nodes_setChannel, nodes_setNode, if_pos same, h₂]
     · refine net_ext (fun k => ?_) fun k g => ?_
-      · simp only [nodes_setNode, nodes_setChannel]
-        split <;> simp_all
+      · simp only [nodes_setNode, nodes_setChannel, same, set_same]
       · simp only [channels_setNode, channels_setChannel]
         grind
   · refine ⟨_, after_leave.mpr ⟨?_, m', y, ?_, rfl⟩, after_leave.mpr ⟨?_, m, x, ?_, ?_⟩⟩
@@ -278,7 +286,7 @@ private theorem leave_leave' (hs : ∀ e i j, rules.sender e i = rules.sender e 
     · rw [nodes_setChannel, nodes_setNode, if_neg same, hx]
     · refine net_ext (fun k => ?_) fun k g => ?_
       · simp only [nodes_setNode, nodes_setChannel]
-        split <;> split <;> simp_all
+        exact set_apart (Ne.symm same) ..
       · simp only [channels_setNode, channels_setChannel]
         grind
 
@@ -327,8 +335,7 @@ private theorem leave_arrive' (ha : NetApart net) :
     · rw [nodes_setChannel, nodes_setNode, if_pos rfl, h₁]
     · rw [nodes_setChannel, nodes_setNode, if_pos rfl, h₂]
     · refine net_ext (fun k => ?_) fun k g => ?_
-      · simp only [nodes_setNode, nodes_setChannel]
-        split <;> simp_all
+      · simp only [nodes_setNode, nodes_setChannel, set_same]
       · simpa only [channels_setNode, channels_setChannel] using channels k g
   · refine ⟨_, after_arrive.mpr ⟨m', ms', y, hm', ?_, rfl⟩,
       after_leave.mpr ⟨room', m, x, ?_, ?_⟩⟩
@@ -336,7 +343,7 @@ private theorem leave_arrive' (ha : NetApart net) :
     · rw [nodes_setChannel, nodes_setNode, if_neg same, hx]
     · refine net_ext (fun k => ?_) fun k g => ?_
       · simp only [nodes_setNode, nodes_setChannel]
-        split <;> split <;> simp_all
+        exact set_apart (Ne.symm same) ..
       · simpa only [channels_setNode, channels_setChannel] using channels k g
 
 private theorem arrive_arrive' (ha : NetApart net) (hne : ¬ (i = j ∧ e = f)) :
@@ -355,8 +362,7 @@ private theorem arrive_arrive' (ha : NetApart net) (hne : ¬ (i = j ∧ e = f)) 
     · rw [channels_setChannel, if_neg hne]; exact hm
     · rw [nodes_setChannel, nodes_setNode, if_pos rfl, h₂]
     · refine net_ext (fun k => ?_) fun k g => ?_
-      · simp only [nodes_setNode, nodes_setChannel]
-        split <;> simp_all
+      · simp only [nodes_setNode, nodes_setChannel, set_same]
       · simp only [channels_setNode, channels_setChannel]
         grind
   · refine ⟨_, after_arrive.mpr ⟨m', ms', y, ?_, ?_, rfl⟩,
@@ -367,7 +373,7 @@ private theorem arrive_arrive' (ha : NetApart net) (hne : ¬ (i = j ∧ e = f)) 
     · rw [nodes_setChannel, nodes_setNode, if_neg same, hx]
     · refine net_ext (fun k => ?_) fun k g => ?_
       · simp only [nodes_setNode, nodes_setChannel]
-        split <;> split <;> simp_all
+        exact set_apart (Ne.symm same) ..
       · simp only [channels_setNode, channels_setChannel]
         grind
 

@@ -89,8 +89,10 @@ private theorem product_nothing {x y : R} (h : x * y = 0) : x = 0 ∨ y = 0 := b
 private theorem tiled_nothing {p : GradientPrecision R} {roundings stores tiles : Nat}
     {scale reach z : R} {x y : Fin n → R} (h₀ : scale = 0 ∨ ∀ j, x j = 0 ∨ y j = 0)
     (h : ComputedTiledGradient p roundings stores tiles scale reach x y z) : z = 0 := by
-  obtain ⟨parts, k, l, s, a, b, c, f, g, σ, σ', σ'', y', y'', products, sum, sum', added, whole,
-    -, -, -, -, -, -, -, hσ, -, -, hy, hy', hproducts, hsum, hsum', hadded, hwhole, hz⟩ := h
+  obtain ⟨parts, k, l, s, a, b, c, f, g, h⟩ := h
+  obtain ⟨σ, σ', σ'', y', y'', products, sum, sum', added, whole, h⟩ := h
+  obtain ⟨-, -, -, -, -, -, -, hσ, -, -, h⟩ := h
+  obtain ⟨hy, hy', hproducts, hsum, hsum', hadded, hwhole, hz⟩ := h
   have last : σ'' = 0 ∨ whole = 0 → z = 0 := fun h => belowTimes_nothing (by
     cases h with
     | inl h => rw [h, Semiring.zero_mul]

@@ -115,8 +115,8 @@ theorem rounded_gradient {p : GradientPrecision R} (hp : PreciseGradient p)
     (h : ComputedGradient p roundings stores scale reach x y z) :
     AtMost (gradientError p roundings stores scale reach ((List.finRange n).map t))
       (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
-  obtain ⟨k, a, b, c, f, σ, σ', y', y'', products, sum, sum', hk, hn, hab, hcf, rfl, hσ', hy, hy',
-    hproducts, hsum, hsum', hz⟩ := h
+  obtain ⟨k, a, b, c, f, σ, σ', y', y'', products, sum, sum', h⟩ := h
+  obtain ⟨hk, hn, hab, hcf, rfl, hσ', hy, hy', hproducts, hsum, hsum', hz⟩ := h
   have hx : ∀ j, Majorised ((t j).size + (t j).error) (t j).size (x j) (e j) := fun j => by
     refine ⟨?_, (ht j).2.1⟩
     rw [show (t j).size + (t j).error - (t j).size = (t j).error by grind]

@@ -38,8 +38,8 @@ theorem limitedGradient {roundings stores : Nat} {part rest scale reach total : 
     (h : LimitedGradient p largest roundings stores part rest x y z) :
     ∃ w, z = some w ∧ ComputedGradient p roundings stores scale reach x' y w ∧
       AtMost largest.output w := by
-  obtain ⟨k, a, c, e, f, y', y'', products, sum, sum', hk, hn, hac, hef, hy, hy', hprod, hsum,
-    hsum', hz⟩ := h
+  obtain ⟨k, a, c, e, f, y', y'', products, sum, sum', h⟩ := h
+  obtain ⟨hk, hn, hac, hef, hy, hy', hprod, hsum, hsum', hz⟩ := h
   simp only [gradientSumFits, Bool.and_eq_true, List.all_eq_true, decide_eq_true_eq] at fits
   obtain ⟨⟨f₁, f₂⟩, f₃⟩ := fits
   have op : ∀ j, ∃ v v', y' j = some v ∧ y'' j = some v' ∧

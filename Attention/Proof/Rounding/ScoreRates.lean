@@ -301,6 +301,10 @@ private theorem score_rate_factor (A a B o u s : R) :
     Semiring.pow_succ (1 + u) 3, show (3 : Nat) = 2 + 1 from rfl, Semiring.pow_succ (1 + s) 2,
     Semiring.pow_two (1 + s)]
   generalize (1 + u) ^ (2 + 1) = U
+  generalize 1 + u = u'
+  generalize 1 + s = s'
+  generalize 1 + a = a'
+  generalize 1 + o = o'
   grind
 
 private theorem rates_error (φ S E η : R) :

@@ -218,9 +218,10 @@ private theorem tiled_majorised {p : GradientPrecision R} (hp : PreciseGradient 
               + (numeral (2 * roundings + tiles) * p.tiny + numeral (2 * tiles) * p.outputTiny)))
           - absolute scale * sumOver (fun j => (t j).size * absolute (y j)) (List.finRange n))
         (z - scale * sumOver (fun j => e j * y j) (List.finRange n)) := by
-  obtain ⟨parts, k, l, s, a, b, c, f, g, σ, σ', σ'', y', y'', products, sum, sum', added, whole,
-    hparts, hN, hn, hs, hkl, hab, hcfg, rfl, hσ', hσ'', hy, hy', hproducts, hsum, hsum', hadded,
-    hwhole, hz⟩ := h
+  obtain ⟨parts, k, l, s, a, b, c, f, g, h⟩ := h
+  obtain ⟨σ, σ', σ'', y', y'', products, sum, sum', added, whole, h⟩ := h
+  obtain ⟨hparts, hN, hn, hs, hkl, hab, hcfg, rfl, h⟩ := h
+  obtain ⟨hσ', hσ'', hy, hy', hproducts, hsum, hsum', hadded, hwhole, hz⟩ := h
   refine ⟨k + l + 1, a + b, c + f + g, hkl, hab, hcfg, ?_⟩
   have one : ∀ {u : R}, 0 ≤ u → ∀ k : Nat, 1 ≤ (1 + u) ^ k := fun hu k =>
     OrderedField.one_le_pow (one_le_one_plus hu) k

@@ -77,9 +77,8 @@ private theorem step_eq (visible : Fin s → Bool) (C : Matrix R s d_model)
       = (L.cross.rows scale (fun _ j => visible j) (L.crossNorm.rows sqrt ε Y) C C)[k] :=
     fun x Y h => crossAttention_row C (i := (0 : Fin 1)) (i' := k) (fun _ => rfl) (by
       rw [getElem_layerNorm, h, Fin.getElem_fin, Vec.getElem_ofFn])
-  simp only [DecoderLayer.step, kept_succ, self, DecoderLayer.preNorm, sum, getElem_feedForward,
-    getElem_layerNorm]
-  rw [cross _ _ (sum k)]
+  rw [DecoderLayer.step, DecoderLayer.preNorm, kept_succ, self, sum, getElem_feedForward,
+    getElem_layerNorm, sum, sum, cross _ _ (sum k)]
 
 /-- One row through all layers. -/
 private theorem decodeStep_eq (visible : Fin s → Bool) (C : Matrix R s d_model)

@@ -30,7 +30,8 @@ def stored_today(folder: Path, prepared: Embedded) -> dict[str, Any]:
     lean = EmbeddedLean(root, prepared)
     built = lean.build()
     assert built.ok, built
-    today = {"audit": lean.audit().to_json()["declarations"], "listing": extract.listing(lean)}
+    listing = lean.read_stored(extract.SCRIPT, "listed")
+    today = {"audit": lean.audit().to_json()["declarations"], "listing": listing}
     read: dict[str, Any] = json.loads(json.dumps(today))
     return read
 

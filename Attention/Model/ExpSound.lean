@@ -19,11 +19,11 @@ attribute [local instance] Ring.intCast
 variable {R : Type u} [OrderedField R] [NaturalExp R] {p : Nat}
 
 private theorem square_le {y : R} {a : Int} (h₀ : 0 ≤ a) (h : (a : R) ≤ exp y * unit R p) :
-    ((a * a / 2 ^ p : Int) : R) ≤ exp (y + y) * unit R p := by
+    (((a * a) >>> p : Int) : R) ≤ exp (y + y) * unit R p := by
   have ha : (0 : R) ≤ (a : R) := OrderedRing.nonneg_intCast_of_nonneg a h₀
   have h₁ := OrderedRing.mul_le_mul_of_nonneg_left h ha
   have h₂ := OrderedRing.mul_le_mul_of_nonneg_right h (Std.le_trans ha h)
-  have h₃ := floor_mul_le (R := R) (a * a) (m := 2 ^ p) (Int.pow_pos (by decide))
+  have h₃ := shift_mul_le (R := R) (a * a) p
   rw [Ring.intCast_mul a a] at h₃
   refine le_of_mul_unit_le (p := p) (Std.le_trans h₃ (Std.le_trans h₁ (Std.le_trans h₂ ?_)))
   rw [exp_add]
@@ -39,8 +39,9 @@ private theorem squarings_le : ∀ (k : Nat) {y : R} {a : Int}, 0 ≤ a → (a :
     rwa [this, squarings]
   | succ k ih =>
     intro y a h₀ h
-    have h₁ := ih (Int.ediv_nonneg (Int.mul_nonneg h₀ h₀) (Int.le_of_lt (Int.pow_pos (by decide))))
-      (square_le h₀ h)
+    have h₁ := ih (by
+      rw [Int.shiftRight_eq_div_pow]
+      exact Int.ediv_nonneg (Int.mul_nonneg h₀ h₀) (Int.natCast_nonneg _)) (square_le h₀ h)
     have : ((2 ^ (k + 1) : Int) : R) * y = ((2 ^ k : Int) : R) * (y + y) := by
       rw [Int.pow_succ, Ring.intCast_mul, Ring.intCast_ofNat]
       grind
@@ -54,16 +55,16 @@ theorem expLower_le {k : Nat} {x : R} {n : Int} (h : (n : R) ≤ x * unit R p) :
   have hU : (0 : R) < unit R p := unit_pos
   have hy : ((2 ^ k : Int) : R) * (x / ((2 ^ k : Int) : R)) = x :=
     OrderedField.mul_div_cancel (ne_of_pos hK') x
-  have start : ((max 0 (2 ^ p + n / 2 ^ k) : Int) : R)
+  have start : ((max 0 (2 ^ p + n >>> k) : Int) : R)
       ≤ exp (x / ((2 ^ k : Int) : R)) * unit R p := by
-    rcases Int.le_total (2 ^ p + n / 2 ^ k) 0 with h₀ | h₀
+    rcases Int.le_total (2 ^ p + n >>> k) 0 with h₀ | h₀
     · rw [Int.max_eq_left h₀, Ring.intCast_zero]
       exact OrderedRing.mul_nonneg (Std.le_of_lt (exp_pos _)) (Std.le_of_lt hU)
     · rw [Int.max_eq_right h₀, Ring.intCast_add]
-      have h₁ : ((n / 2 ^ k : Int) : R) ≤ x / ((2 ^ k : Int) : R) * unit R p := by
+      have h₁ : ((n >>> k : Int) : R) ≤ x / ((2 ^ k : Int) : R) * unit R p := by
         refine (Field.IsOrdered.mul_le_mul_iff_of_pos_right hK').mp ?_
         rw [CommSemiring.mul_comm (x / _ * _), ← Semiring.mul_assoc, hy]
-        exact Std.le_trans (floor_mul_le n hK) h
+        exact Std.le_trans (shift_mul_le n k) h
       have h₂ := OrderedRing.mul_le_mul_of_nonneg_right
         (NaturalExp.one_add_le_exp (x / ((2 ^ k : Int) : R))) (Std.le_of_lt hU)
       refine Std.le_trans ?_ h₂

@@ -44,12 +44,20 @@ instance : IntCast (Interval p) := ⟨fun n => between (n * 2 ^ p) (n * 2 ^ p)�
   | between a b => between (-b) (-a)
   | all => all
 
-/-- The least and the greatest product of bounds, rounded outward. -/
+/-- The least product of a number from a to b with one from c to d: two bounds, which the signs of
+all four choose. -/
+@[expose] def leastProduct (a b c d : Int) : Int :=
+  if 0 ≤ a then if 0 ≤ c then a * c else b * c
+  else if b ≤ 0 then if d ≤ 0 then b * d else a * d
+  else if 0 ≤ c then a * d
+  else if d ≤ 0 then b * c
+  else min (a * d) (b * c)
+
+/-- The least product of numbers in both, and the greatest, which is the least of −x · y negated,
+rounded outward: a shift by p divides by 2^p and rounds down. -/
 @[expose] def mul : Interval p → Interval p → Interval p
   | between a b, between c d =>
-    let lo := min (min (a * c) (a * d)) (min (b * c) (b * d))
-    let hi := max (max (a * c) (a * d)) (max (b * c) (b * d))
-    between (lo / 2 ^ p) (ceilDiv hi (2 ^ p))
+    between (leastProduct a b c d >>> p) (-(leastProduct (-b) (-a) c d >>> p))
   | _, _ => all
 
 /-- A lower bound of a number above a / 2^p, divided by a number between c / 2^p and d / 2^p; for
@@ -84,11 +92,11 @@ relative error is about x² / 2^k, and rounding errors of 2^−p grow with the s
 /-- k squarings of a / 2^p, rounded down. -/
 @[expose] def squarings (p : Nat) : Nat → Int → Int
   | 0, a => a
-  | k + 1, a => squarings p k (a * a / 2 ^ p)
+  | k + 1, a => squarings p k ((a * a) >>> p)
 
 /-- A lower bound of 2^p · exp (n / 2^p), by k squarings. -/
 @[expose] def expLower (p k : Nat) (n : Int) : Int :=
-  squarings p k (max 0 (2 ^ p + n / 2 ^ k))
+  squarings p k (max 0 (2 ^ p + n >>> k))
 
 /-- An upper bound of 2^p · exp (n / 2^p); none where the precision does not suffice for one. -/
 @[expose] def expUpper (p k : Nat) (n : Int) : Option Int :=

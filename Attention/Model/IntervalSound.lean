@@ -56,6 +56,12 @@ theorem le_ceil_mul (n : Int) {m : Int} (hm : 0 < m) :
   rw [Ring.intCast_neg] at this
   grind
 
+/-- Divided by 2^k and rounded down, as a shift does it. -/
+theorem shift_mul_le (n : Int) (k : Nat) :
+    ((n >>> k : Int) : R) * ((2 ^ k : Int) : R) ≤ (n : R) := by
+  rw [Int.shiftRight_eq_div_pow, Int.natCast_pow]
+  exact floor_mul_le n (Int.pow_pos (by decide))
+
 /-- A positive number is not 0. -/
 theorem ne_of_pos {a : R} (h : 0 < a) : a ≠ 0 := by grind
 

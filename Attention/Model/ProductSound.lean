@@ -16,29 +16,53 @@ attribute [local instance] Ring.intCast
 
 variable {R : Type u} [OrderedField R] {p : Nat}
 
-/-- A product is at least one of the four products of bounds. -/
-theorem corner_le_mul {a b c d X Y : R} (ha : a ≤ X) (hb : X ≤ b) (hc : c ≤ Y) (hd : Y ≤ d) :
-    a * c ≤ X * Y ∨ a * d ≤ X * Y ∨ b * c ≤ X * Y ∨ b * d ≤ X * Y := by
-  rcases Std.le_total (a := (0 : R)) (b := Y) with hY | hY
-  · have h := OrderedRing.mul_le_mul_of_nonneg_right ha hY
-    rcases Std.le_total (a := (0 : R)) (b := a) with h₀ | h₀
-    · exact .inl (Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hc h₀) h)
-    · exact .inr (.inl (Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_left hd h₀) h))
-  · have h := OrderedRing.mul_le_mul_of_nonpos_right hb hY
-    rcases Std.le_total (a := (0 : R)) (b := b) with h₀ | h₀
-    · exact .inr (.inr (.inl (Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hc h₀) h)))
-    · exact .inr (.inr (.inr (Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_left hd h₀) h)))
-
-/-- A product is at most one of the four products of bounds. -/
-theorem mul_le_corner {a b c d X Y : R} (ha : a ≤ X) (hb : X ≤ b) (hc : c ≤ Y) (hd : Y ≤ d) :
-    X * Y ≤ a * c ∨ X * Y ≤ a * d ∨ X * Y ≤ b * c ∨ X * Y ≤ b * d := by
-  have := corner_le_mul (neg_le_neg hb) (neg_le_neg ha) hc hd
-  simp only [Ring.neg_mul] at this
-  rcases this with h | h | h | h
-  · exact .inr (.inr (.inl (le_of_neg_le_neg h)))
-  · exact .inr (.inr (.inr (le_of_neg_le_neg h)))
-  · exact .inl (le_of_neg_le_neg h)
-  · exact .inr (.inl (le_of_neg_le_neg h))
+/-- No product of numbers between bounds is less. -/
+theorem leastProduct_le {a b c d : Int} {X Y : R} (ha : (a : R) ≤ X) (hb : X ≤ (b : R))
+    (hc : (c : R) ≤ Y) (hd : Y ≤ (d : R)) : ((leastProduct a b c d : Int) : R) ≤ X * Y := by
+  have nonneg {n : Int} (h : 0 ≤ n) : 0 ≤ (n : R) := OrderedRing.nonneg_intCast_of_nonneg n h
+  have nonpos {n : Int} (h : n ≤ 0) : (n : R) ≤ 0 := OrderedRing.nonpos_intCast_of_nonpos n h
+  have above (h : 0 ≤ Y) (h' : a ≤ 0) : ((a * d : Int) : R) ≤ X * Y := by
+    rw [Ring.intCast_mul]
+    exact Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_left hd (nonpos h'))
+      (OrderedRing.mul_le_mul_of_nonneg_right ha h)
+  have below (h : Y ≤ 0) (h' : 0 ≤ b) : ((b * c : Int) : R) ≤ X * Y := by
+    rw [Ring.intCast_mul]
+    exact Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hc (nonneg h'))
+      (OrderedRing.mul_le_mul_of_nonpos_right hb h)
+  unfold leastProduct
+  split
+  · next h₀ =>
+    have hX := Std.le_trans (nonneg h₀) ha
+    split
+    · next h =>
+      rw [Ring.intCast_mul]
+      exact Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_left hc (nonneg h₀))
+        (OrderedRing.mul_le_mul_of_nonneg_right ha (Std.le_trans (nonneg h) hc))
+    · next h =>
+      rw [Ring.intCast_mul]
+      exact Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_right hb (nonpos (by omega)))
+        (OrderedRing.mul_le_mul_of_nonneg_left hc hX)
+  · next h₀ =>
+    split
+    · next h₁ =>
+      have hX := Std.le_trans hb (nonpos h₁)
+      split
+      · next h =>
+        rw [Ring.intCast_mul]
+        exact Std.le_trans (OrderedRing.mul_le_mul_of_nonpos_right hb (nonpos h))
+          (OrderedRing.mul_le_mul_of_nonpos_left hd hX)
+      · next h =>
+        rw [Ring.intCast_mul]
+        exact Std.le_trans (OrderedRing.mul_le_mul_of_nonneg_right ha (nonneg (by omega)))
+          (OrderedRing.mul_le_mul_of_nonpos_left hd hX)
+    · next h₁ =>
+      split
+      · next h => exact above (Std.le_trans (nonneg h) hc) (by omega)
+      · split
+        · next h => exact below (Std.le_trans hd (nonpos h)) (by omega)
+        · rcases Std.le_total (a := (0 : R)) (b := Y) with h | h
+          · exact Std.le_trans (intCast_le (Int.min_le_left _ _)) (above h (by omega))
+          · exact Std.le_trans (intCast_le (Int.min_le_right _ _)) (below h (by omega))
 
 /-- Products of numbers lie in the product of their intervals. -/
 theorem contains_mul {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Contains y) :
@@ -51,26 +75,15 @@ theorem contains_mul {I J : Interval p} {x y : R} (hx : I.Contains x) (hy : J.Co
     | between c d =>
       obtain ⟨h₁, h₂⟩ := hx
       obtain ⟨h₃, h₄⟩ := hy
-      have hU : (0 : Int) < 2 ^ p := Int.pow_pos (by decide)
+      have lo := leastProduct_le h₁ h₂ h₃ h₄
+      have hi := leastProduct_le (a := -b) (b := -a) (X := -(x * unit R p))
+        (by rw [Ring.intCast_neg]; exact neg_le_neg h₂)
+        (by rw [Ring.intCast_neg]; exact neg_le_neg h₁) h₃ h₄
       have e : x * unit R p * (y * unit R p) = x * y * unit R p * unit R p := by grind
-      have lo := corner_le_mul h₁ h₂ h₃ h₄
-      have hi := mul_le_corner h₁ h₂ h₃ h₄
-      simp only [← Ring.intCast_mul, e] at lo hi
-      refine ⟨le_of_mul_unit_le (p := p) (Std.le_trans (floor_mul_le _ hU) ?_),
-        le_of_mul_unit_le (p := p) (Std.le_trans ?_ (le_ceil_mul _ hU))⟩
-      · have h₁ := Int.min_le_left (min (a * c) (a * d)) (min (b * c) (b * d))
-        have h₂ := Int.min_le_right (min (a * c) (a * d)) (min (b * c) (b * d))
-        rcases lo with h | h | h | h <;> refine Std.le_trans (intCast_le ?_) h
-        · exact Int.le_trans h₁ (Int.min_le_left _ _)
-        · exact Int.le_trans h₁ (Int.min_le_right _ _)
-        · exact Int.le_trans h₂ (Int.min_le_left _ _)
-        · exact Int.le_trans h₂ (Int.min_le_right _ _)
-      · have h₁ := Int.le_max_left (max (a * c) (a * d)) (max (b * c) (b * d))
-        have h₂ := Int.le_max_right (max (a * c) (a * d)) (max (b * c) (b * d))
-        rcases hi with h | h | h | h <;> refine Std.le_trans h (intCast_le ?_)
-        · exact Int.le_trans (Int.le_max_left _ _) h₁
-        · exact Int.le_trans (Int.le_max_right _ _) h₁
-        · exact Int.le_trans (Int.le_max_left _ _) h₂
-        · exact Int.le_trans (Int.le_max_right _ _) h₂
+      rw [Ring.neg_mul, e, ← Ring.neg_mul] at hi
+      rw [e] at lo
+      refine ⟨le_of_mul_unit_le (Std.le_trans (shift_mul_le _ p) lo), ?_⟩
+      rw [Ring.intCast_neg]
+      exact le_neg_of_le_neg (le_of_mul_unit_le (Std.le_trans (shift_mul_le _ p) hi))
 
 end Attention.Model.Interval

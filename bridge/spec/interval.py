@@ -59,21 +59,35 @@ def interval_neg(interval: Interval) -> Interval:
     return IntervalAll()
 
 
+def interval_least_product(a: int, b: int, c: int, d: int) -> int:
+    """The least product of a number from a to b with one from c to d: two bounds, which the signs
+    of all four choose.
+
+    Lean: `Attention.Model.Interval.leastProduct`.
+    """
+    if 0 <= a:
+        return a * c if 0 <= c else b * c
+    if b <= 0:
+        return b * d if d <= 0 else a * d
+    if 0 <= c:
+        return a * d
+    return b * c if d <= 0 else min(a * d, b * c)
+
+
 def interval_mul(interval: Interval, interval_1: Interval, *, p: int) -> Interval:
-    """The least and the greatest product of bounds, rounded outward.
+    """The least product of numbers in both, and the greatest, which is the least of −x · y
+    negated, rounded outward: a shift by p divides by 2^p and rounds down.
 
     Lean: `Attention.Model.Interval.mul`.
     """
     if isinstance(interval, IntervalBetween) and isinstance(interval_1, IntervalBetween):
-        lo = min(
-            min(interval.lo * interval_1.lo, interval.lo * interval_1.hi),
-            min(interval.hi * interval_1.lo, interval.hi * interval_1.hi),
+        return IntervalBetween(
+            interval_least_product(interval.lo, interval.hi, interval_1.lo, interval_1.hi) >> p,
+            -(
+                interval_least_product(-interval.hi, -interval.lo, interval_1.lo, interval_1.hi)
+                >> p
+            ),
         )
-        hi = max(
-            max(interval.lo * interval_1.lo, interval.lo * interval_1.hi),
-            max(interval.hi * interval_1.lo, interval.hi * interval_1.hi),
-        )
-        return IntervalBetween(int_div(lo, 2**p), interval_ceil_div(hi, 2**p))
     return IntervalAll()
 
 
@@ -116,7 +130,7 @@ def interval_squarings(p: int, k: int, a: int) -> int:
 
     Lean: `Attention.Model.Interval.squarings`.
     """
-    return a if k == 0 else interval_squarings(p, k - 1, int_div(a * a, 2**p))
+    return a if k == 0 else interval_squarings(p, k - 1, a * a >> p)
 
 
 def interval_exp_lower(p: int, k: int, n: int) -> int:
@@ -124,7 +138,7 @@ def interval_exp_lower(p: int, k: int, n: int) -> int:
 
     Lean: `Attention.Model.Interval.expLower`.
     """
-    return interval_squarings(p, k, max(0, 2**p + int_div(n, 2**k)))
+    return interval_squarings(p, k, max(0, 2**p + (n >> k)))
 
 
 def interval_exp_upper(p: int, k: int, n: int) -> int | None:

@@ -74,11 +74,16 @@ def _power(writer: Writer, t: Constant, before: Before) -> ast.expr:
     return build.operation(base, ast.Pow(), exponent)
 
 
-def _exclusive_or(writer: Writer, t: Constant, before: Before) -> ast.expr:
-    if not _is(_type(t), "Nat"):
-        raise UntranslatableError(f"{t.name} of the type {_type(t)}")
-    left, right = (writer.expression(v, before) for v in t.values())
-    return build.operation(left, ast.BitXor(), right)
+def _of_bits(sign: type[ast.operator], *types: str) -> Expression:
+    """An operation on bits, of whose left argument these are the types."""
+
+    def write(writer: Writer, t: Constant, before: Before) -> ast.expr:
+        if not _is(_type(t), *types):
+            raise UntranslatableError(f"{t.name} of the type {_type(t)}")
+        left, right = (writer.expression(v, before) for v in t.values())
+        return build.operation(left, sign(), right)
+
+    return write
 
 
 def _comparison(sign: type[ast.cmpop]) -> Expression:
@@ -219,7 +224,9 @@ EXPRESSIONS: Mapping[str, Expression] = {
     "HDiv.hDiv": _arithmetic(ast.Div),
     "HMod.hMod": _arithmetic(ast.Mod),
     "HPow.hPow": _power,
-    "HXor.hXor": _exclusive_or,
+    "HXor.hXor": _of_bits(ast.BitXor, "Nat"),
+    # Of a negative integer, too, both round down.
+    "HShiftRight.hShiftRight": _of_bits(ast.RShift, "Int", "Nat"),
     "Neg.neg": _negate,
     "Max.max": helper("max"),
     "Min.min": helper("min"),

@@ -143,6 +143,21 @@ def test_integers_have_no_remainder() -> None:
         translate(definition(body, variable("a", WHOLE)))
 
 
+def test_a_shift_of_an_integer_is_python_s() -> None:
+    """Both round down."""
+    body = arithmetic("HShiftRight.hShiftRight", Bound("a"), Bound("n"), WHOLE)
+    assert translate(definition(body, variable("a", WHOLE), variable("n"))) == lines("""
+        def f(a: int, n: int) -> int:
+            return a >> n
+    """)
+
+
+def test_integers_have_no_exclusive_or() -> None:
+    body = arithmetic("HXor.hXor", Bound("a"), Bound("a"), WHOLE)
+    with pytest.raises(UntranslatableError, match=r"HXor\.hXor of the type .*Int"):
+        translate(definition(body, variable("a", WHOLE)))
+
+
 def test_powers_of_numbers() -> None:
     """With an integer for exponent, which may be negative."""
     generic = variable("R", SORT, binder="implicit", kind="type")

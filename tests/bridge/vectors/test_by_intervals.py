@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil, floor
 
 import committed
 import pytest
@@ -69,6 +70,20 @@ def test_an_interval_holds_what_it_stands_for(a: int, b: int, c: int) -> None:
     assert isinstance(root, intervals.IntervalBetween)
     assert root.lo**2 <= b * 2**p
     assert (b + c) * 2**p <= root.hi**2
+
+
+SIGNED = st.integers(-(1 << 200), 1 << 200)
+
+
+@given(st.tuples(SIGNED, SIGNED).map(sorted), st.tuples(SIGNED, SIGNED).map(sorted))
+def test_a_product_has_the_least_and_the_greatest_of_bounds(x: list[int], y: list[int]) -> None:
+    """Whatever their signs; rounded outward, and no further."""
+    p = 128
+    found = intervals.interval_mul(
+        intervals.IntervalBetween(*x), intervals.IntervalBetween(*y), p=p
+    )
+    products = [Fraction(one * other, 2**p) for one in x for other in y]
+    assert found == intervals.IntervalBetween(floor(min(products)), ceil(max(products)))
 
 
 @pytest.mark.parametrize(("a", "b", "quotient"), [(7, 2, 3), (-7, 2, -4), (7, -2, -3), (-7, -2, 4)])

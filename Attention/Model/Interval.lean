@@ -44,8 +44,8 @@ instance : IntCast (Interval p) := ⟨fun n => between (n * 2 ^ p) (n * 2 ^ p)�
   | between a b => between (-b) (-a)
   | all => all
 
-/-- The least product of a number from a to b with one from c to d: two bounds, which the signs of
-all four choose. -/
+/-- The least product of a number from a to b with one from c to d. It is that of two bounds, and
+their signs tell which. -/
 @[expose] def leastProduct (a b c d : Int) : Int :=
   if 0 ≤ a then if 0 ≤ c then a * c else b * c
   else if b ≤ 0 then if d ≤ 0 then b * d else a * d

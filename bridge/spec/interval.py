@@ -60,8 +60,8 @@ def interval_neg(interval: Interval) -> Interval:
 
 
 def interval_least_product(a: int, b: int, c: int, d: int) -> int:
-    """The least product of a number from a to b with one from c to d: two bounds, which the signs
-    of all four choose.
+    """The least product of a number from a to b with one from c to d. It is that of two bounds,
+    and their signs tell which.
 
     Lean: `Attention.Model.Interval.leastProduct`.
     """

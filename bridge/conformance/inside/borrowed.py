@@ -29,12 +29,13 @@ class Borrowed:
 
     def __enter__(self) -> Self:
         if self.listening is not None:
-            # PyTorch writes no types for this method and for `__exit__`: hence `no-untyped-call`.
+            # PyTorch writes no types for this method: hence `no-untyped-call`.
             self.listening.__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *raised: Any) -> None:
         if self.listening is not None:
+            # As in `__enter__`: PyTorch writes no types.
             self.listening.__exit__(*raised)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:

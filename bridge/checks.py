@@ -64,7 +64,8 @@ class Check:
     result depends on, where * stands for any path too; none: it is run always, since it keeps its
     own results. one_core: it uses one or little more, so that neighbours of which this is true run
     beside it; the one behind them, which uses all, begins once a core is free and none waits.
-    after: the one of these neighbours that it waits for, whose kept results it takes.
+    after: the one of these neighbours that it waits for, whose kept results it takes. compiled:
+    Triton compiles its kernels in it, where tests have them interpreted.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Check:
     inputs: tuple[str, ...]
     one_core: bool = False
     after: str = ""
+    compiled: bool = False
 
 
 @dataclass
@@ -147,6 +149,32 @@ REPLAY = Check(
 )  # fmt: skip
 
 
+# The thorough tests in parts, each with the folder of its tests but for those of the parts before
+# it: a part that has passed is kept where a later one fails or is interrupted.
+THOROUGH = {
+    "kernels-ir": ("tests/bridge/ttir", "tests/bridge/ptx", "tests/bridge/gluon"),
+    "conformance": ("tests/bridge/conformance",),
+    "bridge": ("tests/bridge",),
+    "pyimpl": ("tests/pyimpl",),
+    "others": ("tests",),
+}
+
+
+def _thorough() -> Iterator[Check]:
+    yield Check(
+        "thorough-compiled", "thorough tests of kernels that Triton compiles",
+        (*PYTEST, "-m", "thorough and compiled"), ("*",), compiled=True,
+    )  # fmt: skip
+    before: list[str] = []
+    for name, folders in THOROUGH.items():
+        ignored = (f"--ignore={folder}" for folder in before)
+        yield Check(
+            f"thorough-{name}", f"thorough tests: {name}",
+            (*PYTEST, "-m", "thorough and not compiled", *folders, *ignored), ("*",),
+        )  # fmt: skip
+        before.extend(folders)
+
+
 # Those that listed theorems and claims name are part of the library.
 WRONG_VARIANTS = Check(
     "wrong-variants", "Lean: wrong variants of the theorems, refuted",
@@ -157,7 +185,7 @@ WRONG_VARIANTS = Check(
 def checks(*, everything: bool = False) -> tuple[Check, ...]:
     """The checks in their order, the quick ones first. everything: those of `make test-all`."""
     some = () if everything else ("--quick",)
-    thorough = ("-m", "thorough or not thorough") if everything else ()
+    thorough = tuple(_thorough()) if everything else ()
     more = "-all" if everything else ""
     variants = (WRONG_VARIANTS,) if everything else ()
     replay = (REPLAY,) if everything and second_kernel.is_installed() else ()
@@ -193,7 +221,8 @@ def checks(*, everything: bool = False) -> tuple[Check, ...]:
             # The quick ones use the cores that their neighbours leave.
             one_core=not everything,
         ),
-        Check(f"tests{more}", "the test-suite", (*PYTEST, *thorough), ("*",)),
+        Check("tests", "the test-suite", PYTEST, ("*",)),
+        *thorough,
     )  # fmt: skip
 
 
@@ -239,7 +268,7 @@ def test(name: tuple[str, ...], everything: bool, quickly: bool, fresh: bool, re
         sys.exit(_quick(run))
     start = time.monotonic()
     status = run.all(check for check in chosen if not name or check.name in name)
-    if status == 0 and any(check.startswith("tests") for check in run.times):
+    if status == 0 and "tests" in run.times:
         quick.keep(run.cache, run.facts, quick.Base(run.digests))
     if record and status == 0:
         _record(run, time.monotonic() - start)
@@ -382,6 +411,7 @@ class Run:
         process = subprocess.Popen(
             [_program(program), *arguments], cwd=self.root, stdout=output,
             stderr=subprocess.STDOUT if captured else None,
+            env={**os.environ, "TRITON_INTERPRET": "0"} if check.compiled else None,
         )  # fmt: skip
         return _Running(check, process, output, time.monotonic())
 

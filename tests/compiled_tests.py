@@ -8,21 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 
-from pyimpl.backends.kernels.parts.numerics import INTERPRETED
-
-NEEDS_COMPILER = pytest.mark.skipif(
-    INTERPRETED.value, reason="`test_compiled` runs this where Triton compiles"
-)
-
-
-def run_compiled(marker: str, *files: Path) -> None:
-    """Run the tests with this marker in these files where Triton compiles: all pass and none is
-    skipped."""
+def run_compiled(*files: Path) -> None:
+    """Run the tests of these files that are marked as compiled where Triton compiles, but for the
+    thorough ones: all pass and none is skipped."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marker,
-         *map(str, files)],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
+         "-m", "compiled and not thorough", *map(str, files)],
         cwd=Path(__file__).resolve().parents[1], env={**os.environ, "TRITON_INTERPRET": "0"},
         capture_output=True, text=True,
     )  # fmt: skip

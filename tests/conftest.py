@@ -59,10 +59,14 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)  # before those that are thorough are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests whose fixtures prepare Lean are marked, and of a sampled test's cases all but each n-th
-    as thorough. Files of few tests that take a minute or more begin first, so that no worker waits
-    for one at the end."""
+    as thorough. Those that need compiled kernels are skipped where Triton interprets them. Files of
+    few tests that take a minute or more begin first, so that no worker waits for one at the end."""
     cases: Counter[str] = Counter()
+    interpreted = importlib.import_module("pyimpl.backends.kernels.parts.numerics").INTERPRETED
+    elsewhere = pytest.mark.skip(reason="Triton interprets here; `make test-all` compiles, too")
     for item in items:
+        if interpreted.value and item.get_closest_marker("compiled"):
+            item.add_marker(elsewhere)
         if sampled := item.get_closest_marker("sampled"):
             test = item.nodeid.partition("[")[0]
             if cases[test] % sampled.args[0]:

@@ -7,8 +7,9 @@ text is that of the kernel which such a launch runs.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import triton
@@ -51,7 +52,8 @@ def of_kernel(
     """The source of any function under `triton.jit`, as `of_launch` gives that of a launch.
 
     arguments: those of the function by name, compile-time ones among them; options: Triton's own,
-    such as `num_warps`. Below capability 90 tensor descriptors are lowered to pointers.
+    such as `num_warps`. Below capability 90 tensor descriptors are lowered to pointers. Of calls
+    that Triton itself would compile once, the text is made once.
     """
     if not isinstance(kernel, triton.JITFunction):
         raise ValueError(
@@ -65,21 +67,39 @@ def of_kernel(
     parsed, signature, constants, attributes = kernel._pack_args(
         backend, given, bound, specialization, given
     )
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    module = ASTSource(kernel, signature, constants, attributes).make_ir(
-        target,
-        parsed,
-        backend.get_codegen_implementation(parsed),
-        backend.get_module_map(),
-        context,
-    )
-    text = backend.make_ttir(module, {}, parsed, arch).str()
+    source = ASTSource(kernel, signature, constants, attributes)
+    text = _text(_Compilation(kernel, arch, source.hash(), parsed.hash(), source, backend, parsed))
     left: dict[str, Any] = {}
     for name, value in bound.items():
         left |= _at_run_time(name, value, signature[name])
     return Source(text, left)
+
+
+@dataclass(frozen=True)
+class _Compilation:
+    """Compilations of one kernel are the same where Triton's hashes of them are."""
+
+    kernel: triton.JITFunction[Any]
+    arch: int
+    source_hash: str
+    options_hash: str
+    source: ASTSource = field(compare=False)
+    backend: Any = field(compare=False)
+    options: Any = field(compare=False)
+
+
+@functools.lru_cache(maxsize=64)
+def _text(wanted: _Compilation) -> str:
+    backend, options = wanted.backend, wanted.options
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = wanted.source.make_ir(
+        backend.target, options, backend.get_codegen_implementation(options),
+        backend.get_module_map(), context,
+    )  # fmt: skip
+    text: str = backend.make_ttir(module, {}, options, wanted.arch).str()
+    return text
 
 
 def _at_run_time(name: str, value: Any, kind: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 import signal
@@ -307,12 +308,49 @@ def test_all_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, second: bool) 
     assert checks.REPLAY not in some
     assert checks.WRONG_VARIANTS in every
     every = tuple(check for check in every if check not in (checks.REPLAY, checks.WRONG_VARIANTS))
+    every, parts = every[: len(some)], every[len(some) :]
     assert [check.title for check in some] == [check.title for check in every]
-    differing = [b for a, b in zip(some, every, strict=True) if a != b]
-    assert [check.name for check in differing] == ["kernels-all", "tests-all"]
-    kernels, suite = differing
+    (kernels,) = (b for a, b in zip(some, every, strict=True) if a != b)
+    assert kernels.name == "kernels-all"
     assert "--quick" not in kernels.command
-    assert suite.command[-2:] == ("-m", "thorough or not thorough")
+    # What `make test` has passed is not run again, and each part is kept.
+    assert every[-1].name == "tests"
+    assert all("thorough" in " ".join(check.command) and check.inputs for check in parts)
+
+
+@pytest.mark.parametrize("folder", ["", "bridge", "pyimpl", "bridge/conformance", "bridge/ttir"])
+def test_each_thorough_test_is_in_one_part(folder: str, tmp_path: Path) -> None:
+    """A new test of one kind and of the other, in any folder."""
+    for one in itertools.chain(*checks.THOROUGH.values()):
+        assert (ROOT / one).is_dir()
+        (tmp_path / one).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "tests" / folder / "test_new.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.thorough\ndef test_thorough(): pass\n\n"
+        "@pytest.mark.thorough\n@pytest.mark.compiled\ndef test_compiled(): pass\n\n"
+        "def test_neither(): pass\n"
+    )
+    found = []
+    for check in checks.checks(everything=True):
+        if check.name.startswith("thorough"):
+            chosen = check.command[check.command.index("-m", 2) :]
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", "--collect-only", "-q", "-c", os.devnull,
+                 "-W", "ignore", "--rootdir", tmp_path, *chosen],
+                cwd=tmp_path, capture_output=True, text=True,
+            )  # fmt: skip
+            lines = done.stdout.splitlines()
+            found += [(line.split("::")[-1], check.compiled) for line in lines if "::" in line]
+    assert sorted(found) == [("test_compiled", True), ("test_thorough", False)]
+
+
+def test_where_a_check_asks_for_it_triton_compiles(project: Project) -> None:
+    asked = "import os; assert os.environ.get('TRITON_INTERPRET') == '0'"
+    project.patch(checks.os, "environ", {**os.environ, "TRITON_INTERPRET": "1"})
+    project.checks = [replace(project.check("asked", "*", more=asked), compiled=True)]
+    assert project.run()[0] == 0
+    project.checks = [project.check("other", "*", more=asked)]
+    assert project.run()[0] == 1
 
 
 def test_an_unknown_check_is_one_sentence() -> None:

@@ -13,16 +13,9 @@ from bridge.conformance.judging.run import run
 from bridge.vectors.load import default_directory, read_trusted
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
-VECTORS = Path(__file__).with_name("test_vectors.py")
-
 
 def test_compiled() -> None:
-    run_compiled("not thorough", VECTORS)
-
-
-@pytest.mark.thorough
-def test_compiled_thorough() -> None:
-    run_compiled("thorough", VECTORS)
+    run_compiled(Path(__file__).with_name("test_vectors.py"))
 
 
 @pytest.mark.skipif(not INTERPRETED.value, reason="Triton compiles in this process")

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from compiled_tests import NEEDS_COMPILER
 
 from bridge.conformance.adapters.compiled import PyimplPtx, simulate
 from bridge.conformance.judging.run import run
@@ -25,7 +24,7 @@ from pyimpl.backends.kernels import forward
 from pyimpl.backends.kernels.parts.launch import Launch
 from pyimpl.internal.scores import ScoreOptions
 
-pytestmark = NEEDS_COMPILER
+pytestmark = pytest.mark.compiled
 # Of some, such as those of layers, no vector is judged: no kernel takes them.
 FAMILIES = sorted(
     path.stem for path in default_directory().glob("*.json") if path.stem != "index"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from compiled_tests import NEEDS_COMPILER
 from ttir_cases import COMPARED, LEVELS, MUTANTS, SHAPES, comparison_of, plant
 
 from bridge.ttir.compare import Compared, Level, Shape, backward, forward
@@ -15,7 +14,7 @@ from bridge.ttir.compare_decode import decode
 from bridge.ttir.faults import CannotTell
 from bridge.ttir.shapes import BACKWARD, DECODE, FORWARD
 
-pytestmark = NEEDS_COMPILER
+pytestmark = pytest.mark.compiled
 
 # The level at which `make test` runs a case; all levels of all are for `make test-all`.
 QUICK: dict[str, dict[str, Level]] = {

@@ -9,7 +9,6 @@ from typing import Any
 
 import committed
 import pytest
-from compiled_tests import NEEDS_COMPILER
 from ttir_cases import kernel_name
 
 from bridge.pages.kernel_coverage import EXACTLY_BY
@@ -18,7 +17,7 @@ from bridge.ttir.vectors import SPLIT, differences, not_run
 from bridge.vectors.model.attention import Vector
 from pyimpl.backends.kernels.parts.launch import Launch
 
-pytestmark = NEEDS_COMPILER
+pytestmark = pytest.mark.compiled
 
 # The forward kernel (with dropout), varlen, paged with combine, and those of the backward pass;
 # then the decoding and combining ones on blocks and changing keys, and functions inside kernels.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from compiled_tests import NEEDS_COMPILER
 from ttir_cases import kernel
 
+from bridge.ttir import source
 from bridge.ttir.parse import parse
 from bridge.ttir.source import of_launch
 from bridge.ttir.syntax import Pointer, Scalar, Tensor, TtirError
 from pyimpl.backends.kernels.offline.cases import KERNELS, Case
+from pyimpl.backends.kernels.parts.launch import Launch
 
-pytestmark = NEEDS_COMPILER
+pytestmark = pytest.mark.compiled
 
 CASES = [
     Case("forward", "bf16", 64, "window+mask+bias+dropout"),
@@ -40,15 +43,15 @@ CASES = [
 )
 def test_every_kernel_has_its_values_and_places(case: Case) -> None:
     launch = KERNELS[case.kernel](case, 90)
-    source = of_launch(launch)
-    found = parse(source.text).kernel
+    made = of_launch(launch)
+    found = parse(made.text).kernel
     operations = list(found.operations())
-    assert len(source.arguments) == len(found.arguments)
-    for name, value in zip(source.arguments, found.arguments, strict=True):
+    assert len(made.arguments) == len(found.arguments)
+    for name, value in zip(made.arguments, found.arguments, strict=True):
         assert value.variable == name.split(".")[-1] or value.variable == name
-        assert isinstance(value.type, Pointer) == isinstance(source.arguments[name], torch.Tensor)
+        assert isinstance(value.type, Pointer) == isinstance(made.arguments[name], torch.Tensor)
     # Every line of the text that defines a value is an operation here.
-    lines = [line for line in source.text.splitlines() if line.lstrip().startswith("%")]
+    lines = [line for line in made.text.splitlines() if line.lstrip().startswith("%")]
     assert len([o for o in operations if o.results]) == len(lines)
     results = [value for operation in operations for value in operation.results]
     assert len({value.number for value in results}) == len(results)
@@ -58,6 +61,25 @@ def test_every_kernel_has_its_values_and_places(case: Case) -> None:
         if operation.name in ("tt.load", "tt.store", "tt.dot", "math.exp2"):
             assert operation.location.line is not None
             assert "pyimpl/backends/kernels/" in str(operation.location.file)
+
+
+def test_a_text_is_made_once_for_launches_that_triton_compiles_once() -> None:
+    launch = KERNELS["forward"](Case("forward", "fp32", 16, "causal"), 90)
+
+    def of(**changed: int | None) -> Launch:
+        return replace(launch, arguments={**launch.arguments, **changed})
+
+    source._text.cache_clear()
+    found = [of_launch(of(q_len=q_len)) for q_len in (1000, 77)]
+    assert source._text.cache_info().misses == 1
+    assert [x.arguments["q_len"] for x in found] == [1000, 77]
+    source._text.cache_clear()
+    assert {of_launch(of(q_len=77)).text} == {x.text for x in found}
+    wider = replace(launch, constants={**launch.constants, "BLOCK_N": 64})
+    others = [launch, wider, of(right=None), replace(launch, num_stages=3)]
+    texts = {of_launch(x).text for x in others} | {of_launch(launch, 80).text}
+    assert source._text.cache_info().misses == 5
+    assert len(texts) >= 3
 
 
 def test_a_loop_names_what_it_carries() -> None:

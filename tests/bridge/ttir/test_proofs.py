@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from compiled_tests import NEEDS_COMPILER
 from lean_copies import ROOT, Copy, copy
 from ttir_cases import MUTANTS, plant
 
@@ -16,7 +15,7 @@ from bridge.ttir import texts
 from bridge.ttir.lean import numeric
 from bridge.ttir.syntax import TtirError
 
-pytestmark = NEEDS_COMPILER
+pytestmark = pytest.mark.compiled
 
 _LOOP = "backends/kernels/parts/loop.py"
 # Of the launcher, which Lean knows nothing of (`bridge.ttir.given` looks at the arguments that it

@@ -35,8 +35,8 @@ REQUIREMENTS = ROOT / "requirements"
 # has those of the others too.
 TIERS = {
     "try": "about 20 MB, most of it numpy",
-    "verify": "about 80 MB, most of it a second kernel of Lean",
-    "test": "about 350 MB, most of it for lean-dojo and transformers",
+    "verify": "about 140 MB, most of it a second kernel of Lean and a Node",
+    "test": "about 410 MB, most of it for lean-dojo and transformers",
 }
 
 # Its only wheel is for some systems (`has_second_kernel`), which no marker can say: pip would

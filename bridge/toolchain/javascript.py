@@ -45,9 +45,9 @@ ownCallOf??=new Map([[___syscall_stat64,"stat64"],[___syscall_openat,"openat"],
 try{return ownCallOf.get(index)?.(...args)}catch{}}
 """
 
-# The functions of `calls.wasm` (calls.py) in the place of those that they are named like. `throwing`:
-# C++ has thrown, and nothing has caught it yet; what else is thrown, such as the end of a thread,
-# is not caught there.
+# The functions of `calls.wasm` (calls.py) take the place of those of the same names. `throwing`:
+# C++ has thrown, and nothing has caught it yet. Whatever else is thrown, such as the end of a
+# thread, is not caught there.
 QUICK_CALLS = """var throwing=false;function quickCalls(imports){
 const slow={caught(){if(!throwing)return 0;throwing=false;_setThrew(1,0);return 1}};
 for(const[name,invoke]of Object.entries(imports))if(name.startsWith("invoke_"))

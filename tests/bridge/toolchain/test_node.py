@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge import bootstrap
 from bridge.limits import Limit
 from bridge.toolchain import node
 from bridge.toolchain.errors import ToolchainError
@@ -78,6 +79,22 @@ def test_no_npm_beside_it(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "executable", str(program(on_path / "python", "ERROR: offline", 1)))
     with pytest.raises(ToolchainError, match="no npm beside it"):
         node.find_node(print)
+
+
+def test_the_wheel_s_node_comes_before_the_one_on_path(
+    on_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(on_path / "node", "v22.1.0")
+    program(on_path / "npm", "10")
+    of_wheel = node.Node(on_path / "wheel", ("npm",), "v24.19.0")
+    monkeypatch.setattr(node, "_from_wheel", lambda: of_wheel)
+    assert node.find_node(pytest.fail) == of_wheel
+
+
+def test_the_lock_files_pin_that_wheel() -> None:
+    for tier in ("verify", "test"):
+        lock = (bootstrap.REQUIREMENTS / f"{tier}.lock").read_text("utf-8")
+        assert f"{node.WHEEL}=={node.WHEEL_VERSION} " in lock
 
 
 def test_the_wheel_s_node_where_none_is_on_path(

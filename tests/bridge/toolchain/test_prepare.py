@@ -14,7 +14,7 @@ import pytest
 
 from bridge import limits
 from bridge.limits import Limit, Watch
-from bridge.toolchain import javascript, prepare, recipe, wasm
+from bridge.toolchain import binary, calls, javascript, prepare, recipe, wasm
 from bridge.toolchain.errors import ToolchainError
 from bridge.toolchain.node import Node
 
@@ -148,7 +148,7 @@ def test_the_recipe_covers_every_source_that_makes_it() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "read_bytes", record)
         recipe.recipe()
-    sources = {Path(module.__file__ or "") for module in (recipe, wasm, javascript)}
+    sources = {Path(module.__file__ or "") for module in (recipe, binary, calls, wasm, javascript)}
     drivers = set(recipe.DRIVERS.rglob("*.lean"))
     assert drivers
     assert set(read) == sources | drivers

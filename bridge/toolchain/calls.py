@@ -74,7 +74,7 @@ class _Type:
     parameters: bytes
     results: bytes
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         return b"\x60" + b"".join(leb(len(part)) + part for part in (self.parameters, self.results))
 
 
@@ -205,7 +205,7 @@ def _calls(invokes: list[tuple[str, _Type]], table: _Table, top: int) -> bytes:
     pages = table.size // _PAGE + 2
     return _HEADER + b"".join(
         [
-            section(TYPE, vector([of.encoded() for of in numbers])),
+            section(TYPE, vector([of.encode() for of in numbers])),
             section(IMPORT, vector(from_javascript)),
             section(FUNCTION, vector([leb(its_type) for its_type in functions])),
             section(TABLE, vector([b"\x70" + table.limits])),

@@ -67,6 +67,19 @@ class Reader:
         lowest = self.uleb128()
         return flags, lowest, self.uleb128() if flags & 1 else None
 
+    def table(self) -> tuple[int, int, int | None]:
+        """The limits of the only table, of functions."""
+        expect(self.uleb128() == 1 and self.byte() == 0x70, "not one table of functions")
+        return self.limits()
+
+    def elements(self) -> tuple[int, list[int]]:
+        """The place in the table at which the functions start, and the functions."""
+        expect(self.uleb128() == 1 and self.uleb128() == 0, "more than one element segment")
+        expect(self.byte() == 0x41, "an element offset that is no constant")
+        offset = self.sleb128()
+        self.end_of_expression()
+        return offset, [self.uleb128() for _ in range(self.uleb128())]
+
     def end_of_expression(self) -> None:
         expect(self.byte() == 0x0B, "a constant expression of more than one instruction")
 

@@ -159,17 +159,10 @@ def _imports(reader: Reader, count: int) -> tuple[list[tuple[str, int]], int]:
 
 
 def _table(data: bytes, places: dict[int, int], types: list[_Type]) -> _Table:
-    reader = Reader(data, places[TABLE])
-    expect(reader.uleb128() == 1 and reader.byte() == 0x70, "not one table of functions")
-    start = reader.at
-    _, size, _ = reader.limits()
-    limits = data[start : reader.at]
-    reader = Reader(data, places[ELEMENT])
-    expect(reader.uleb128() == 1 and reader.uleb128() == 0, "more than one element segment")
-    expect(reader.byte() == 0x41, "an element offset that is no constant")
-    first = reader.sleb128()
-    reader.end_of_expression()
-    return _Table(limits, size, first, [types[reader.uleb128()] for _ in range(reader.uleb128())])
+    flags, size, most = Reader(data, places[TABLE]).table()
+    limits = bytes([flags]) + leb(size) + (b"" if most is None else leb(most))
+    first, functions = Reader(data, places[ELEMENT]).elements()
+    return _Table(limits, size, first, [types[function] for function in functions])
 
 
 def _calls(invokes: list[tuple[str, _Type]], table: _Table, top: int) -> bytes:

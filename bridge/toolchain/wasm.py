@@ -88,15 +88,6 @@ def _exports(reader: Reader) -> list[Export]:
     ]
 
 
-def _elements(reader: Reader) -> tuple[int, list[int]]:
-    """The table index at which the functions start, and the functions."""
-    expect(reader.uleb128() == 1 and reader.uleb128() == 0, "more than one element segment")
-    expect(reader.byte() == 0x41, "an element offset that is no constant")
-    offset = reader.sleb128()
-    reader.end_of_expression()
-    return offset, [reader.uleb128() for _ in range(reader.uleb128())]
-
-
 def symbol_file(addresses: dict[bytes, int]) -> bytes:
     """Count, then (offset of the name, its length, address) sorted by name, then the names."""
     index, names = bytearray(), bytearray()
@@ -116,10 +107,8 @@ def shrink(data: bytes, used_by_javascript: set[str]) -> Shrunk:
     num_imported, needed = _imports(Reader(data, places[IMPORT]))
     values = _globals(Reader(data, places[GLOBAL]), num_imported)
     exports = _exports(Reader(data, places[EXPORT]))
-    offset, functions = _elements(Reader(data, places[ELEMENT]))
-    table = Reader(data, places[TABLE])
-    expect(table.uleb128() == 1 and table.byte() == 0x70, "not one table of functions")
-    flags, table_size, table_limit = table.limits()
+    offset, functions = Reader(data, places[ELEMENT]).elements()
+    flags, table_size, table_limit = Reader(data, places[TABLE]).table()
     expect(offset + len(functions) == table_size, "a table that the elements do not fill")
 
     kept = [

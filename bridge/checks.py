@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -26,6 +25,7 @@ from rich.console import Console
 from bridge import quick
 from bridge.audit.second_kernel import check as second_kernel
 from bridge.cache import Cache
+from bridge.check_inputs import digests, facts
 from bridge.command import Problem, checkout
 from bridge.errors import MendableError
 from bridge.quick import Selection
@@ -485,36 +485,3 @@ def _processor() -> float:
     """Seconds of processor time of all processes that were started and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def digests(root: Path) -> Mapping[str, str]:
-    """The hash of each file of the project by its path from the root: those that git tracks or
-    would, or where there is no git all but generated ones."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=root, capture_output=True, text=True,
-    ) if (root / ".git").exists() else None  # fmt: skip
-    if listed is not None and listed.returncode == 0:
-        names = {name for name in listed.stdout.split("\0") if name}
-    else:
-        made = ("build/", "dist/", ".", "__pycache__/")
-        every = (path.relative_to(root).as_posix() for path in root.rglob("*"))
-        names = {n for n in every if not n.startswith(made) and "__pycache__" not in n}
-    paths = {name: root / name for name in sorted(names)}
-    return {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for name, path in paths.items()
-        if path.is_file()
-    }
-
-
-def facts() -> list[str]:
-    """The inputs of results beside the files: Python, its packages, the programs and devices that
-    tests look for, and the project's own variables."""
-    packages = sorted(f"{d.name}=={d.version}" for d in importlib.metadata.distributions())
-    programs = [f"{p}={shutil.which(p)}" for p in ("lake", "node", "npm", "chromium", "c++")]
-    devices = sorted(path.as_posix() for path in Path("/dev").glob("nvidia*"))
-    own = sorted(
-        f"{k}={v}" for k, v in os.environ.items() if k.startswith(("ATTENTION_", "TRITON"))
-    )
-    return [sys.version, *packages, *programs, *devices, *own]

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from misuse import misuse
 from rich.console import Console
 
-from bridge import checks
+from bridge import check_inputs, checks
 from bridge.audit.second_kernel import check as second_kernel
 from bridge.checks import Check, Run
 from bridge.pages import written
@@ -246,7 +246,7 @@ def test_git_says_what_the_files_of_the_project_are(project: Project) -> None:
     (root / ".gitignore").write_text("made/\n")
     (root / "made").mkdir()
     (root / "made" / "x.py").write_text("")
-    assert set(checks.digests(root)) == {".gitignore", "a.py", "b.md"}
+    assert set(check_inputs.digests(root)) == {".gitignore", "a.py", "b.md"}
 
 
 def test_ctrl_c_ends_the_run_within_seconds(project: Project) -> None:
@@ -285,7 +285,7 @@ sys.exit(Run(Path({str(project.root)!r}), Console()).all(steps))
 def test_the_suite_depends_on_every_file_and_each_input_is_there() -> None:
     named = {check.name: check for check in checks.checks()}
     assert named["tests"].inputs == ("*",)
-    there = checks.digests(ROOT)
+    there = check_inputs.digests(ROOT)
     for check in named.values():
         for pattern in check.inputs:
             if pattern != "*.pyi":

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from misuse import misuse
 
-from bridge import checks, quick
+from bridge import check_inputs, checks, quick
 from bridge.cache import Cache
 from bridge.command import Problem
 from bridge.quick import Base, Readers, Selection, select
@@ -84,11 +84,11 @@ def test_here_a_module_selects_its_own_test_first() -> None:
 
 
 def test_since_the_tests_passed(root: Path) -> None:
-    before = checks.digests(root)
+    before = check_inputs.digests(root)
     assert select(root, before, Base(before)) == Selection()
     (root / "made/middle.py").write_text("")
     (root / "notes.md").unlink()
-    found = select(root, checks.digests(root), Base(before, ("tests/test_low.py",)))
+    found = select(root, check_inputs.digests(root), Base(before, ("tests/test_low.py",)))
     assert found == Selection(
         changed=("made/middle.py", "notes.md"), chosen=("tests/test_high.py",),
         left=("tests/test_low.py",), unread=("notes.md",),
@@ -158,7 +158,7 @@ def run_quick(capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 
 def tests_left(project: Path) -> tuple[str, ...]:
-    base = quick.last(Cache(project / "build" / "cache"), checks.facts())
+    base = quick.last(Cache(project / "build" / "cache"), check_inputs.facts())
     return base.left
 
 

@@ -49,6 +49,12 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """A test draws the same numbers from torch in each run, whatever tests ran before it."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def launches_of_the_forward_kernel() -> Iterator[None]:
     """Each is looked at: do the hypotheses of the theorems about it hold?"""

@@ -135,6 +135,7 @@ def apart(ours: Tensor, theirs: Tensor) -> float:
 
 def test_the_example_of_the_page_runs() -> None:
     names: dict[str, Any] = {}
+    torch.manual_seed(4)  # with these weights the second new token is the one that ends a text
     exec(compile(examples()[1], "docs/integrations.md", "exec"), names)
     assert names["tokens"].shape == (1, 7)
     assert names["model"].config._attn_implementation == "pyimpl"

@@ -173,6 +173,7 @@ public import Attention.Model.UnderflowScores
 public import Attention.Model.UnderflowWeights
 public import Attention.Model.UnsplitScores
 public import Attention.Proof.Backward.Basic
+public import Attention.Proof.Backward.Bounds
 public import Attention.Proof.Backward.Dropout
 public import Attention.Proof.Backward.DropoutAdjoint
 public import Attention.Proof.Backward.Gradient
@@ -237,6 +238,7 @@ public import Attention.Proof.Flash.ScheduleLoop
 public import Attention.Proof.Flash.TileBounds
 public import Attention.Proof.Flash.TileSum
 public import Attention.Proof.Flash.Tiles
+public import Attention.Proof.Flash.WholeTiles
 public import Attention.Proof.Heads.Basic
 public import Attention.Proof.Heads.MultiHead
 public import Attention.Proof.Masks.Basic
@@ -397,6 +399,7 @@ public import Attention.Proof.Transformer.Embedding
 public import Attention.Proof.Transformer.Norms
 public import Attention.Spec.Attention
 public import Attention.Spec.Backward
+public import Attention.Spec.BackwardBounds
 public import Attention.Spec.BackwardDropout
 public import Attention.Spec.BackwardHeads
 public import Attention.Spec.BackwardLayers
@@ -469,6 +472,7 @@ public import Attention.Spec.TransformerNorms
 public import Attention.Spec.UnderflowTolerance
 public import Attention.Spec.Varlen
 public import Attention.Spec.WeightTolerance
+public import Attention.Spec.WholeTiles
 public import Attention.Statements.Attention
 public import Attention.Statements.Backward
 public import Attention.Statements.Layouts

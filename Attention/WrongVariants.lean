@@ -3,6 +3,7 @@ module
 public import Attention.WrongVariants.Accesses
 public import Attention.WrongVariants.Algorithm
 public import Attention.WrongVariants.Backward
+public import Attention.WrongVariants.BackwardBounds
 public import Attention.WrongVariants.BackwardDropout
 public import Attention.WrongVariants.BackwardHeads
 public import Attention.WrongVariants.BackwardLayers

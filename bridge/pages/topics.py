@@ -37,7 +37,16 @@ TOPICS = (
     Topic("Online softmax and merging", ("Online", "Merge", "Ring", "Shard"), "online"),
     Topic(
         "The tile loop",
-        ("Flash", "Schedule", "TileBounds", "Padding", "Masks.Padding", "Poison", "Claims.Memory"),
+        (
+            "Flash",
+            "Schedule",
+            "TileBounds",
+            "WholeTiles",
+            "Padding",
+            "Masks.Padding",
+            "Poison",
+            "Claims.Memory",
+        ),
         "tiles",
     ),
     Topic(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bridge.spec import online as states
 from bridge.spec.attention import ScoredValue, attend, attention, scored
+from bridge.spec.backward_bounds import window_keys
 from bridge.spec.cache import EditAppend, EditDelete, edit
 from bridge.spec.core import (
     EXACT,
@@ -27,10 +28,13 @@ from bridge.spec.core import (
     set_index,
 )
 from bridge.spec.flash import flash, tiles
+from bridge.spec.masks import Alignment, mask_window
 from bridge.spec.maximum import row_max
 from bridge.spec.merge import MergeTreeLeaf, MergeTreeNode, merge_tree_eval, merge_tree_keys
+from bridge.spec.schedule import TileKind, tile_range_contains
 from bridge.spec.softmax import safe_softmax, softmax
 from bridge.spec.varlen import cu_seqlens, sequence_of
+from bridge.spec.whole_tiles import whole_kind
 
 SCORES = st.one_of(st.none(), st.integers(-40, 40))
 KEYS = st.lists(
@@ -85,6 +89,30 @@ def test_positions_of_packed_sequences(lens: list[int]) -> None:
     assert cu[-1] == sum(lens)
     owners = [b for b, n in enumerate(lens) for _ in range(n)]
     assert [sequence_of(cu, i) for i in range(sum(lens))] == owners
+
+
+@given(
+    st.sampled_from(Alignment), *(st.none() | st.integers(0, 6),) * 2, *(st.integers(1, 12),) * 2,
+    *(st.integers(1, 5),) * 2,
+)  # fmt: skip
+def test_bounds_of_both_loops_of_the_backward_pass(
+    alignment: Alignment, left: int | None, right: int | None, q_len: int, kv_len: int,
+    block_m: int, block_n: int,
+) -> None:  # fmt: skip
+    """`tile-bounds-keys`, `tile-bounds-keys-whole` and `whole-tiles`: of each pair of tiles."""
+    window = alignment, left, right, q_len, kv_len, block_m, block_n
+    sees = mask_window(alignment, left, right, q_len=q_len, kv_len=kv_len)
+    loop = window_keys(*window)
+    for t, first in enumerate(range(0, q_len, block_m)):
+        for u, key in enumerate(range(0, kv_len, block_n)):
+            rows = range(first, min(first + block_m, q_len))
+            cols = range(key, min(key + block_n, kv_len))
+            seen = [sees(i, j) for i in rows for j in cols]
+            assert tile_range_contains(loop.visit(u), t) == any(seen)
+            whole = all(seen) and len(cols) == block_n
+            assert (whole_kind(*window, t, u) is TileKind.UNMASKED) == whole
+            whole = whole and len(rows) == block_m
+            assert (loop.kind(u, t) is TileKind.UNMASKED) == whole
 
 
 def test_a_long_row_needs_no_deep_recursion() -> None:

@@ -1,5 +1,5 @@
 """Which key tiles a query tile visits, and which of them need no mask code: the integer bounds of
-`Attention.Spec.TileBounds`, which are proved there.
+`Attention.Spec.TileBounds` and `Attention.Spec.WholeTiles`.
 
 `left` and `right` are None where the window has no bound on that side; `shift` is where query 0
 stands on the axis of the keys. Everything is a 32-bit integer; a number that the Spec clips to 0 by
@@ -80,6 +80,7 @@ def unmasked_tiles(row_first, row_last, shift, left, right, kv_len, block_n):
     return first, stop
 
 
+@implements("Attention.Spec.wholeTiles")
 @device_function
 def whole_tiles(whole_first, whole_stop, first, stop, length, block):
     """The unmasked tiles, from `whole_first` to `whole_stop` − 1, that are among those from `first`

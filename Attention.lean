@@ -49,6 +49,7 @@ public import Attention.Claims.Heads.Suppression
 public import Attention.Claims.Heads.Torch
 public import Attention.Claims.Masking.Conventions
 public import Attention.Claims.Masking.Deletion
+public import Attention.Claims.Masking.Gradients
 public import Attention.Claims.Masking.Limit
 public import Attention.Claims.Masking.Permutation
 public import Attention.Claims.Masking.Reductions

@@ -41,6 +41,7 @@ public import Attention.WrongVariants.Nearest
 public import Attention.WrongVariants.Online
 public import Attention.WrongVariants.OutputLosses
 public import Attention.WrongVariants.PackedCase
+public import Attention.WrongVariants.PackedGradients
 public import Attention.WrongVariants.Padding
 public import Attention.WrongVariants.Paged
 public import Attention.WrongVariants.Pebble

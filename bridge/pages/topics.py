@@ -79,7 +79,7 @@ TOPICS = (
     Topic(
         "The backward pass",
         (
-            *("Backward", "Derivative", "Slopes", "Tangent"),
+            *("Backward", "Derivative", "Slopes", "Tangent", "Claims.Masking.Gradients"),
             *("GradientSound", "NaturalGradientSound", "SampledGradientSound"),
         ),
         "backward",

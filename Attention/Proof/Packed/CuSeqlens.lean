@@ -96,6 +96,18 @@ private theorem sequenceOf_eq (pre post : List Nat) (n : Nat) {t : Nat} (ht : t 
     at h₂
   omega
 
+/-- Those before it and after it do not. -/
+private theorem sequenceOf_ne (pre post : List Nat) (n : Nat) {j : Nat}
+    (hj : j < pre.sum ∨ pre.sum + n ≤ j) :
+    sequenceOf (cuSeqlens (pre ++ n :: post)) j ≠ pre.length := by
+  rcases hj with hj | hj
+  · have := sequenceOf_lt pre (n :: post) 0 j (by omega) (by omega)
+    omega
+  · have := le_sequenceOf (pre ++ [n]) post 0 j (by simp; omega)
+    simp only [List.append_assoc, List.singleton_append, List.length_append,
+      List.length_singleton] at this
+    omega
+
 variable {S : Type u}
 
 /-- The score transformation of the packed batch within a sequence. -/
@@ -116,14 +128,18 @@ theorem packedMod_other (mods : Nat → Nat → Nat → S → Option S)
     {i j : Nat} (hi : i < n_q) (hj : j < pre_k.sum ∨ pre_k.sum + n_k ≤ j) (s : S) :
     packedMod (cuSeqlens (pre_q ++ n_q :: post_q)) (cuSeqlens (pre_k ++ n_k :: post_k)) mods
       (pre_q.sum + i) j s = none := by
-  have h : sequenceOf (cuSeqlens (pre_k ++ n_k :: post_k)) j ≠ pre_q.length := by
-    rcases hj with hj | hj
-    · have := sequenceOf_lt pre_k (n_k :: post_k) 0 j (by omega) (by omega)
-      omega
-    · have := le_sequenceOf (pre_k ++ [n_k]) post_k 0 j (by simp; omega)
-      simp only [List.append_assoc, List.singleton_append, List.length_append,
-        List.length_singleton] at this
-      omega
+  have h : sequenceOf (cuSeqlens (pre_k ++ n_k :: post_k)) j ≠ pre_q.length :=
+    hpre ▸ sequenceOf_ne pre_k post_k n_k hj
   simp only [packedMod, sequenceOf_eq _ _ _ hi, h, if_false]
+
+/-- It masks the keys of a sequence for the queries of every other. -/
+theorem packedMod_otherQuery (mods : Nat → Nat → Nat → S → Option S)
+    (pre_q post_q pre_k post_k : List Nat) (n_q n_k : Nat) (hpre : pre_q.length = pre_k.length)
+    {i j : Nat} (hj : j < n_k) (hi : i < pre_q.sum ∨ pre_q.sum + n_q ≤ i) (s : S) :
+    packedMod (cuSeqlens (pre_q ++ n_q :: post_q)) (cuSeqlens (pre_k ++ n_k :: post_k)) mods i
+      (pre_k.sum + j) s = none := by
+  have h : pre_k.length ≠ sequenceOf (cuSeqlens (pre_q ++ n_q :: post_q)) i :=
+    hpre ▸ (sequenceOf_ne pre_q post_q n_q hi).symm
+  simp only [packedMod, sequenceOf_eq _ _ _ hj, h, if_false]
 
 end Attention.Proof

@@ -212,7 +212,7 @@ def test_every_step_shows_the_reference_the_tile_loop_and_the_kernels() -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The sources that the page is made from, to be changed."""
-    for name in ("Attention/Spec", "Attention/Proof", "pyimpl"):
+    for name in ("Attention/Spec", "Attention/Proof", "Attention/Claims", "pyimpl"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "theorems.toml", tmp_path / "docs")

@@ -318,18 +318,18 @@ def test_all_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, second: bool) 
     assert all("thorough" in " ".join(check.command) and check.inputs for check in parts)
 
 
-@pytest.mark.parametrize("folder", ["", "bridge", "pyimpl", "bridge/conformance", "bridge/ttir"])
-def test_each_thorough_test_is_in_one_part(folder: str, tmp_path: Path) -> None:
-    """A new test of one kind and of the other, in any folder."""
-    for one in itertools.chain(*checks.THOROUGH.values()):
-        assert (ROOT / one).is_dir()
+def test_each_thorough_test_is_in_one_part(tmp_path: Path) -> None:
+    """A new test of one kind and of the other, in any folder that a part names and below it."""
+    named = list(itertools.chain(*checks.THOROUGH.values()))
+    assert all((ROOT / one).is_dir() for one in named)
+    for one in (*named, *(f"{one}/new" for one in named)):
         (tmp_path / one).mkdir(parents=True, exist_ok=True)
-    (tmp_path / "tests" / folder / "test_new.py").write_text(
-        "import pytest\n\n"
-        "@pytest.mark.thorough\ndef test_thorough(): pass\n\n"
-        "@pytest.mark.thorough\n@pytest.mark.compiled\ndef test_compiled(): pass\n\n"
-        "def test_neither(): pass\n"
-    )
+        (tmp_path / one / f"test_{one.replace('/', '_')}.py").write_text(
+            "import pytest\n\n"
+            "@pytest.mark.thorough\ndef test_thorough(): pass\n\n"
+            "@pytest.mark.thorough\n@pytest.mark.compiled\ndef test_compiled(): pass\n\n"
+            "def test_neither(): pass\n"
+        )
     found = []
     for check in checks.checks(everything=True):
         if check.name.startswith("thorough"):
@@ -340,8 +340,11 @@ def test_each_thorough_test_is_in_one_part(folder: str, tmp_path: Path) -> None:
                 cwd=tmp_path, capture_output=True, text=True,
             )  # fmt: skip
             lines = done.stdout.splitlines()
-            found += [(line.split("::")[-1], check.compiled) for line in lines if "::" in line]
-    assert sorted(found) == [("test_compiled", True), ("test_thorough", False)]
+            found += [(*line.split("::"), check.compiled) for line in lines if "::" in line]
+    files = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("test_*.py")]
+    assert len(files) == 2 * len(named)
+    of_kinds = [("test_compiled", True), ("test_thorough", False)]
+    assert sorted(found) == sorted((file, *kind) for file in files for kind in of_kinds)
 
 
 def test_where_a_check_asks_for_it_triton_compiles(project: Project) -> None:

@@ -28,6 +28,8 @@ class Bar:
         self._progress, self._expected = progress, expected
         self._start = time.monotonic()
         self._share = 0.0
+        # When the first was done, and what share of the work it was.
+        self._first: tuple[float, float] | None = None
 
     def __enter__(self) -> Self:
         self._progress.show(self)
@@ -41,6 +43,7 @@ class Bar:
         number."""
         self.done, self.total = done, total
         self._share = share if share is not None else done / max(total, 1)
+        self._first = self._first or (time.monotonic(), self._share)
         self._progress.update(self)
 
     def text(self) -> str:
@@ -53,11 +56,16 @@ class Bar:
 
     def seconds_left(self) -> float | None:
         """An estimate of the seconds that are left; None if nothing tells."""
-        elapsed = time.monotonic() - self._start
-        # The first of many say little: they pay for the start.
-        if self._share < _TELLING and self._expected is not None and self._expected > elapsed:
-            return self._expected - elapsed
-        return elapsed * (1 - self._share) / self._share if self._share > 0 else None
+        now = time.monotonic()
+        if self._share < _TELLING and self._expected is not None:
+            left = self._start + self._expected - now
+            return left if left > 0 else None
+        # The first paid for the start, so the pace is that of the others.
+        since, share = self._first or (now, 0.0)
+        if now == since or self._share == share:
+            since, share = self._start, 0.0
+        done = self._share - share
+        return (now - since) * (1 - self._share) / done if done > 0 else None
 
 
 def duration_text(seconds: float) -> str:

@@ -30,7 +30,7 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
         assert mutants.text() == "10 of 40, about 10 s left"
         clock[0] += 100
         audit.advance(40, 400)
-        assert audit.text() == "40 of 400, about 21 min left", "it takes longer than it did"
+        assert audit.text() == "40 of 400, about 16 min left", "it takes longer than it did"
     assert [duration_text(s) for s in (0, 22, 89, 91, 400)] == [
         "5 s",
         "20 s",
@@ -38,6 +38,19 @@ def test_lines_say_how_many_of_how_many_and_what_is_left(monkeypatch: pytest.Mon
         "2 min",
         "7 min",
     ]
+
+
+def test_a_long_start_is_not_taken_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with Progress(Console(file=io.StringIO(), width=200)).bar("Audit", expected=240) as audit:
+        clock[0] += 300
+        assert audit.text() == ""
+        audit.advance(100, 20000)
+        assert audit.text() == "100 of 20000", "not 17 h"
+        clock[0] += 60
+        audit.advance(4100, 20000)
+        assert audit.text() == "4100 of 20000, about 4 min left"
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then() -> None:

@@ -68,6 +68,20 @@ def gradient_case(
     return replace(bare, expected=gradients(bare))
 
 
+# Those with vectors that the kernels take: `taken_families`, which reads them all.
+FAMILIES = [
+    *("causal", "causal-bottom-right", "divided-updates", "drawn", "equal-scores"),
+    *("grouped-query", "grouped-query-drawn", "grouped-query-packed", "hidden-scores"),
+    *("large-spread", "log-sum-exp", "long-keys", "maximum-moves", "multi-head", "one-key"),
+    *("padding", "ragged-tiles", "ring", "scales", "small-random", "softmax-weights", "split-kv"),
+    *("unequal-lengths", "wide-heads", "wide-tiles", "window", "window-tiles"),
+]
+GRADIENT_FAMILIES = [
+    *("gradient", "gradient-drawn", "gradient-grouped", "gradient-hidden-scores"),
+    *("gradient-one-loop", "gradient-tiles"),
+]
+
+
 def taken_families(*, of_gradients: bool) -> list[str]:
     """The families with vectors that the kernels take."""
     return [

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gluon_cases import backward_case, causal, check_family, gradient_case, taken_families
+from gluon_cases import GRADIENT_FAMILIES, backward_case, causal, check_family, gradient_case
 from planted import PLANTED_BACKWARD
 
 from bridge.gluon.vectors import differences
-
-FAMILIES = taken_families(of_gradients=True)
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, pytest.param(256, marks=pytest.mark.thorough)])
@@ -48,12 +46,12 @@ def test_what_is_planted_is_seen(name: str) -> None:
     bug.check(2, backward_module=bug.module, head_dim=bug.head_dim)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", GRADIENT_FAMILIES)
 def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
     check_family(name, 1)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", GRADIENT_FAMILIES)
 def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
     check_family(name)

@@ -12,7 +12,17 @@ import committed
 import numpy as np
 import pytest
 import torch
-from gluon_cases import FULL, case, causal, check_family, ragged, taken_families, windowed
+from gluon_cases import (
+    FAMILIES,
+    FULL,
+    GRADIENT_FAMILIES,
+    case,
+    causal,
+    check_family,
+    ragged,
+    taken_families,
+    windowed,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import PLANTED
@@ -114,9 +124,6 @@ def test_a_vector_of_a_family_has_no_difference(name: str) -> None:
     check_family(name, 1)
 
 
-FAMILIES = taken_families(of_gradients=False)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_all_vectors_that_it_takes_have_no_difference(name: str) -> None:
@@ -129,6 +136,11 @@ def test_of_each_vector_it_is_said_whether_it_runs() -> None:
     assert run["attention"] + run["grouped-query"] >= 300
     assert run["gradient"] >= 100
     assert set(QUICK) <= set(FAMILIES)
+
+
+def test_the_families_are_those_with_vectors_that_it_takes() -> None:
+    assert taken_families(of_gradients=False) == FAMILIES
+    assert taken_families(of_gradients=True) == GRADIENT_FAMILIES
 
 
 def test_a_vector_that_is_not_run_is_refused_with_the_reason() -> None:

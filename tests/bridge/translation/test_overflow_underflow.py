@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -99,7 +100,9 @@ def compute(q: Numbers, k: Numbers, v: Numbers, seed: int) -> Fraction:
     return num.biggest
 
 
-ALL_CASES = [draw(seed) for seed in range(DRAWN)]
+@cache
+def all_cases() -> list[Case]:
+    return [draw(seed) for seed in range(DRAWN)]
 
 
 def see_all(i: int, j: int) -> bool:
@@ -151,7 +154,7 @@ def sums_fit(case: Case, nu: Fraction) -> bool:
 
 def let_through(hypothesis: Callable[[Case], bool]) -> list[Case]:
     """Cases that the hypothesis says to fit, and that overflow all the same."""
-    return [case for case in ALL_CASES if case.overflows and hypothesis(case)]
+    return [case for case in all_cases() if case.overflows and hypothesis(case)]
 
 
 def test_what_fits_does_not_overflow() -> None:
@@ -160,7 +163,7 @@ def test_what_fits_does_not_overflow() -> None:
 
 def test_how_often_it_decides() -> None:
     """It is no empty hypothesis: of the cases that do not overflow many fit."""
-    finite = [case for case in ALL_CASES if not case.overflows]
+    finite = [case for case in all_cases() if not case.overflows]
     assert DRAWN / 5 < len(finite) < 4 * DRAWN / 5
     assert sum(map(fits, finite)) > len(finite) / 3
 
@@ -202,12 +205,12 @@ def test_without_underflow_they_are_the_other_tests() -> None:
         changed.score_changes_dropped_fits,
         changed.score_changes_log_sum_exp_fits,
     ]
-    for case in ALL_CASES[::2]:
+    for case in all_cases()[::2]:
         assert outputs(case, NONE) == decide_all(others, case, [IN_ACCUMULATOR])
 
 
 def test_with_room_they_ask_for_no_less() -> None:
-    found = [(outputs(case, NU), outputs(case, NONE)) for case in ALL_CASES[::2]]
+    found = [(outputs(case, NU), outputs(case, NONE)) for case in all_cases()[::2]]
     for i in range(3):
         assert all(without[i] for with_room, without in found if with_room[i])
         assert any(with_room[i] for with_room, _ in found)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch._dynamo.exc import TorchRuntimeError, Unsupported
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
@@ -333,6 +332,8 @@ class TestLimits:
 
     def test_compiled_transforms_are_right_or_refused(self) -> None:
         """Never derivatives of 0, which an operator without a forward-mode formula would give."""
+        # It takes seconds to import: not where tests are collected.
+        from torch._dynamo.exc import TorchRuntimeError, Unsupported
 
         def function(query: Tensor) -> Any:
             return attention(query, KEY, VALUE, enable_gqa=True)

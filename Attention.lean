@@ -167,6 +167,7 @@ public import Attention.Model.RoundedTangents
 public import Attention.Model.RoundedTemperature
 public import Attention.Model.Rounding
 public import Attention.Model.Underflow
+public import Attention.Model.UnderflowGradients
 public import Attention.Model.UnderflowLogSumExp
 public import Attention.Model.UnderflowOverflow
 public import Attention.Model.UnderflowOverflowScores
@@ -189,6 +190,7 @@ public import Attention.Proof.Backward.Options
 public import Attention.Proof.Backward.Rates
 public import Attention.Proof.Backward.Row
 public import Attention.Proof.Backward.Tiles
+public import Attention.Proof.Backward.TilesOptions
 public import Attention.Proof.Backward.Transformer
 public import Attention.Proof.Backward.TransformerLayer
 public import Attention.Proof.Cache.Basic
@@ -272,6 +274,7 @@ public import Attention.Proof.Real.Exact
 public import Attention.Proof.Real.Format
 public import Attention.Proof.Real.Gradient
 public import Attention.Proof.Real.LogSumExp
+public import Attention.Proof.Real.States
 public import Attention.Proof.Real.Training
 public import Attention.Proof.Ring.Apart
 public import Attention.Proof.Ring.Attention
@@ -349,6 +352,7 @@ public import Attention.Proof.Rounding.OverflowTinyScores
 public import Attention.Proof.Rounding.OverflowTinySums
 public import Attention.Proof.Rounding.Quotients
 public import Attention.Proof.Rounding.RescaledSums
+public import Attention.Proof.Rounding.RowOrders
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.ScoreRates
@@ -372,6 +376,7 @@ public import Attention.Proof.Rounding.TotalStores
 public import Attention.Proof.Rounding.Underflow
 public import Attention.Proof.Rounding.UnderflowCosts
 public import Attention.Proof.Rounding.UnderflowDropout
+public import Attention.Proof.Rounding.UnderflowGradients
 public import Attention.Proof.Rounding.UnderflowLogSumExp
 public import Attention.Proof.Rounding.UnderflowMatrices
 public import Attention.Proof.Rounding.UnderflowNumbers
@@ -407,6 +412,7 @@ public import Attention.Spec.BackwardLayers
 public import Attention.Spec.BackwardOneLoop
 public import Attention.Spec.BackwardOptions
 public import Attention.Spec.BackwardTiles
+public import Attention.Spec.BackwardTilesOptions
 public import Attention.Spec.BackwardTransformer
 public import Attention.Spec.Cache
 public import Attention.Spec.CappedRateTolerance

@@ -10,6 +10,7 @@ public import Attention.WrongVariants.BackwardLayers
 public import Attention.WrongVariants.BackwardOptions
 public import Attention.WrongVariants.BackwardTiles
 public import Attention.WrongVariants.BackwardTilesDropout
+public import Attention.WrongVariants.BackwardTilesOptions
 public import Attention.WrongVariants.Cache
 public import Attention.WrongVariants.CappedRates
 public import Attention.WrongVariants.Cascade
@@ -93,6 +94,7 @@ public import Attention.WrongVariants.TransformerApproximates
 public import Attention.WrongVariants.TransformerMemorises
 public import Attention.WrongVariants.TransformerReal
 public import Attention.WrongVariants.TransformerTokens
+public import Attention.WrongVariants.UnderflowGradients
 public import Attention.WrongVariants.UnderflowScores
 public import Attention.WrongVariants.UnsplitScores
 public import Attention.WrongVariants.Varlen

@@ -80,23 +80,15 @@ end Base
 
 open Model
 
-/-- log 2 is above 0. -/
-theorem log_two_pos : 0 < Real.log 2 := by
-  have h : (Exp.exp (Real.log 2) : Real) = 2 := Real.exp_log (by grind)
-  refine Classical.byContradiction fun hn => ?_
-  have h₁ := Exponential.exp_le (R := Real) (a := Real.log 2) (b := 0) (by grind)
-  rw [h, Exponential.exp_zero] at h₁
-  grind
-
 /-- The powers of 2 of real numbers. -/
 @[expose, reducible] noncomputable def realBase2 : Exponential Real Real :=
-  base2 (inferInstance : NaturalExp Real).toExponential log_two_pos
+  base2 (inferInstance : NaturalExp Real).toExponential Real.log_two_pos
 
 /-- log₂ e. -/
 @[expose] noncomputable def log2e : Real := 1 / Real.log 2
 
 theorem log_two_mul_log2e : Real.log 2 * log2e = 1 := by
-  have := log_two_pos
+  have := Real.log_two_pos
   rw [log2e]
   grind
 
@@ -123,7 +115,7 @@ theorem Full.output_real {a : Full.Args Real} (G : (Full.problem a).Given Q K V 
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Full.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- **The Causal text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
@@ -142,7 +134,7 @@ theorem Causal.output_real {a : Causal.Args Real}
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Causal.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ hs hr hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- **The Left text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
@@ -161,7 +153,7 @@ theorem Left.output_real {a : Left.Args Real}
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Left.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ hs hl hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- **The Window text over the real numbers**: given scale · log₂ e, as the launcher gives it, and
@@ -181,7 +173,7 @@ theorem Window.output_real {a : Window.Args Real}
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Window.output Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
     (scale * log2e) a G _ _ _ hs hl hr hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -197,9 +189,9 @@ theorem Full.logSumExp_real {a : Full.Args Real} (G : (Full.problem a).Given Q K
           ((List.finRange kv_len).map (Spec.score scale Mask.full.toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Full.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (scale * log2e) a G (h₁ ▸ Real.log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -219,9 +211,9 @@ theorem Causal.logSumExp_real {a : Causal.Args Real}
             (Mask.window alignment none (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Causal.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G _ _ hs hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (scale * log2e) a G _ _ hs hr (h₁ ▸ Real.log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -241,9 +233,9 @@ theorem Left.logSumExp_real {a : Left.Args Real}
             (Mask.window alignment (some left) none).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Left.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G _ _ hs hl (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (scale * log2e) a G _ _ hs hl (h₁ ▸ Real.log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what it stores as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -263,9 +255,9 @@ theorem Window.logSumExp_real {a : Window.Args Real}
             (Mask.window alignment (some left) (some right)).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Window.logSumExp Real d d_v q_len kv_len batches num_kv_heads group _ realBase2 Q K V
-    (scale * log2e) a G _ _ _ hs hl hr (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (scale * log2e) a G _ _ _ hs hl hr (h₁ ▸ Real.log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 end Attention.Kernel

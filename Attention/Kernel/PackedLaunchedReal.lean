@@ -36,7 +36,7 @@ theorem Padded.output_real {a : Forward.Args Real} {e : Forward.Edges} (he : e.G
           Q[x.1] K[x.1] V[x.1])[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Padded.output Real d d_v num_kv_heads group _ realBase2 q_len kv_len batches Q K V
     (scale * log2e) a e he G alignment hs hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what they store as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -54,9 +54,10 @@ theorem Padded.logSumExp_real {a : Forward.Args Real} {e : Forward.Edges} (he : 
           ((List.finRange kv_len).map (Spec.score scale (e.mask alignment).toScoreMod
             Q[x.1][x.2.1] K[x.1][kvHead x.2.1] x.2.2)) := by
   have h := @Padded.logSumExp Real d d_v num_kv_heads group _ realBase2 q_len kv_len batches Q K V
-    (scale * log2e) a e he G alignment hs (h₁ ▸ log_two_pos) (by rw [h₁, h₂, log_two_mul_log2e])
+    (scale * log2e) a e he G alignment hs (h₁ ▸ Real.log_two_pos)
+    (by rw [h₁, h₂, log_two_mul_log2e])
     (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 end
@@ -81,7 +82,7 @@ theorem Packed.output_real {a : Forward.Args Real} {e : Forward.Edges} (he : e.G
           (Q x.1) (K x.1) (V x.1))[x.2.1][x.2.2.1][x.2.2.2] := by
   have h := @Packed.output Real d d_v num_kv_heads group _ realBase2 n max_q_len q_len kv_len cu_q
     cu_k Q K V (scale * log2e) a e he G alignment hs hinj
-  simp only [groupedQuery, realBase2, attention_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [groupedQuery, realBase2, attention_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 /-- And what they store as log-sum-exp is the natural one, if the literals are ln 2 and log₂ e and
@@ -99,9 +100,9 @@ theorem Packed.logSumExp_real {a : Forward.Args Real} {e : Forward.Edges} (he : 
           ((List.finRange (kv_len x.1)).map (Spec.score scale (e.mask alignment).toScoreMod
             (Q x.1)[x.2.1] (K x.1)[kvHead x.2.1] x.2.2)) := by
   have h := @Packed.logSumExp Real d d_v num_kv_heads group _ realBase2 n max_q_len q_len kv_len
-    cu_q cu_k Q K V (scale * log2e) a e he G alignment hs (h₁ ▸ log_two_pos)
+    cu_q cu_k Q K V (scale * log2e) a e he G alignment hs (h₁ ▸ Real.log_two_pos)
     (by rw [h₁, h₂, log_two_mul_log2e]) (fun x hx => by rw [h₂, h₃]; exact exp2_log hx) hinj
-  simp only [h₂, realBase2, lse_base2 _ log_two_pos log_two_mul_log2e] at h ⊢
+  simp only [h₂, realBase2, lse_base2 _ Real.log_two_pos log_two_mul_log2e] at h ⊢
   exact h
 
 end Attention.Kernel

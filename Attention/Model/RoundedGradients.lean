@@ -164,51 +164,79 @@ products. -/
   tinyOf (r.weight j) (meanLost p c (r.error j)
     * (numeral 2 * (r.factor j * absolute (r.value j)[i]) + 1))
 
-/-- `D` is what a function may compute for Σ P dP. -/
-inductive ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v) :
-    R → Prop
+/-- `o` is component `i` of an output of which D may be made, stored: the part of a key, its weight
+times its value, is off by a factor `t` and by `e`, which underflowed, where it has gone through `m`
+roundings. A forward pass makes such an output (`tiny_output`). -/
+@[expose] def BackwardRow.OutputComponent (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (m : Nat) (i : Fin d_v) (o : R) : Prop :=
+  ∃ w t e : Fin n → R, (∀ j, r.OutputWeight p c j (w j)) ∧
+    (∀ j, AtMost (outputFactor p c m - 1) (t j - 1)) ∧
+    (∀ j, AtMost (outputFactor p c m * r.outputLost p c j i) (e j)) ∧
+    StoredBelow p.output p.outputTiny
+      (sumOver (fun j => w j * (r.factor j * (r.value j)[i]) * t j + e j) (List.finRange n)) o
+
+/-- `D` is what a function may compute for Σ P dP of weights of which `weight` holds, or of an
+output of whose components `component` holds, `m` roundings having been in each. -/
+inductive MeanOf (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v)
+    (weight : Fin n → R → Prop) (component : Nat → Fin d_v → R → Prop) : R → Prop
   /-- As it stands, of weights that are stored once more. -/
-  | ofProducts {k : Nat} {w x y : Fin n → R} {D : R} : (∀ j, r.MeanWeight p c j (w j)) →
+  | ofProducts {k : Nat} {w x y : Fin n → R} {D : R} : (∀ j, weight j (w j)) →
       (∀ j, ComputedProduct p c (r.factor j) r.dO (r.value j) (x j)) →
       (∀ j, StoredBelow p.accumulation p.tiny (w j * x j) (y j)) →
       FlushedSum p.accumulation p.tiny y k (List.finRange n) D → c.products + k + 1 ≤ c.delta →
-      ComputedMean p c r D
-  /-- As ⟨dO, O⟩, of an output that is stored. Of a component of O the part of a key, its weight
-  times its value, is off by a factor `t` and by `e`, which underflowed: a forward pass makes such
-  an output (`tiny_output`), with a weight of its own for each component. -/
-  | ofOutput {m k : Nat} {w t e : Fin n → Fin d_v → R} {o y : Fin d_v → R} {D : R} :
-      (∀ j i, r.OutputWeight p c j (w j i)) →
-      (∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1)) →
-      (∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i)) →
-      (∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-        (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + e j i)
-          (List.finRange n)) (o i)) →
+      MeanOf p c r weight component D
+  /-- As ⟨dO, O⟩. -/
+  | ofOutput {m k : Nat} {o y : Fin d_v → R} {D : R} : (∀ i, component m i (o i)) →
       (∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i)) →
       FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D → m + k + 1 ≤ c.delta →
-      d_v ≤ c.products → ComputedMean p c r D
+      d_v ≤ c.products → MeanOf p c r weight component D
+
+/-- `D` is what a function may compute for Σ P dP, of weights and outputs that are off by no more
+than the row says. -/
+abbrev ComputedMean (p : GradientPrecision R) (c : GradientCounts) (r : BackwardRow R n d_v) :
+    R → Prop :=
+  MeanOf p c r (r.MeanWeight p c) (r.OutputComponent p c)
 
 /-- `S` is what a function may compute for dS of key `j` from its `D`, and `X` what of S times the
-slope meets keys and queries. Products with G and with the slope are rounded twice together. -/
-@[expose] def ComputedScoreGradient (p : GradientPrecision R) (c : GradientCounts)
-    (r : BackwardRow R n d_v) (D : R) (j : Fin n) (S X : R) : Prop :=
-  ∃ (a b : Nat) (x G w slope y : R), a + b ≤ 2 ∧
+slope meets keys and queries, from a weight and a slope of which `weight` and `slope` hold. Products
+with G and with the slope are rounded twice together. -/
+@[expose] def ScoreGradientOf (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (weight slope : R → Prop) (D : R) (j : Fin n) (S X : R) : Prop :=
+  ∃ (a b : Nat) (x G w σ y : R), a + b ≤ 2 ∧
     ComputedProduct p c (r.factor j) r.dO (r.value j) x ∧
-    FlushedSum p.unit p.tiny id 3 [x, -D, r.dL] G ∧
-    StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny w ∧
-    BelowTimes p.unit p.tiny a (w * G) S ∧ AtMost (r.slopeError j) (slope - r.slope j) ∧
-    BelowTimes p.unit p.tiny b (S * slope) y ∧ StoredBelow p.stored p.storedTiny y X
+    FlushedSum p.unit p.tiny id 3 [x, -D, r.dL] G ∧ weight w ∧
+    BelowTimes p.unit p.tiny a (w * G) S ∧ slope σ ∧
+    BelowTimes p.unit p.tiny b (S * σ) y ∧ StoredBelow p.stored p.storedTiny y X
+
+/-- `w` is what a function may compute for the weight of key `j` before it is stored for values, in
+a row that says how far off it is. -/
+@[expose] def BackwardRow.EarlyWeight (p : GradientPrecision R) (r : BackwardRow R n d_v)
+    (j : Fin n) (w : R) : Prop :=
+  StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny w
+
+/-- The same of a weight and a slope that are off by no more than the row says. -/
+abbrev ComputedScoreGradient (p : GradientPrecision R) (c : GradientCounts)
+    (r : BackwardRow R n d_v) (D : R) (j : Fin n) (S X : R) : Prop :=
+  ScoreGradientOf p c r (r.EarlyWeight p j) (fun σ => AtMost (r.slopeError j) (σ - r.slope j))
+    D j S X
 
 /-- `S` and `X` are what a function may compute for a query row. -/
 @[expose] def BackwardRow.Computed (p : GradientPrecision R) (c : GradientCounts)
     (r : BackwardRow R n d_v) (S X : Fin n → R) : Prop :=
   ∃ D, ComputedMean p c r D ∧ ∀ j, ComputedScoreGradient p c r D j (S j) (X j)
 
-/-- `w` is what a function may compute for the weight of key `j` where it meets dO. -/
-@[expose] def BackwardRow.ComputedWeight (p : GradientPrecision R) (r : BackwardRow R n d_v)
-    (j : Fin n) (w : R) : Prop :=
-  ∃ x t y, StoredWeight p.weights p.weightsTiny (r.weight j) (r.error j) p.tiny x ∧
-    AtMost p.factors (t - 1) ∧ AtMost (tinyOf (r.weight j) p.tiny) (y - r.factor j * x * t) ∧
+/-- `w` is what a function may compute for the weight of key `j` where it meets dO, from one of
+which `weight` holds. -/
+@[expose] def BackwardRow.WeightOf (p : GradientPrecision R) (r : BackwardRow R n d_v)
+    (weight : R → Prop) (j : Fin n) (w : R) : Prop :=
+  ∃ x t y, weight x ∧ AtMost p.factors (t - 1) ∧
+    AtMost (tinyOf (r.weight j) p.tiny) (y - r.factor j * x * t) ∧
     StoredBelow p.stored p.storedTiny y w
+
+/-- The same of a weight that is off by no more than the row says. -/
+abbrev BackwardRow.ComputedWeight (p : GradientPrecision R) (r : BackwardRow R n d_v) (j : Fin n)
+    (w : R) : Prop :=
+  r.WeightOf p (r.EarlyWeight p j) j w
 
 /-- `z` is what a function may compute for scale · Σ xⱼ yⱼ: each y is multiplied by a part of the
 scale and stored, the products are added in any order, and the sum is multiplied by the rest of the

@@ -76,14 +76,8 @@ inductive LimitedMean (p : GradientPrecision R) (largest : LargestGradient R) (c
         LimitedFlushedSum largest.accumulator p.accumulation p.tiny terms k (List.finRange n) D) →
       c.products + k + 1 ≤ c.delta → LimitedMean p largest c r D
   /-- As ⟨dO, O⟩, of an output that is stored, and is numbers. -/
-  | ofOutput {m k : Nat} {w t e : Fin n → Fin d_v → R} {o : Fin d_v → R}
-      {y : Fin d_v → Option R} {D : Option R} :
-      (∀ j i, r.OutputWeight p c j (w j i)) →
-      (∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1)) →
-      (∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i)) →
-      (∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-        (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + e j i)
-          (List.finRange n)) (o i)) →
+  | ofOutput {m k : Nat} {o : Fin d_v → R} {y : Fin d_v → Option R} {D : Option R} :
+      (∀ i, r.OutputComponent p c m i (o i)) →
       (∀ i : Fin d_v, Limited largest.accumulator (StoredBelow p.accumulation p.tiny)
         (r.dO[i] * o i) (y i)) →
       (∀ terms : Fin d_v → R, (∀ i, y i = some (terms i)) →

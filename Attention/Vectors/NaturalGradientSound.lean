@@ -291,7 +291,7 @@ private theorem biasGradient_contains {heads : Nat}
           [sumMatrices (fun h : Fin heads => X[h]) (List.finRange heads)]) := by
       split
       · exact all
-      · exact ⟨contains_sumMatrices fun i _ => h i, trivial⟩
+      · exact ⟨related_sumMatrices fun i _ => h i, trivial⟩
     dsimp only
     split
     · exact byHead.map fun _ _ hA => rowsOf_contains hA

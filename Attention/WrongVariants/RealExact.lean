@@ -1,6 +1,7 @@
 module
 
 public import Attention.Proof.Real.Backward
+public import Attention.Proof.Real.States
 
 public section
 
@@ -89,6 +90,31 @@ theorem one_takesGradients_refuted : ¬ TakesGradients 1 := fun claim => by
   have h₄ : Real.log 2 = 1 := by grind
   rw [h₄] at h₁
   have := two_lt_exp_one
+  grind
+
+/-! ## States -/
+
+/-- The claim of `edits_real` about the reference point, made of any way to take it. -/
+abbrev TakesReferencePoint (convert : Int → Real) : Prop :=
+  ∀ edits : List (Online.Edit Int Rat 1),
+    ((edits.map Proof.realEdit).foldl Online.edit ([], Proof.realState Online.empty)).2.m
+      = (edits.foldl Online.edit ([], Online.empty)).2.m.map convert
+
+/-- Positive control: multiplied by ln 2. -/
+theorem realScore_takesReferencePoint : TakesReferencePoint Proof.realScore := fun edits =>
+  congrArg (fun c => c.2.m) (Proof.edits_real [] Online.empty edits)
+
+/-- As it is: a key of score 1 has the reference point ln 2. -/
+theorem ofInt_takesReferencePoint_refuted : ¬ TakesReferencePoint Real.ofInt := fun claim => by
+  have h := (realScore_takesReferencePoint [.append ⟨some 1, #v[0]⟩]).symm.trans
+    (claim [.append ⟨some 1, #v[0]⟩])
+  have h : some (Proof.realScore 1) = some (Real.ofInt 1) := h
+  have h₁ := Real.exp_mul_log_two 1
+  rw [show Real.ofInt 1 * Real.log 2 = Real.ofInt 1 from Option.some.inj h,
+    show (exp (1 : Int) : Rat) = 2 by decide +kernel] at h₁
+  have h₂ : (exp (1 : Real) : Real) = 2 := h₁
+  have := two_lt_exp_one
+  rw [h₂] at this
   grind
 
 end Attention.WrongVariants

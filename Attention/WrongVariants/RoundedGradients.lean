@@ -429,20 +429,18 @@ theorem outputUnderflowNotCounted_refuted :
     grind
   have mean : ComputedMean { weightsOnly (0 : R) with outputTiny := 1 / 2 } counts (oneKey 0)
       (3 / 2) :=
-    .ofOutput (m := 0) (k := 0) (w := fun _ _ => 1) (t := fun _ _ => 1) (e := fun _ _ => 0)
-      (o := fun _ => 3 / 2) (y := fun _ => 3 / 2)
-      (fun _ _ => weight_of (Std.le_refl _)
-        (below_refl (Std.le_refl _) (show (0 : R) ≤ 0 * _ by grind) _))
-      (fun _ _ => by rw [factor]; exact ⟨by grind, by grind⟩)
-      (fun _ _ => .zero (by
+    .ofOutput (m := 0) (k := 0) (o := fun _ => 3 / 2) (y := fun _ => 3 / 2)
+      (fun i => ⟨fun _ => 1, fun _ => 1, fun _ => 0, fun _ => weight_of (Std.le_refl _)
+        (below_refl (Std.le_refl _) (show (0 : R) ≤ 0 * _ by grind) _),
+      fun _ => by rw [factor]; exact ⟨by grind, by grind⟩,
+      fun _ => .zero (by
         rw [factor, Semiring.one_mul]
         exact Proof.tinyOf_nonneg (show (0 : R) ≤ numeral (counts.rescalings + 6) * 0 * _ * _ by
-          grind)))
-      (fun i => by
+          grind)), by
         obtain rfl := Fin.fin_one_eq_zero i
         show StoredBelow 0 (1 / 2) (1 * (1 * 1) * 1 + 0 + 0 : R) (3 / 2)
         rw [show (1 * (1 * 1) * 1 + 0 + 0 : R) = 1 by grind]
-        exact below_near (Std.le_refl _) ⟨by grind, by grind⟩ one_ne_zero)
+        exact below_near (Std.le_refl _) ⟨by grind, by grind⟩ one_ne_zero⟩)
       (fun i => by
         obtain rfl := Fin.fin_one_eq_zero i
         show StoredBelow (0 : R) 0 (1 * (3 / 2)) (3 / 2)

@@ -60,8 +60,8 @@ WITHOUT_VECTORS = {
     "exact ones in a backward pass; compared with the code that judges in "
     "tests/bridge/conformance/test_capped_scores_by_spec.py",
     "Attention.Spec.WeightTolerance": "how far off the scores may be that weights of derivatives "
-    "come from; compared with the code that judges in "
-    "tests/bridge/conformance/test_gradients_by_spec.py",
+    "come from, and they and the slopes; compared with the code that judges in "
+    "tests/bridge/conformance/test_pass_weights_by_spec.py",
     "Attention.Spec.TangentTolerance": "how far rates of the output and of the log-sum-exp may be "
     "from the exact ones; compared with the code that judges in "
     "tests/bridge/conformance/test_tangents_by_spec.py",
@@ -83,6 +83,9 @@ WITHOUT_VECTORS = {
     "Attention.Spec.RingSkip": "backward every run of it ends in the gradients "
     "(ring-net-backward-skips); so do drawn runs, exactly, in "
     "tests/bridge/translation/test_ring_net.py; forwards it makes vectors",
+    "Attention.Spec.BackwardTilesOptions": "the tile loop gives slopeGradient "
+    "(flash-backward-slopes), and sinkGradient a column of sinkVjp (flash-backward-sinks), which "
+    "have vectors",
     "Attention.Spec.Format": "how numbers are rounded to a format; compared with torch's casts, "
     "bit for bit, in tests/bridge/translation/test_formats.py",
     "Attention.Spec.BackwardLayers": "gradients of layers; those of PyTorch's autograd through "

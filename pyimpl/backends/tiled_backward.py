@@ -269,6 +269,8 @@ class _HeadsBackward(Heads):
         if tile.masked:
             self.clear_outside(p, tile)
 
+    @implements("Attention.Spec.slopeTerm")
+    @implements("Attention.Spec.stepSlopes")
     def add_to_options(self, grad_s: Tensor, tile: Tile) -> None:
         """Add a tile's dS `[batch, heads, rows, keys]` to the gradients of slopes and bias."""
         if self.gradients.slopes is not None:

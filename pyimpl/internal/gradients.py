@@ -86,6 +86,7 @@ def row_gradient(out: Tensor, grad_out: Tensor, grad_lse: Tensor | None) -> Tens
 
 
 @implements("Attention.Spec.sinkVjp")
+@implements("Attention.Spec.sinkGradient")
 def sink_gradient(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
     """The gradient of the sinks `[heads]`: a sink is a key of value 0, so its dP is 0, and its
     dS = −P · (D − dL), summed over queries and batch.

@@ -91,6 +91,14 @@ theorem exp_log {y : Real} (hy : 0 < y) : (exp (log y) : Real) = y := by
 theorem log_exp (x : Real) : log (exp x) = x :=
   (exp_inj (R := Real)).mp (exp_log (exp_pos x))
 
+/-- log 2 is above 0. -/
+theorem log_two_pos : 0 < log 2 := by
+  have h : (exp (log 2) : Real) = 2 := exp_log (by grind)
+  refine Classical.byContradiction fun hn => ?_
+  have h₁ := exp_le (S := Real) (R := Real) (show log 2 ≤ 0 by grind)
+  rw [h, exp_zero] at h₁
+  grind
+
 open Classical in
 /-- The root of a number that is not negative; 0 for others. -/
 noncomputable def sqrt (y : Real) : Real := if 0 < y then exp (log y / 2) else 0

@@ -38,7 +38,8 @@ theorem vecAdd_zero (a : Vec R n) : Vec.add a Vec.zero = a :=
 theorem zero_smul (a : Vec R n) : Vec.smul 0 a = Vec.zero :=
   Vector.ext fun c hc => by rw [Vec.getElem_smul, Vec.getElem_zero, Semiring.zero_mul]
 
-private theorem addTile_map (term : α → β → Vec R n) (outs : List α) (a : α → Vec R n)
+/-- Of sums that are a function of their results. -/
+theorem addTile_map (term : α → β → Vec R n) (outs : List α) (a : α → Vec R n)
     (tile : List β) : addTile term outs (outs.map a) tile
       = outs.map fun x => Vec.add (a x) (Vec.sumOver (term x) tile) := by
   rw [addTile, List.zipWith_map_right, List.zipWith_self]

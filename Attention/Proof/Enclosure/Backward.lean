@@ -53,14 +53,8 @@ theorem contains_sumRows {m n : Nat} {A' : Matrix (Interval p) m n} {A : Matrix 
     (h : MatrixContains A' A) : MatrixContains (sumRows A') (sumRows A) := by
   enclose [sumRows]
 
-/-- A sum over heads. -/
-theorem contains_sumMatrices {α : Type} {m n : Nat} {X' : α → Matrix (Interval p) m n}
-    {X : α → Matrix R m n} {heads : List α} (h : ∀ x ∈ heads, MatrixContains (X' x) (X x)) :
-    MatrixContains (sumMatrices X' heads) (sumMatrices X heads) := by
-  enclose [sumMatrices]
-
 macro_rules | `(tactic| enclose_step) => `(tactic| first
-  | apply contains_slopeGradient | apply contains_sumRows | apply contains_sumMatrices
+  | apply contains_slopeGradient | apply contains_sumRows | apply related_sumMatrices
   | apply related_vjp | apply GradientsRelated.dQ | apply GradientsRelated.dK
   | apply GradientsRelated.dV | apply GradientsRelated.dBias)
 

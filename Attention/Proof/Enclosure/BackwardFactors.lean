@@ -40,13 +40,6 @@ theorem temperature_enclosed {t' : Interval p} {t : R} (h : t'.Contains t) :
     ModContains (q_len := q_len) (kv_len := kv_len) (.temperature t') (.temperature t) := by
   enclose [ScoreMod.temperature]
 
-/-- The values as a query sees them under dropout. -/
-theorem contains_droppedValues {V' : Matrix (Interval p) kv_len d_v} {V : Matrix R kv_len d_v}
-    {Z' : WeightFactor (Interval p) q_len kv_len} {Z : WeightFactor R q_len kv_len}
-    (hV : MatrixContains V' V) (hZ : FactorsContain Z' Z) (i : Fin q_len) :
-    MatrixContains (droppedValues V' Z' i) (droppedValues V Z i) := by
-  enclose [droppedValues]
-
 /-- A matrix multiplied by a number. -/
 theorem contains_scaleRows {m n : Nat} {t' : Interval p} {t : R} (h : t'.Contains t)
     {A' : Matrix (Interval p) m n} {A : Matrix R m n} (hA : MatrixContains A' A) :
@@ -54,7 +47,7 @@ theorem contains_scaleRows {m n : Nat} {t' : Interval p} {t : R} (h : t'.Contain
   enclose [scaleRows]
 
 macro_rules | `(tactic| enclose_step) => `(tactic| first
-  | apply contains_droppedValues | apply contains_scaleRows)
+  | apply related_droppedValues | apply contains_scaleRows)
 
 variable [NaturalExp R] {scale' : Interval p} {scale : R}
 variable {modify' : ScoreMod (Interval p) q_len kv_len} {modify : ScoreMod R q_len kv_len}
@@ -74,20 +67,8 @@ theorem vjpDropout_enclosed {Z' : WeightFactor (Interval p) q_len kv_len}
     (hslope : SlopeContains slope' slope) (hQ : MatrixContains Q' Q) (hK : MatrixContains K' K)
     (hV : MatrixContains V' V) (hdO : MatrixContains dO' dO) (hdLse : VecContains dLse' dLse) :
     GradientsContain (vjpDropout scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse')
-      (vjpDropout scale modify slope Q K V Z (fun x => x) dO dLse) := by
-  have hrow : ∀ {n : Nat} {A' : Matrix (Interval p) q_len n} {A : Matrix R q_len n} (i : Fin q_len),
-      MatrixContains A' A → MatrixContains (oneRow A' i) (oneRow A i) :=
-    fun i hA => related_ofFn fun _ => hA.component
-  have each : VecRelated GradientsContain
-      (Vec.ofFn fun i => vjpRow scale' modify' slope' Q' K' V' Z' (fun x => x) dO' dLse' i)
-      (Vec.ofFn fun i => vjpRow scale modify slope Q K V Z (fun x => x) dO dLse i) :=
-    related_ofFn fun i => related_vjp hscale (fun _ j => hmodify i j) (hrow i hQ) hK
-      (contains_droppedValues hV hZ i) (hrow i hdO) (related_ofFn fun _ => hdLse.component)
-      (fun _ j => hslope i j) (fun _ _ hx => hx) fun _ _ hx => hx
-  exact ⟨related_ofFn fun _ => each.component.dQ.component,
-    contains_sumMatrices fun _ _ => each.component.dK,
-    contains_sumMatrices fun i _ => contains_droppedValues each.component.dV hZ i,
-    related_ofFn fun _ => each.component.dBias.component⟩
+      (vjpDropout scale modify slope Q K V Z (fun x => x) dO dLse) :=
+  related_vjpDropout hscale hmodify hQ hK hV hdO hdLse hZ hslope (fun _ _ hx => hx) fun _ _ hx => hx
 
 /-- **gradient-temperature-enclosed**: the backward pass with a temperature computed with intervals,
 over inputs and a temperature that contain the true ones, contains the true gradients, that by the

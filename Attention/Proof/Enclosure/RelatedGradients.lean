@@ -1,7 +1,7 @@
 module
 
 public import Attention.Proof.Enclosure.Related
-public import Attention.Spec.Backward
+public import Attention.Spec.BackwardDropout
 public import Attention.Spec.Slopes
 
 public section
@@ -37,6 +37,20 @@ structure GradientsRelated (D C : T → U → Prop) (g' : Gradients T q_len kv_l
   dV : VecRelated (VecRelated C) g'.dV g.dV
   /-- By the transformed scores. -/
   dBias : VecRelated (VecRelated C) g'.dBias g.dBias
+
+/-- A sum of matrices. -/
+theorem related_sumMatrices [Add T] [OfNat T 0] [Add U] [OfNat U 0] [KeptBySum C] {α : Type}
+    {m n : Nat} {X' : α → Matrix T m n} {X : α → Matrix U m n} {xs : List α}
+    (h : ∀ x ∈ xs, VecRelated (VecRelated C) (X' x) (X x)) :
+    VecRelated (VecRelated C) (sumMatrices X' xs) (sumMatrices X xs) := by
+  enclose [sumMatrices]
+
+/-- The values as a query sees them under dropout. -/
+theorem related_droppedValues [Mul T] [Mul U] [KeptByMul C C C] {V' : Matrix T kv_len d_v}
+    {V : Matrix U kv_len d_v} {Z' : WeightFactor T q_len kv_len} {Z : WeightFactor U q_len kv_len}
+    (hV : VecRelated (VecRelated C) V' V) (hZ : ∀ i j, C (Z' i j) (Z i j)) (i : Fin q_len) :
+    VecRelated (VecRelated C) (droppedValues V' Z' i) (droppedValues V Z i) := by
+  enclose [droppedValues]
 
 /-- A slope at a score. -/
 theorem SlopeRelated.slope {slope' : ScoreSlope S T q_len kv_len}
@@ -129,5 +143,25 @@ theorem related_vjp [KeptBySum D] [KeptByMul D C D] (hslope : SlopeRelated A C s
     GradientsRelated D C (vjp scale' modify' slope' Q' K' V' toValue' dO' dLse')
       (vjp scale modify slope Q K V toValue dO dLse) := by
   enclose [vjp]
+
+/-- The backward pass with dropout. -/
+theorem related_vjpDropout [KeptBySum D] [KeptByMul D C D] {Z' : WeightFactor T q_len kv_len}
+    {Z : WeightFactor U q_len kv_len} (hZ : ∀ i j, C (Z' i j) (Z i j))
+    (hslope : SlopeRelated A C slope' slope) {toValue' : S → T} {toValue : R → U}
+    (hinput : ∀ I x, N I x → C (toValue' I) (toValue x))
+    (hfactor : ∀ I x, A I x → D (toValue' I) (toValue x)) :
+    GradientsRelated D C (vjpDropout scale' modify' slope' Q' K' V' Z' toValue' dO' dLse')
+      (vjpDropout scale modify slope Q K V Z toValue dO dLse) := by
+  have each : VecRelated (GradientsRelated D C)
+      (Vec.ofFn fun i => vjpRow scale' modify' slope' Q' K' V' Z' toValue' dO' dLse' i)
+      (Vec.ofFn fun i => vjpRow scale modify slope Q K V Z toValue dO dLse i) :=
+    related_ofFn fun i => related_vjp hscale (fun _ j => hmodify i j)
+      (related_ofFn fun _ => hQ.component) hK (related_droppedValues hV hZ i)
+      (related_ofFn fun _ => hdO.component) (related_ofFn fun _ => hdLse.component)
+      (fun _ j => hslope i j) hinput hfactor
+  exact ⟨related_ofFn fun _ => each.component.dQ.component,
+    related_sumMatrices fun _ _ => each.component.dK,
+    related_sumMatrices fun i _ => related_droppedValues each.component.dV hZ i,
+    related_ofFn fun _ => each.component.dBias.component⟩
 
 end Attention.Proof

@@ -146,7 +146,8 @@ end WellFormedState
 /-! ## Trees -/
 
 omit [OrderedField R] [Exponential S R] in
-private theorem rowMax_perm {row row' : List (Option S)} (h : row.Perm row') :
+/-- The order of scores does not matter to the largest. -/
+theorem rowMax_perm {row row' : List (Option S)} (h : row.Perm row') :
     rowMax row = rowMax row' := by
   induction h with
   | nil => rfl

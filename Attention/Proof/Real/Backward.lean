@@ -59,4 +59,21 @@ theorem vjp_real :
       related_image_matrix related_image hslope (fun _ _ hx => hx) fun _ _ hx => hx
   ⟨h.dQ.eq_map_map, h.dK.eq_map_map, h.dV.eq_map_map, h.dBias.eq_map_map⟩
 
+/-- **exact-dropout-gradients-are-real**: so are those with dropout, by any factors. -/
+theorem vjpDropout_real (Z : WeightFactor Rat q_len kv_len) :
+    let real := vjpDropout (Real.ofInt scale * Real.log 2) modify' slope'
+      (Vec.map (Vec.map Real.ofInt) Q) (Vec.map (Vec.map Real.ofInt) K)
+      (Vec.map (Vec.map Real.ofRat) V) (fun i j => Real.ofRat (Z i j)) id
+      (Vec.map (Vec.map Real.ofRat) dO) (Vec.map Real.ofRat dLse)
+    let exact := vjpDropout scale modify slope Q K V Z (fun s : Int => (s : Rat)) dO dLse
+    real.dQ = Vec.map (Vec.map fun x => Real.ofRat x * Real.log 2) exact.dQ
+      ∧ real.dK = Vec.map (Vec.map fun x => Real.ofRat x * Real.log 2) exact.dK
+      ∧ real.dV = Vec.map (Vec.map Real.ofRat) exact.dV
+      ∧ real.dBias = Vec.map (Vec.map Real.ofRat) exact.dBias :=
+  have h : GradientsRelated (IsImage realGradient) (IsImage Real.ofRat) _ _ :=
+    related_vjpDropout (Z' := Z) (Z := fun i j => Real.ofRat (Z i j)) isImage_scale hmodify
+      related_image_matrix related_image_matrix related_image_matrix related_image_matrix
+      related_image (fun _ _ => isImage_apply) hslope (fun _ _ hx => hx) fun _ _ hx => hx
+  ⟨h.dQ.eq_map_map, h.dK.eq_map_map, h.dV.eq_map_map, h.dBias.eq_map_map⟩
+
 end Attention.Proof

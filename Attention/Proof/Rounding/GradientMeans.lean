@@ -246,12 +246,9 @@ private theorem part_bound {p : GradientPrecision R} (hp : PreciseGradient p)
 /-- One component of an output that is stored, times that of dO. -/
 private theorem output_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
     {c : GradientCounts} {r : BackwardRow R n d_v}
-    (hr : r.Valid) {T : R} (hT : 0 ≤ T) {w : Fin n → R} {t e : Fin n → R} {i : Fin d_v} {o y : R}
-    (hw : ∀ j, r.OutputWeight p c j (w j)) (ht : ∀ j, AtMost (T - 1) (t j - 1))
-    (he : ∀ j, AtMost (T * r.outputLost p c j i) (e j))
-    (ho : StoredBelow p.output p.outputTiny (sumOver (fun j =>
-      w j * (r.factor j * (r.value j)[i]) * t j + e j) (List.finRange n)) o)
-    (hy : StoredBelow p.accumulation p.tiny (r.dO[i] * o) y) :
+    (hr : r.Valid) {m : Nat} {i : Fin d_v} {o y : R} (hT : 0 ≤ outputFactor p c m)
+    (ho : r.OutputComponent p c m i o) (hy : StoredBelow p.accumulation p.tiny (r.dO[i] * o) y) :
+    let T := outputFactor p c m
     Majorised (T * (1 + p.output) * (1 + p.accumulation)
         * (absolute r.dO[i] * sumOver (fun j => (r.weight j * storedFactor p r j
             + meanWeightTiny p c (r.key j)) * (r.factor j * absolute (r.value j)[i]))
@@ -264,6 +261,8 @@ private theorem output_majorised {p : GradientPrecision R} (hp : PreciseGradient
         * (r.factor j * absolute (r.value j)[i])) (List.finRange n)) y
       (r.dO[i] * sumOver (fun j => r.weight j * (r.factor j * (r.value j)[i]))
         (List.finRange n)) := by
+  intro T
+  obtain ⟨w, t, e, hw, ht, he, ho⟩ := ho
   have eT : (1 : R) + (T - 1) = T := by grind
   have h₁ := Majorised.sum (xs := List.finRange n) (a := fun j =>
     ((r.weight j * storedFactor p r j + meanWeightTiny p c (r.key j))
@@ -317,12 +316,8 @@ private theorem one_le_two : (1 : R) ≤ numeral 2 := by
 private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
     (hc : numeral c.delta * p.accumulation < 1) {r : BackwardRow R n d_v}
-    (hr : r.Valid) {m k : Nat} {w t e : Fin n → Fin d_v → R} {o y : Fin d_v → R}
-    {D : R} (hw : ∀ j i, r.OutputWeight p c j (w j i))
-    (ht : ∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1))
-    (he : ∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (e j i))
-    (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny (sumOver (fun j =>
-      w j i * (r.factor j * (r.value j)[i]) * t j i + e j i) (List.finRange n)) (o i))
+    (hr : r.Valid) {m k : Nat} {o y : Fin d_v → R} {D : R}
+    (ho : ∀ i, r.OutputComponent p c m i (o i))
     (hy : ∀ i : Fin d_v, StoredBelow p.accumulation p.tiny (r.dO[i] * o i) (y i))
     (hD : FlushedSum p.accumulation p.tiny y k (List.finRange d_v) D)
     (hk : m + k + 1 ≤ c.delta) (hd : d_v ≤ c.products) :
@@ -336,7 +331,7 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     (nonneg_of_one_le (one_le_one_plus hp.factors)))
     (OrderedField.pow_pos (by have := hp.exponential_lt; grind) _)
   have h₁ := Majorised.flushedSum_each hp.accumulation hp.tiny hD fun i _ =>
-    output_majorised hp hr hT (fun j => hw j i) (fun j => ht j i) (fun j => he j i) (ho i) (hy i)
+    output_majorised hp hr hT (ho i) (hy i)
   rw [sumOver_add, sumOver_add, sumOver_add, sumOver_numeral,
     sumOver_mul_left, sumOver_mul_left, sum_exchange, sum_exchange, sum_exchange] at h₁
   have e₁ : ∀ j, sumOver (fun i : Fin d_v => absolute r.dO[i] * absolute (r.value j)[i])
@@ -360,7 +355,7 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
     generalize 1 + p.accumulation = u
     generalize 1 + p.factors = f
     generalize 1 + p.output = q
-    clear h₁ hD hy ho ht he hw hc hp hT f₁ f₂ f₃ one
+    clear h₁ hD hy ho hc hp hT f₁ f₂ f₃ one
     grind
   rw [Semiring.pow_succ] at f₂
   have f₅ : 0 ≤ meanFactor p c :=
@@ -387,14 +382,14 @@ private theorem mean_ofOutput {p : GradientPrecision R} (hp : PreciseGradient p)
       have i₃ := productTiny_nonneg hp hc₁ (hr.factor j)
       have i₄ := OrderedRing.mul_nonneg i₁ i₃
       have i₅ := OrderedRing.mul_nonneg i₂ i₃
-      clear h₁ hD hy ho ht hw hc hp f₁ f₂ f₃ one keys i₁ i₂ i₃ he hr
+      clear h₁ hD hy ho hc hp f₁ f₂ f₃ one keys i₁ i₂ i₃ hr
       generalize r.weight j * storedFactor p r j = a at *
       generalize meanWeightTiny p c (r.key j) = b at *
       generalize productTiny p c (r.factor j) = q at *
       generalize r.factor j * magnitude r.dO (r.value j) = A at *
       grind)
   refine Std.le_trans h₂ (le_of_eq ?_)
-  clear h₁ h₂ hD hy ho ht hw hc hp f₁ f₂ f₃ f₄ f₅ one keys he hr
+  clear h₁ h₂ hD hy ho hc hp f₁ f₂ f₃ f₄ f₅ one keys hr
   rw [meanMost, meanTiny_eq]
   simp only [sumOver_add, sumOver_mul_right]
   generalize sumOver (fun j => r.weight j * storedFactor p r j
@@ -424,8 +419,7 @@ theorem mean_majorised {p : GradientPrecision R} (hp : PreciseGradient p)
         (List.finRange n)) := by
     cases h with
     | ofProducts hw hx hy hD hk => exact mean_ofProducts hp hc₁ hc hr hw hx hy hD hk
-    | ofOutput hw ht he ho hy hD hk hd =>
-      exact mean_ofOutput hp hc₁ hc hr hw ht he ho hy hD hk hd
+    | ofOutput ho hy hD hk hd => exact mean_ofOutput hp hc₁ hc hr ho hy hD hk hd
   rw [meanError, ← Semiring.add_assoc]
   simp only [meanMost] at h₁
   generalize meanFactor p c * meanTiny p c r.reach r.keys = z at *

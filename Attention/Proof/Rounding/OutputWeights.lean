@@ -92,11 +92,11 @@ private theorem stored_component {u η ηo b S y o : R} (hy : AtMost b (y - S))
   exact h₃.mono hη
 
 /-- **tiny-output-weights**: a component of the output that a forward pass writes, from the products
-of queries and keys on, also where numbers underflow and with dropout, is what `ComputedMean` asks
-of one from which D is made: of a key's weight, within the error that `tiny_weight` has of one that
-is computed again from a score that is off by (B + 1) ν more, B rescalings, for differences that are
-flushed to 0; times its value and a factor for `roundings + 6` roundings; and of what underflowed.
--/
+of queries and keys on, also where numbers underflow and with dropout, is what `OutputComponent`
+asks of one from which D is made: of a key's weight, within the error that `tiny_weight` has of one
+that is computed again from a score that is off by (B + 1) ν more, B rescalings, for differences
+that are flushed to 0; times its value and a factor for `roundings + 6` roundings; and of what
+underflowed. -/
 theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128)
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
@@ -124,20 +124,11 @@ theorem tiny_output (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
     {o : R} (hη : (1 + g.output) * ((1 + p.accumulation) ^ 5 * (numeral 5 * ν)) + η ≤ g.outputTiny)
     (written : TinyOutputOf p f ν additions changes scale mask Q K i used cols roundings
       c.rescalings g.output η o) :
-    ∃ w s e : Fin n → R, (∀ j, r.OutputWeight g c j (w j)) ∧
-      (∀ j, AtMost (outputFactor g c (roundings + 6) - 1) (s j - 1)) ∧
-      (∀ j, AtMost (outputFactor g c (roundings + 6) * r.outputLost g c j t) (e j)) ∧
-      StoredBelow g.output g.outputTiny
-        (sumOver (fun j => w j * (r.factor j * (r.value j)[t]) * s j + e j) (List.finRange n))
-        o := by
+    r.OutputComponent g c (roundings + 6) t o := by
   have h₀ := OrderedRing.zero_lt_one (R := R)
   obtain ⟨computed, m, part, y, scores, run, hνq, keys, attained, hB, hN, hy, ho⟩ := written
   have hu₁ : p.unit ≤ 1 := by grind
-  have h3 : numeral 3 * p.unit < 1 := by
-    have := hp.unit
-    have e : (numeral 4 : R) = numeral 3 + 1 := numeral_succ 3
-    rw [e] at h4
-    grind
+  have h3 := three_units_lt hp h4
   have nodup : cols.Nodup := hcols.nodup_iff.mpr
     (List.Pairwise.map col (fun _ _ h e => h (columns.different e)) (nodup_finRange n))
   obtain ⟨computed', part', el, eo, ea, er, keys, run, attained, close₀⟩ := flushed_cols hp.unit hν
@@ -283,15 +274,9 @@ theorem tiny_output_mean (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x �
     (sum : FlushedSum g.accumulation g.tiny y k (List.finRange d_v) D)
     (hk : roundings + 6 + k + 1 ≤ c.delta) (hd_v : d_v ≤ c.products) :
     ComputedMean g c r D ∧ AtMost (meanError g c r.reach r.keys) (D - meanProduct r.keys) := by
-  have outputs := fun t => tiny_output archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap hg same ha hr
-    columns (factors t) (hcols t) (hrow t) hD (left t) h4 (maximum t) (errors t) (herror t) hη
-    (written t)
-  obtain ⟨w, hw⟩ := Classical.skolem.mp outputs
-  obtain ⟨s, hs⟩ := Classical.skolem.mp hw
-  obtain ⟨e, he'⟩ := Classical.skolem.mp hs
-  have mean : ComputedMean g c r D := .ofOutput (w := fun j t => w t j) (t := fun j t => s t j)
-    (e := fun j t => e t j) (fun j t => (he' t).1 j) (fun j t => (he' t).2.1 j)
-    (fun j t => (he' t).2.2.1 j) (fun t => (he' t).2.2.2) products sum hk hd_v
+  have mean : ComputedMean g c r D := .ofOutput (fun t => tiny_output archimedean hp hu hu' hf hf₀
+    hf₁ hν hd hcap hg same ha hr columns (factors t) (hcols t) (hrow t) hD (left t) h4 (maximum t)
+    (errors t) (herror t) hη (written t)) products sum hk hd_v
   refine ⟨mean, ?_⟩
   have h := (mean_majorised hg hc₁ hc₂ hr mean).error
   rwa [show meanSize r.keys + meanError g c r.reach r.keys - meanSize r.keys

@@ -366,13 +366,8 @@ private theorem output_growth {A a F o t M S E ρ η n ν : R} (ha : 1 ≤ a) (h
 
 private theorem delta_ofOutput
     (fits₃ : rowDeltaSize p c e r.factor r.value r.dO ≤ largest.accumulator)
-    {m k : Nat} {w t l : Fin n → Fin d_v → R} {o : Fin d_v → R} {y : Fin d_v → Option R}
-    {D : Option R} (hw : ∀ j i, r.OutputWeight p c j (w j i))
-    (ht : ∀ j i, AtMost (outputFactor p c m - 1) (t j i - 1))
-    (hl : ∀ j i, AtMost (outputFactor p c m * r.outputLost p c j i) (l j i))
-    (ho : ∀ i : Fin d_v, StoredBelow p.output p.outputTiny
-      (sumOver (fun j => w j i * (r.factor j * (r.value j)[i]) * t j i + l j i)
-        (List.finRange n)) (o i))
+    {m k : Nat} {o : Fin d_v → R} {y : Fin d_v → Option R} {D : Option R}
+    (ho : ∀ i, r.OutputComponent p c m i (o i))
     (hy : ∀ i : Fin d_v, Limited largest.accumulator (StoredBelow p.accumulation p.tiny)
       (r.dO[i] * o i) (y i))
     (hD : ∀ terms : Fin d_v → R, (∀ i, y i = some (terms i)) →
@@ -400,9 +395,10 @@ private theorem delta_ofOutput
   have component : ∀ i : Fin d_v, AtMost (absolute r.dO[i] * ((1 + p.output) * sumOver (fun j =>
       (((1 + p.stored) * (1 + e) * r.weight j + meanWeightSize p c e 0)
         * (r.factor j * absolute (r.value j)[i]) + meanLost p c e) * outputFactor p c m)
-        (List.finRange n) + p.outputTiny)) (r.dO[i] * o i) := fun i =>
-    (atMost_absolute _).mul (storedBelow_atMost
-      (sumOver_atMost fun j _ => output_part hp hr he₀ (he j) hT (hw j i) (ht j i) (hl j i)) (ho i))
+        (List.finRange n) + p.outputTiny)) (r.dO[i] * o i) := fun i => by
+    obtain ⟨w, t, l, hw, ht, hl, ho⟩ := ho i
+    exact (atMost_absolute _).mul (storedBelow_atMost
+      (sumOver_atMost fun j _ => output_part hp hr he₀ (he j) hT (hw j) (ht j) (hl j)) ho)
   obtain ⟨terms, D', h₁, rfl, h₂, h₃⟩ := limitedProducts hp.accumulation hp.tiny hy hD component
     (B := rowDeltaSize p c e r.factor r.value r.dO) (by
       rw [output_sizes, rowDeltaSize, deltaSize, power_eq, power_eq]
@@ -419,8 +415,7 @@ private theorem delta_ofOutput
         generalize ((1 - p.exponential) ^ (c.rescalings + 1))⁻¹ = I
         generalize (1 + p.accumulation) ^ (k + 1) = a
         generalize (1 + p.accumulation) ^ m = b
-        clear h i₁ i₂ hT component growth total reach hq hg hτ outer outer₀ hw ht hl
-          ho hy hD
+        clear h i₁ i₂ hT component growth total reach hq hg hτ outer outer₀ ho hy hD
         grind
       have bound := output_growth (E := numeral n * meanLost p c e)
         (n := numeral d_v * p.tiny + numeral d_v * p.tiny) (ν := numeral (2 * c.products) * p.tiny)
@@ -433,7 +428,7 @@ private theorem delta_ofOutput
           have := times_tiny_nonneg hp d_v
           grind) (twice_lost_le hd hp.tiny)
       exact bound) fits₃
-  exact ⟨D', rfl, .ofOutput hw ht hl ho h₁ h₂ hk hd, h₃⟩
+  exact ⟨D', rfl, .ofOutput ho h₁ h₂ hk hd, h₃⟩
 
 /-- **delta-finite**: a D of a row that fits is a number, and one that a function without a largest
 number may compute, whether as the sum of P dP or from an output. -/
@@ -446,7 +441,6 @@ theorem limitedMean (fits₁ : ∀ j, outerFits p largest c (r.factor j) r.dO (r
   cases h with
   | ofProducts hw hx hy hD hk =>
     exact delta_ofProducts hp hr hsum he₀ he fits₁ fits₂ fits₃ hw hx hy hD hk
-  | ofOutput hw ht hl ho hy hD hk hd =>
-    exact delta_ofOutput hp hr hsum he₀ he fits₃ hw ht hl ho hy hD hk hd
+  | ofOutput ho hy hD hk hd => exact delta_ofOutput hp hr hsum he₀ he fits₃ ho hy hD hk hd
 
 end Attention.Proof

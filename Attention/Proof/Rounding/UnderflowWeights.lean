@@ -86,7 +86,8 @@ private theorem tiny_written (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
   rwa [e] at this
 
 omit [NaturalExp R] in
-private theorem three_lt (hp : Precise p) (h4 : numeral 4 * p.unit < 1) :
+/-- A bound of four roundings is one of three. -/
+theorem three_units_lt (hp : Precise p) (h4 : numeral 4 * p.unit < 1) :
     numeral 3 * p.unit < 1 := by
   have := hp.unit
   have e : (numeral 4 : R) = numeral 3 + 1 := numeral_succ 3
@@ -118,7 +119,7 @@ theorem tiny_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N 
         (underflowLogSumExpTolerance p ν E (L - M) M (largestError row)) * exp (s - L) + η)
       (P - exp (s - L)) := by
   obtain ⟨again, L', scores, written, h⟩ := computed
-  exact rounded_recomputed hp.unit hν (three_lt hp h4)
+  exact rounded_recomputed hp.unit hν (three_units_lt hp h4)
     (tiny_column archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap scores hs)
     (tiny_written archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap hrow hD left h4 exact maximum errors
       written) h
@@ -155,7 +156,8 @@ theorem tiny_gradient_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, 
       rw [denominator, denominator, sumOver_perm _ (hcols.map _), List.map_map]
       rfl
     exact Eq.trans exact e
-  exact storedWeight_of_recomputed scale (changes.modify mask) Q K hs hL hp.unit hν (three_lt hp h4)
+  exact storedWeight_of_recomputed scale (changes.modify mask) Q K hs hL hp.unit hν
+    (three_units_lt hp h4)
     hp.exponential (tiny_column archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap scores hs)
     (tiny_written archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap hrow hD left h4 exact maximum errors
       written) h hw
@@ -188,7 +190,8 @@ theorem tiny_tangent_weight (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x
         (underflowLogSumExpTolerance p ν E (L - M) M (largestError row))) τ η φ S δ y)
       fun _ => w := by
   obtain ⟨again, L', scores, written, h⟩ := computed
-  exact computedWeight_of_recomputed hy (by rw [same]; exact exact) hp.unit hν (three_lt hp h4)
+  exact computedWeight_of_recomputed hy (by rw [same]; exact exact) hp.unit hν
+    (three_units_lt hp h4)
     (tiny_column archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap scores hs)
     (tiny_written archimedean hp hu hu' hf hf₀ hf₁ hν hd hcap hrow hD left h4 exact maximum errors
       written) h hw

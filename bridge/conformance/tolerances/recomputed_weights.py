@@ -79,6 +79,8 @@ class Softmax:
 @implements("Attention.Spec.BoundedKey.flushed")
 @implements("Attention.Spec.ScoreChanges.cappedError")
 @implements("Attention.Spec.cappedKey")
+@implements("Attention.Spec.weightRow")
+@implements("Attention.Spec.passWeightError")
 def softmax_bounds(q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel) -> Softmax:
     """The weights that a pass over the derivatives computes again from the log-sum-exp."""
     s, off, slope, slope_error = _scores(q, k, scored, rounding)
@@ -198,6 +200,8 @@ def _recomputed_error(
 @implements("Attention.Spec.cappedError")
 @implements("Attention.Spec.cappedChangeError")
 @implements("Attention.Spec.cappedSlopeError")
+@implements("Attention.Spec.ScoreChanges.slope")
+@implements("Attention.Spec.ScoreChanges.slopeError")
 def _scores(
     q: Tensor, k: Tensor, scored: Scored, rounding: RoundingModel
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -164,6 +164,7 @@ _QUERIES = (*_SHARED, "grad_query_ptr", None, None, "grad_slopes_ptr")
 
 @folds_into_query
 @implements("Attention.Spec.flashBackward")
+@implements("Attention.Spec.backwardSlope")
 def backward(
     query: Tensor,
     key: Tensor,

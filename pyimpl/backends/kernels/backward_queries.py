@@ -77,6 +77,8 @@ from pyimpl.internal.scores import ScoreOptions
 
 
 @implements("Attention.Spec.stepQueries")
+@implements("Attention.Spec.slopeTerm")
+@implements("Attention.Spec.stepSlopes")
 @device_function
 def _over_key_tiles(
     grad_q, grad_slope, first, stop, q, grad_o, lse, delta, queries, rows_inside, slope, shift, at,

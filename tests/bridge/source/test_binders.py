@@ -88,6 +88,7 @@ INCLUDED = {
     "exact-sink-is-real": ["hmodify"],
     "exact-dropout-is-real": ["hmodify"],
     "exact-gradients-are-real": ["hmodify", "hslope"],
+    "exact-dropout-gradients-are-real": ["hmodify", "hslope"],
     "gradient-row-finite": ["hp", "hr", "hsum", "he₀", "he"],
     "gradient-sum-finite": ["hp"],
     "transformer-memorises": ["root", "hε", "positive", "width", "heads", "units"],

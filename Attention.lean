@@ -210,6 +210,7 @@ public import Attention.Proof.Derivative.Layers
 public import Attention.Proof.Derivative.Operations
 public import Attention.Proof.Derivative.Parameters
 public import Attention.Proof.Derivative.Path
+public import Attention.Proof.Derivative.Probabilities
 public import Attention.Proof.Derivative.Slopes
 public import Attention.Proof.Derivative.Softcap
 public import Attention.Proof.Derivative.Softmax

@@ -19,7 +19,8 @@ universe u v
 
 variable {R : Type u} [OrderedField R] [NaturalExp R] {ι : Type v} {n : Nat}
 
-private theorem toList_eq {N : Type u} (z : Vec N n) :
+/-- A row of logits as scores. -/
+theorem toList_map_some {N : Type u} (z : Vec N n) :
     z.toList.map some = (List.finRange n).map fun k => some z[k] := by
   refine List.ext_getElem (by simp) fun i h₁ h₂ => by simp
 
@@ -30,7 +31,7 @@ theorem crossEntropy_tangent {z : ι → R → Vec R n} {z' : ι → Vec (Dual R
     (hL : ∀ x t, IsLogSumExp R (some (L x t)) ((z x t).toList.map some))
     (hL' : ∀ x, IsLogSumExp (Dual R) (some (L' x)) ((z' x).toList.map some)) :
     IsTangent (fun x t => L x t - (z x t)[y]) fun x => L' x - (z' x)[y] := by
-  simp only [toList_eq] at hL hL'
+  simp only [toList_map_some] at hL hL'
   have h := logSumExp_tangent (keys := List.finRange n) (s := fun k x t => some (z x t)[k])
     (s' := fun k x => some (z' x)[k])
     (fun k _ => .inr ⟨_, _, hz k.val k.isLt, fun _ => ⟨rfl, fun _ => rfl⟩⟩) hL hL'
@@ -64,7 +65,7 @@ theorem crossEntropy_rate (z : Vec (Dual R) n) (y : Fin n) {L : Dual R}
   rw [Dual.der_sub, h, sumOver_congr fun k _ => e k, sumOver_sub, hy, meanTangent]
   congr 1
   generalize (denominator ((z.toList.map some).map primal) : R) = D
-  rw [toList_eq, sumOver_map]
+  rw [toList_map_some, sumOver_map]
   rfl
 
 end Attention.Proof

@@ -220,6 +220,11 @@ end Products
   | none => 0
   | some s => exp s / l
 
+/-- Softmax, score by score. -/
+theorem softmax_eq_map {S : Type u} {R : Type v} [Add R] [Div R] [OfNat R 0] [Exp S R]
+    (row : List (Option S)) : softmax (R := R) row = row.map (weightOver (denominator row)) :=
+  List.map_congr_left fun s _ => by cases s <;> rfl
+
 /-- A component of the attention of a row that is made of keys. -/
 theorem getElem_attend_map {α : Type} {S : Type u} {R : Type v} [Add R] [Mul R] [Div R]
     [OfNat R 0] [Exp S R] {d : Nat}

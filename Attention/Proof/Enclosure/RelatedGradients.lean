@@ -71,9 +71,7 @@ private theorem getElem_probabilities' [Add S] [Mul S] [OfNat S 0] [Add T] [Div 
     (probabilities scale modify Q K : Matrix T q_len kv_len)[i][j]
       = weightOver (denominator ((List.finRange kv_len).map (score scale modify Q K ⟨i, hi⟩)))
           (score scale modify Q K ⟨i, hi⟩ ⟨j, hj⟩) := by
-  have h : ∀ row : List (Option S), softmax (R := T) row = row.map (weightOver (denominator row)) :=
-    fun row => List.map_congr_left fun s _ => by cases s <;> rfl
-  simp [probabilities, h]
+  simp [probabilities, softmax_eq_map]
 
 variable [OfNat T 0] [OfNat T 1] [Add T] [Sub T] [Mul T] [Div T]
 variable [OfNat U 0] [OfNat U 1] [Add U] [Sub U] [Mul U] [Div U] [KeptByField C]

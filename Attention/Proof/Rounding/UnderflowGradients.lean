@@ -223,11 +223,12 @@ private theorem written_component (ha : p.accumulation < 1)
 
 end
 
-/-- **tiny-gradient-rows**: whatever a forward pass and a backward pass compute for a query from the
-matrices on, its row is one that `rounded_gradients` supposes, and so are the weights that meet dO,
-also where numbers underflow, with changed scores, a sink and dropout: where no error of a weight in
-the row is smaller than that of `passWeightError`, and no error of a slope than that of a slope that
-is computed again. -/
+/-- **tiny-gradient-rows**: whatever a forward pass, and a backward pass that computes its weights
+again as e^(s − L), compute for a query from the matrices on, its row is one that
+`rounded_gradients` supposes, and so are the weights that meet dO, also where numbers underflow,
+with changed scores, a sink and dropout: where both passes store weights in one format, no
+denominator is lost to errors, no error of a weight in the row is smaller than that of
+`passWeightError`, and none of a slope than that of one that is computed again. -/
 theorem tiny_rows (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128)
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
@@ -298,12 +299,12 @@ private theorem columns_keys (hsink : changes.sink = none) :
     (List.finRange kv_len).map some = changes.columns := by
   rw [ScoreChanges.columns, hsink]
 
-/-- **tiny-gradients**: the gradients by scores, queries, keys and values that a backward pass
-computes after a forward pass, from the matrices on, are within their bounds, every operation of
-both rounded, also where numbers underflow, with masks, changed scores and dropout: the two passes
-compute scores, the log-sum-exp, weights and slopes again, and D either way. Of a query that sees a
-key the bounds take its log-sum-exp, its largest score, and the factor by which the sum of its
-exponentials may be off. -/
+/-- **tiny-gradients**: the gradients by scores, queries, keys and values that such a backward pass
+computes after a forward pass, from the matrices on, are within their bounds before they are stored
+at the end, every operation of both rounded, also where numbers underflow, with masks, softcap,
+numbers that are added and dropout, without a sink: the two passes compute scores, the log-sum-exp,
+weights and slopes again, and D either way. Of a query that sees a key the bounds take its
+log-sum-exp, its largest score, and the factor by which the sum of its exponentials may be off. -/
 theorem tiny_gradients (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128)
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)
@@ -366,8 +367,8 @@ theorem tiny_gradients (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ 
   exact ⟨fun computed => h₁ fun i => (rows i).1 _ _ (computed i), fun j t w z hw =>
     h₂ j t w z fun i => (rows i).2 j _ (hw i)⟩
 
-/-- **tiny-sink-gradient-rows**: so are the rows of a pass over attention with a sink, that of one
-more key of value 0, which is the sum of whose dS over the queries is the gradient by the sink. -/
+/-- **tiny-sink-gradient-rows**: so are the rows of two such passes over attention with a sink, a
+key of value 0 before the others. -/
 theorem tiny_sink_rows (archimedean : ∀ x y : R, 0 < y → ∃ N : Nat, x ≤ (N : R) * y)
     (hp : Precise p) (hu : p.unit ≤ p.accumulation) (hu' : p.unit ≤ 1 / 128)
     (hf : PreciseFormats f) (hf₀ : 0 ≤ f.scores) (hf₁ : f.scores ≤ 1 / 32) (hν : 0 ≤ ν)

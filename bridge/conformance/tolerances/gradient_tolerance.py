@@ -3,8 +3,7 @@
 The one bound of gradients: that of the vectors, of the tests and of the benchmark. It is computed
 per element from the inputs and from an implementation's rounding model
 (`rounding_model.RoundingModel`, the same as of the forward pass). `docs/tolerances.md` derives
-every term and says which are proved: all but some numbers below the normal
-ones.
+every term, and says of which backward passes the bound is proved.
 """
 
 from __future__ import annotations

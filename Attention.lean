@@ -166,6 +166,7 @@ public import Attention.Model.RoundedStoredGradients
 public import Attention.Model.RoundedTangents
 public import Attention.Model.RoundedTemperature
 public import Attention.Model.Rounding
+public import Attention.Model.ScaledGradients
 public import Attention.Model.Underflow
 public import Attention.Model.UnderflowGradients
 public import Attention.Model.UnderflowLogSumExp
@@ -356,6 +357,7 @@ public import Attention.Proof.Rounding.RescaledSums
 public import Attention.Proof.Rounding.RowOrders
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
+public import Attention.Proof.Rounding.ScaledGradients
 public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Scores

@@ -78,6 +78,7 @@ public import Attention.WrongVariants.RoundingCounts
 public import Attention.WrongVariants.RoundingRules
 public import Attention.WrongVariants.SampledCase
 public import Attention.WrongVariants.SampledGradientCase
+public import Attention.WrongVariants.ScaledGradients
 public import Attention.WrongVariants.Schedule
 public import Attention.WrongVariants.ScoreMods
 public import Attention.WrongVariants.ShardsCase

@@ -72,6 +72,8 @@ structure PreciseGradient (p : GradientPrecision R) : Prop where
   outputTiny : 0 ≤ p.outputTiny
   /-- Not negative. -/
   operandsTiny : 0 ≤ p.operandsTiny
+  /-- No loss counts less than once. -/
+  growth : 1 ≤ p.growth
 
 /-- A query with its keys: what is exact, and how far off weights and slopes may be. -/
 structure BackwardRow (R : Type u) (n d_v : Nat) where
@@ -206,7 +208,7 @@ with G and with the slope are rounded twice together. -/
     ComputedProduct p c (r.factor j) r.dO (r.value j) x ∧
     FlushedSum p.unit p.tiny id 3 [x, -D, r.dL] G ∧ weight w ∧
     BelowTimes p.unit p.tiny a (w * G) S ∧ slope σ ∧
-    BelowTimes p.unit p.tiny b (S * σ) y ∧ StoredBelow p.stored p.storedTiny y X
+    BelowTimes p.unit p.grown.tiny b (S * σ) y ∧ StoredBelow p.stored p.grown.storedTiny y X
 
 /-- `w` is what a function may compute for the weight of key `j` before it is stored for values, in
 a row that says how far off it is. -/
@@ -230,8 +232,8 @@ which `weight` holds. -/
 @[expose] def BackwardRow.WeightOf (p : GradientPrecision R) (r : BackwardRow R n d_v)
     (weight : R → Prop) (j : Fin n) (w : R) : Prop :=
   ∃ x t y, weight x ∧ AtMost p.factors (t - 1) ∧
-    AtMost (tinyOf (r.weight j) p.tiny) (y - r.factor j * x * t) ∧
-    StoredBelow p.stored p.storedTiny y w
+    AtMost (tinyOf (r.weight j) p.grown.tiny) (y - r.factor j * x * t) ∧
+    StoredBelow p.stored p.grown.storedTiny y w
 
 /-- The same of a weight that is off by no more than the row says. -/
 abbrev BackwardRow.ComputedWeight (p : GradientPrecision R) (r : BackwardRow R n d_v) (j : Fin n)

@@ -50,6 +50,10 @@ structure GradientPrecision (R : Type u) where
   outputTiny : R
   /-- A key, a query or a sum where it is stored in the format of operands. -/
   operandsTiny : R
+  /-- How many times a loss of P or dS counts where it is stored for what it meets in a gradient, if
+  a smaller number is stored, P without dropout's factor or dS times the scale: as many times as it
+  is smaller. 1 where none is. -/
+  growth : R
 
 /-- How many roundings there are at most. -/
 structure GradientCounts where
@@ -88,6 +92,11 @@ structure GradientTerm (R : Type u) where
 
 variable {R : Type u} [Add R] [Mul R] [Sub R] [Div R] [Max R] [OfNat R 0] [OfNat R 1] [LE R]
 variable [DecidableLE R]
+
+/-- The losses of what is multiplied last and stored before it meets keys, queries or dO, counted
+as many times as they may be. -/
+@[expose] def GradientPrecision.grown (p : GradientPrecision R) : GradientPrecision R :=
+  { p with tiny := p.growth * p.tiny, storedTiny := p.growth * p.storedTiny }
 
 /-! ## Weights that are computed again -/
 
@@ -220,9 +229,10 @@ query: its error where it is stored for that product. -/
   let dS := k.weight * innerGradient dL keys k
   let largest := absolute k.slope + k.slopeError
   let error := scoreGradientError p c reach dL keys k * largest + absolute dS * k.slopeError
-    + timesTiny p k
+    + timesTiny p.grown k
   ⟨k.weight * innerSize dL keys k * largest,
-    error + p.stored * (absolute dS * absolute k.slope + error) + tinyOf k.weight p.storedTiny,
+    error + p.stored * (absolute dS * absolute k.slope + error)
+      + tinyOf k.weight p.grown.storedTiny,
     other⟩
 
 /-- The error that a weight adds to dV. -/
@@ -230,8 +240,8 @@ query: its error where it is stored for that product. -/
     GradientTerm R :=
   let size := k.factor * k.weight
   ⟨size, size * ((1 + k.error) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)
-    + ((k.factor * weightTiny p k * (1 + p.factors) + tinyOf k.weight p.tiny) * (1 + p.stored)
-      + tinyOf k.weight p.storedTiny), other⟩
+    + ((k.factor * weightTiny p k * (1 + p.factors) + tinyOf k.weight p.grown.tiny)
+      * (1 + p.stored) + tinyOf k.weight p.grown.storedTiny), other⟩
 
 /-- The error of scale · Σ x · y, where each y is stored up to `stores` times, a product goes
 through at most `roundings` roundings, there are no more products than that, and fewer additions,

@@ -156,13 +156,13 @@ theorem productsOfTwo_stay : ProductsOfTwoStay (R := R) :=
   fun _ hp _ hc _ hf _ _ _ h => (Proof.product_majorised hp hc hf h).error
 
 /-- Nothing is rounded, and up to 1 lost below the normal numbers. -/
-private def losesOne : GradientPrecision R := ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0⟩
+private def losesOne : GradientPrecision R := ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1⟩
 
 private theorem losesOne_precise : PreciseGradient (losesOne : GradientPrecision R) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _,
     Std.le_of_lt OrderedRing.zero_lt_one, Std.le_refl _, Std.le_refl _, Std.le_refl _,
-    Std.le_refl _, Std.le_refl _⟩
+    Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
 
 /-- A bound that counts what the products lose, and nothing of their sum. -/
 @[expose] def sumOfProductNotCounted (p : GradientPrecision R) (c : GradientCounts) (factor : R) :

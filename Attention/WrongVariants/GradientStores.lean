@@ -149,12 +149,12 @@ theorem shared_stay : SharedStay (R := R) := fun _ hp _ ht _ hc _ e _ _ h hw => 
   rwa [e₁] at h₁
 
 private def sharedPrecise (u : R) : GradientPrecision R :=
-  ⟨0, 0, 0, 0, 0, 0, 0, u, 0, 0, 0, 0, 0, 0, 0⟩
+  ⟨0, 0, 0, 0, 0, 0, 0, u, 0, 0, 0, 0, 0, 0, 0, 1⟩
 
 private theorem sharedPrecise_precise {u : R} (hu : 0 ≤ u) : PreciseGradient (sharedPrecise u) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, hu, Std.le_refl _, Std.le_refl _, Std.le_refl _,
-    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
+    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
 
 private theorem shared_count (n : Nat) : numeral n * (0 : R) < 1 := by
   rw [Semiring.mul_zero]

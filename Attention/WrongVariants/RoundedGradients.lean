@@ -59,12 +59,12 @@ theorem gradients_stay : GradientsStay (R := R) :=
 
 /-- Nothing is rounded but where weights are stored. -/
 private def weightsOnly (u : R) : GradientPrecision R :=
-  ⟨0, 0, 0, 0, u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0⟩
+  ⟨0, 0, 0, 0, u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1⟩
 
 private theorem weightsOnly_precise {u : R} (hu : 0 ≤ u) : PreciseGradient (weightsOnly u) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _, hu,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _,
-    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
+    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
 
 /-- One key of weight 1 and value 1, with dO = 1: dP = D = 1, so dS is dL. -/
 private def oneKey (dL : R) : BackwardRow R 1 1 :=

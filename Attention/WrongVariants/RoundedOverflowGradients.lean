@@ -43,7 +43,7 @@ theorem gradientRowFits_right : ScoreGradientsAreNumbers wholeRow :=
 
 /-- Nothing is rounded, and `ν` may be lost below the normal numbers. -/
 private abbrev losing (ν : Rat) : GradientPrecision Rat :=
-  ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, ν, 0, 0, 0, 0, 0⟩
+  ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, ν, 0, 0, 0, 0, 0, 1⟩
 
 private abbrev exactly : GradientPrecision Rat := losing 0
 
@@ -54,7 +54,7 @@ private abbrev few : GradientCounts := ⟨3, 4, 0⟩
 private theorem losing_precise {ν : Rat} (h : 0 ≤ ν) : PreciseGradient (losing ν) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, by show (0 : Rat) < 1; decide +kernel,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, h,
-    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
+    Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _, Std.le_refl _⟩
 
 private theorem off_nothing (x : Rat) : AtMost 0 (x - x) := by
   rw [show x - x = 0 by grind]

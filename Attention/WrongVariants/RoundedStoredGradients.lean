@@ -40,13 +40,13 @@ theorem storedGradients_stay : StoredGradientsStay (R := R) n :=
 
 /-- Nothing is rounded, and nothing lost, but where it is stored in the format of the output. -/
 private def outputOnly (u η : R) : GradientPrecision R :=
-  ⟨0, 0, 0, 0, 0, 0, 0, u, 0, 0, 0, 0, 0, η, 0⟩
+  ⟨0, 0, 0, 0, 0, 0, 0, u, 0, 0, 0, 0, 0, η, 0, 1⟩
 
 private theorem outputOnly_precise {u η : R} (hu : 0 ≤ u) (hη : 0 ≤ η) :
     PreciseGradient (outputOnly u η) :=
   ⟨Std.le_refl _, Std.le_refl _, Std.le_refl _, OrderedRing.zero_lt_one, Std.le_refl _,
     Std.le_refl _, Std.le_refl _, Std.le_refl _, hu, Std.le_refl _, Std.le_refl _, Std.le_refl _,
-    Std.le_refl _, Std.le_refl _, hη, Std.le_refl _⟩
+    Std.le_refl _, Std.le_refl _, hη, Std.le_refl _, Std.le_refl _⟩
 
 private theorem no_rounding (n : Nat) : numeral n * (0 : R) < 1 := by
   rw [Semiring.mul_zero]

@@ -79,7 +79,7 @@ private def query : Matrix R 1 1 := #v[#v[32]]
 
 private def key : Matrix R 1 1 := #v[#v[1]]
 
-private def nothing : GradientPrecision R := ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0⟩
+private def nothing : GradientPrecision R := ⟨0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1⟩
 
 private def few : GradientCounts := ⟨1, 2, 0⟩
 

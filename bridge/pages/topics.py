@@ -106,6 +106,7 @@ TOPICS = (
             *("GradientTolerance", "TangentTolerance", "Rounding.Gradient", "Rounding.Inner"),
             *("Rounding.Tangent", "Rounding.ScoreRates", "Rounding.Majorants", "Rounding.Near."),
             *("SoftcapTolerance", "Rounding.Softcap", "StoredGradient", "Rounding.StoredGradients"),
+            "ScaledGradients",
             *("TemperatureTolerance", "Rounding.Temperature", "WeightTolerance"),
             *("CappedRateTolerance", "Rounding.CappedRates", "Rounding.ThroughCap"),
             *("GradientStoreTolerance", "Rounding.GradientStores", "Rounding.TotalStores"),

@@ -50,6 +50,10 @@ class GradientPrecision:
 
     operandsTiny: a key, a query or a sum where it is stored in the format of operands.
 
+    growth: how many times a loss of P or dS counts where it is stored for what it meets in a
+    gradient, if a smaller number is stored, P without dropout's factor or dS times the scale:
+    as many times as it is smaller. 1 where none is.
+
     Lean: `Attention.Spec.GradientPrecision`.
     """
 
@@ -68,6 +72,7 @@ class GradientPrecision:
     scores_tiny: Value
     output_tiny: Value
     operands_tiny: Value
+    growth: Value
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,32 @@ class GradientTerm:
     size: Value
     error: Value
     other: Value
+
+
+def gradient_precision_grown(p: GradientPrecision) -> GradientPrecision:
+    """The losses of what is multiplied last and stored before it meets keys, queries or dO,
+    counted as many times as they may be.
+
+    Lean: `Attention.Spec.GradientPrecision.grown`.
+    """
+    return GradientPrecision(
+        unit=p.unit,
+        accumulation=p.accumulation,
+        exponential=p.exponential,
+        weights=p.weights,
+        stored=p.stored,
+        factors=p.factors,
+        scores=p.scores,
+        output=p.output,
+        operands=p.operands,
+        tiny=p.growth * p.tiny,
+        weights_tiny=p.weights_tiny,
+        stored_tiny=p.growth * p.stored_tiny,
+        scores_tiny=p.scores_tiny,
+        output_tiny=p.output_tiny,
+        operands_tiny=p.operands_tiny,
+        growth=p.growth,
+    )
 
 
 def exponent_error(
@@ -480,13 +511,13 @@ def score_gradient_term(
     error = (
         score_gradient_error(p, c, reach, dL, keys, k, num=num) * largest
         + absolute(dS, num=num) * k.slope_error
-        + times_tiny(p, k, num=num)
+        + times_tiny(gradient_precision_grown(p), k, num=num)
     )
     return GradientTerm(
         size=k.weight * inner_size(dL, keys, k, num=num) * largest,
         error=error
         + p.stored * (absolute(dS, num=num) * absolute(k.slope, num=num) + error)
-        + tiny_of(k.weight, p.stored_tiny, num=num),
+        + tiny_of(k.weight, gradient_precision_grown(p).stored_tiny, num=num),
         other=other,
     )
 
@@ -512,10 +543,10 @@ def weight_term(
         + (
             (
                 k.factor * weight_tiny(p, k, num=num) * (num.value(1) + p.factors)
-                + tiny_of(k.weight, p.tiny, num=num)
+                + tiny_of(k.weight, gradient_precision_grown(p).tiny, num=num)
             )
             * (num.value(1) + p.stored)
-            + tiny_of(k.weight, p.stored_tiny, num=num)
+            + tiny_of(k.weight, gradient_precision_grown(p).stored_tiny, num=num)
         ),
         other=other,
     )

@@ -20,6 +20,37 @@ universe u
 
 variable {R : Type u} [OrderedField R] {a b x x' y u η weight : R}
 
+/-- Precise losses are so where they grow. -/
+theorem grown_precise {p : GradientPrecision R} (hp : PreciseGradient p) :
+    PreciseGradient p.grown :=
+  have grow : ∀ {x : R}, 0 ≤ x → 0 ≤ p.growth * x := fun hx =>
+    OrderedRing.mul_nonneg (nonneg_of_one_le hp.growth) hx
+  { unit := hp.unit
+    accumulation := hp.accumulation
+    exponential := hp.exponential
+    exponential_lt := hp.exponential_lt
+    weights := hp.weights
+    stored := hp.stored
+    factors := hp.factors
+    scores := hp.scores
+    output := hp.output
+    operands := hp.operands
+    tiny := grow hp.tiny
+    weightsTiny := hp.weightsTiny
+    storedTiny := grow hp.storedTiny
+    scoresTiny := hp.scoresTiny
+    outputTiny := hp.outputTiny
+    operandsTiny := hp.operandsTiny
+    growth := hp.growth }
+
+/-- No loss is smaller where it grows. -/
+theorem le_grown {p : GradientPrecision R} (hp : PreciseGradient p) :
+    p.tiny ≤ p.grown.tiny ∧ p.storedTiny ≤ p.grown.storedTiny := by
+  have h₁ := OrderedRing.mul_le_mul_of_nonneg_right hp.growth hp.tiny
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_right hp.growth hp.storedTiny
+  rw [Semiring.one_mul] at h₁ h₂
+  exact ⟨h₁, h₂⟩
+
 /-- A factor of at least 1. -/
 theorem le_mul_of_one_le {c : R} (ha : 0 ≤ a) (hab : a ≤ b) (hc : 1 ≤ c) :
     a ≤ b * c := by
@@ -80,6 +111,25 @@ theorem Majorised.below_tinyOf (hu : 0 ≤ u) (hx : Majorised a b x' x) (hw : we
     grind
   · rw [tinyOf_pos hn]
     exact hx.below h
+
+/-- A larger underflow. -/
+theorem tinyOf_mono {η' : R} (h : η ≤ η') : tinyOf weight η ≤ tinyOf weight η' := by
+  rw [tinyOf, tinyOf]
+  split
+  · exact Std.le_refl _
+  · exact h
+
+/-- A larger error below the normal numbers. -/
+theorem storedBelow_mono {η' : R} (h : StoredBelow u η x y) (hη : η ≤ η') :
+    StoredBelow u η' x y := by
+  obtain ⟨z, h₁, h₂, h₃⟩ := h
+  exact ⟨z, h₁, h₂.mono hη, h₃⟩
+
+/-- The same of a number that is stored several times. -/
+theorem belowTimes_mono {η' : R} (hη : η ≤ η') : ∀ {k : Nat} {x y : R}, BelowTimes u η k x y →
+    BelowTimes u η' k x y
+  | 0, _, _, h => h
+  | _ + 1, _, _, ⟨z, h, h'⟩ => ⟨z, belowTimes_mono hη h, storedBelow_mono h' hη⟩
 
 /-- Nothing comes of 0. -/
 theorem belowTimes_zero : ∀ {k : Nat} {y : R}, BelowTimes u η k 0 y → y = 0

@@ -201,6 +201,19 @@ theorem scoreGradient_eq (toValue : R → R) (error slopeError : Fin q_len → F
   simp only [backwardRow, BackwardRow.key, gradientKey, Fin.getElem_fin]
   grind
 
+/-- The exact gradients by values, of what the rows have. -/
+theorem valueGradient_eq (toValue : R → R) (error slopeError : Fin q_len → Fin kv_len → R)
+    (j : Fin kv_len) (t : Fin d_v) :
+    let row := backwardRow scale modify slope Q K V Z dO dLse error slopeError
+    (vjpDropout scale modify slope Q K V Z toValue dO dLse).dV[j][t]
+      = sumOver (fun i => (row i).factor j * (row i).weight j * dO[i][t])
+        (List.finRange q_len) := by
+  intro row
+  rw [(vjpDropout_formulas scale modify slope Q K V Z toValue dO dLse).2.1 j t]
+  refine sumOver_congr fun i _ => ?_
+  rw [CommSemiring.mul_comm ((row i).factor j)]
+  rfl
+
 /-- **rounded-gradients**: the gradients that a backward pass computes which rounds every operation,
 and computes the weights again with a relative error each, are within their bounds, also where
 numbers underflow: by scores, by
@@ -233,7 +246,7 @@ theorem rounded_gradients {p : GradientPrecision R} (hp : PreciseGradient p) {c 
       AtMost (gradientError p roundings stores 1 1 ((List.finRange q_len).map fun i =>
         weightTerm p ((row i).key j) dO[i][t])) (z - g.dV[j][t]) := by
   intro row g
-  obtain ⟨-, hdV, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
+  obtain ⟨-, -, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
   have valid : ∀ i, (row i).Valid :=
     backwardRow_valid scale modify slope Q K V Z dO dLse hZ he
   have exact : ∀ i j, (row i).scoreGradient j = g.dBias[i][j] :=
@@ -265,13 +278,8 @@ theorem rounded_gradients {p : GradientPrecision R} (hp : PreciseGradient p) {c 
       (t := fun i => weightTerm p ((row i).key j) dO[i][t])
       (fun i => ⟨(rounded_weightTerm hp (valid i) (hw i) dO[i][t]).1,
         (rounded_weightTerm hp (valid i) (hw i) dO[i][t]).2, rfl⟩) hz
-    rw [hdV j t]
     rw [Semiring.one_mul] at h
-    have e : sumOver (fun i => (row i).factor j * (row i).weight j * dO[i][t]) (List.finRange q_len)
-        = sumOver (fun i => (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j] * Z i j
-          * dO[i][t]) (List.finRange q_len) := sumOver_congr fun i _ => by
-      rw [CommSemiring.mul_comm ((row i).factor j)]
-      rfl
-    rwa [e] at h
+    rw [valueGradient_eq scale modify slope Q K V Z dO dLse id error slopeError j t]
+    exact h
 
 end Attention.Proof

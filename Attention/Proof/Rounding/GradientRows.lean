@@ -230,7 +230,8 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     rw [masked hn] at hS
     rw [belowTimes_zero hS, Semiring.zero_mul]
   obtain ⟨t, ht, hS'⟩ := times_close hp h2 masked hS
-  obtain ⟨t', ht', hy'⟩ := times_close hp h2 masked' hy
+  obtain ⟨t', ht', hy'⟩ := times_close (grown_precise hp) h2 masked' hy
+  replace ht' : AtMost ((1 + p.unit) ^ b - 1) (t' - 1) := ht'
   have h₂ := factor_mul ht ht'
   rw [← Semiring.pow_add] at h₂
   have h₃ := scoreGradient_close hp (S := S j * t') (hr.weight j) h₁ hw
@@ -252,19 +253,20 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
     clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hG hD hx hw hslope masked masked' hy₂
     show AtMost (scoreGradientError p c r.reach r.dL r.keys (r.key j) * (absolute (r.slope j)
       + r.slopeError j) + absolute ((r.key j).weight * innerGradient r.dL r.keys (r.key j))
-        * r.slopeError j + timesTiny p (r.key j) + p.stored * (absolute ((r.key j).weight
+        * r.slopeError j + timesTiny p.grown (r.key j) + p.stored * (absolute ((r.key j).weight
           * innerGradient r.dL r.keys (r.key j)) * absolute (r.slope j)
           + (scoreGradientError p c r.reach r.dL r.keys (r.key j) * (absolute (r.slope j)
             + r.slopeError j) + absolute ((r.key j).weight
-              * innerGradient r.dL r.keys (r.key j)) * r.slopeError j + timesTiny p (r.key j)))
-          + tinyOf (r.key j).weight p.storedTiny) _
+              * innerGradient r.dL r.keys (r.key j)) * r.slopeError j
+              + timesTiny p.grown (r.key j)))
+          + tinyOf (r.key j).weight p.grown.storedTiny) _
     generalize scoreGradientError p c r.reach r.dL r.keys (r.key j) = e at *
     generalize (r.key j).weight * innerGradient r.dL r.keys (r.key j) = s at *
     generalize absolute s = A at *
     generalize absolute (r.slope j) = B at *
     generalize r.slopeError j = f at *
-    generalize timesTiny p (r.key j) = τ at *
-    generalize tinyOf (r.key j).weight p.storedTiny = η at *
+    generalize timesTiny p.grown (r.key j) = τ at *
+    generalize tinyOf (r.key j).weight p.grown.storedTiny = η at *
     rwa [show ((A + e) * (B + f) + τ) * (1 + p.stored) + η - A * B
       = e * (B + f) + A * f + τ + p.stored * (A * B + (e * (B + f) + A * f + τ)) + η by
         clear h₅; grind] at h₅
@@ -290,11 +292,11 @@ theorem rounded_weightTerm {p : GradientPrecision R} (hp : PreciseGradient p)
   show AtMost (r.factor j * r.weight j
     * ((1 + r.error j) * (1 + p.weights) * (1 + p.factors) * (1 + p.stored) - 1)
     + ((r.factor j * tinyOf (r.weight j) (p.tiny * (1 + p.weights) + p.weightsTiny)
-      * (1 + p.factors) + tinyOf (r.weight j) p.tiny) * (1 + p.stored)
-      + tinyOf (r.weight j) p.storedTiny)) _
+      * (1 + p.factors) + tinyOf (r.weight j) p.grown.tiny) * (1 + p.stored)
+      + tinyOf (r.weight j) p.grown.storedTiny)) _
   generalize tinyOf (r.weight j) (p.tiny * (1 + p.weights) + p.weightsTiny) = L at *
-  generalize tinyOf (r.weight j) p.tiny = n at *
-  generalize tinyOf (r.weight j) p.storedTiny = η at *
+  generalize tinyOf (r.weight j) p.grown.tiny = n at *
+  generalize tinyOf (r.weight j) p.grown.storedTiny = η at *
   generalize 1 + r.error j = a at *
   generalize 1 + p.weights = b at *
   generalize 1 + p.factors = e at *

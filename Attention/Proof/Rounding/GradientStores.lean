@@ -335,7 +335,7 @@ theorem rounded_presentGradients (scale : R) (modify : ScoreMod R q_len kv_len)
         dO[i][t])
       AtMost whole.error (z - g.dV[j][t]) ∧ AtMost whole.size g.dV[j][t] := by
   intro row g dS term
-  obtain ⟨-, hdV, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
+  obtain ⟨-, -, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
   have valid : ∀ i, (row i).Valid :=
     backwardRow_valid scale modify slope Q K V Z dO dLse hZ he
   have exact : ∀ i j, (row i).scoreGradient j = g.dBias[i][j] :=
@@ -359,9 +359,7 @@ theorem rounded_presentGradients (scale : R) (modify : ScoreMod R q_len kv_len)
       (fun i => ⟨(rounded_weightTerm hp (valid i) (hw i) dO[i][t]).1,
         (rounded_weightTerm hp (valid i) (hw i) dO[i][t]).2, rfl⟩) hz ?_
     rw [Semiring.one_mul]
-    refine (hdV j t).trans (sumOver_congr fun i _ => ?_)
-    show _ = Z i j * (probabilities scale modify Q K : Matrix R q_len kv_len)[i][j] * dO[i][t]
-    rw [CommSemiring.mul_comm (Z i j)]
+    exact valueGradient_eq scale modify slope Q K V Z dO dLse id error slopeError j t
 
 omit [Exponential R R] in
 /-- The sum over the heads that share a key. -/

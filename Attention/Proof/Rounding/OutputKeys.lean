@@ -224,12 +224,6 @@ private theorem key_growth_le {e F η q : R} {r B : Nat} {l : R} (hq : 0 < q) (h
   rw [Semiring.mul_assoc, e₁]
   exact Std.le_refl _
 
-/-- A larger error below the normal numbers. -/
-theorem storedBelow_mono {u η η' x y : R} (h : StoredBelow u η x y) (hη : η ≤ η') :
-    StoredBelow u η' x y := by
-  obtain ⟨z, h₁, h₂, h₃⟩ := h
-  exact ⟨z, h₁, h₂.mono hη, h₃⟩
-
 variable [Exponential R R] {p : Precision R} {ν : R}
 
 /-- The part of one key of a component. -/

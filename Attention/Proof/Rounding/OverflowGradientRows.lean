@@ -150,7 +150,8 @@ private theorem limitedScoreGradient (hs : ∀ j, absolute (r.slope j) + r.slope
     (hy S' rfl) (h₈.mul hslope') (Std.le_trans i₆ (Std.le_trans i₅ f₈))
   obtain ⟨X', rfl, k₂, k₃⟩ := limitedBelow hp.stored hp.storedTiny (hX y' rfl) k₁
     (Std.le_trans i₆ (Std.le_trans i₅ f₉))
-  exact ⟨S', X', rfl, rfl, ⟨a, b, x', G', w', slope', y', hab, h₁, h₃, h₅, h₇, hslope, h₉, k₂⟩, k₃⟩
+  exact ⟨S', X', rfl, rfl, ⟨a, b, x', G', w', slope', y', hab, h₁, h₃, h₅, h₇, hslope,
+    belowTimes_mono (le_grown hp).1 h₉, storedBelow_mono k₂ (le_grown hp).2⟩, k₃⟩
 
 /-- **gradient-row-finite**: of a query row that fits, whose weights are 1 together at most, no
 number overflows: D, and of each key dP, G, dS and what of it meets keys and queries are numbers,

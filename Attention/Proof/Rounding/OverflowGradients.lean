@@ -183,7 +183,8 @@ private theorem limitedWeightTerm {r : BackwardRow R n d_v} (hr : r.Valid)
     grind
   obtain ⟨w', e', h₉, i₁⟩ := limitedBelow hp.stored hp.storedTiny (hw y' rfl) h₈
     (Std.le_trans h₇ f₂)
-  exact ⟨w', e', ⟨x', t, y', h₁, ht, hy', h₉⟩, i₁⟩
+  exact ⟨w', e', ⟨x', t, y', h₁, ht, hy'.mono (tinyOf_mono (le_grown hp).1),
+    storedBelow_mono h₉ (le_grown hp).2⟩, i₁⟩
 
 end
 

@@ -115,6 +115,37 @@ def _present_error(errors: Tensor, sizes: Tensor, error: Tensor) -> Tensor:
     return torch.where(sizes + errors == 0, 0.0, error)
 
 
+def _largest_factor(scored: Scored) -> float:
+    """Of dropout; 1 without. A function may store P without it, and multiply the sum by it: then
+    what it loses of P below the normal numbers counts as often."""
+    if scored.kept is None or not scored.kept.numel():
+        return 1.0
+    return max(1.0, float(scored.kept.max()))
+
+
+# Functions multiply dS by a scale before they store it where the scale is not below this.
+_LEAST_SCALE = 2.0**-12
+
+
+@implements("Attention.Spec.GradientPrecision.grown")
+def _score_growth(scored: Scored, factor: float) -> Tensor | float:
+    """How often a loss of dS counts, before it is multiplied by the scale, where a function may
+    store dS without dropout's factor, and with the scale, or with it and the temperature."""
+    scale, growth = abs(scored.scale), 1.0
+    if scale >= _LEAST_SCALE:
+        growth = max(growth, 1 / scale)
+    if scored.folded is None:
+        return factor * growth
+    both = scale * scored.folded.abs()
+    return factor * torch.where(both < _LEAST_SCALE, growth, 1 / both).clamp(min=growth)
+
+
+def _twice_stored(unit: float, lost: float, tiny: float, factor: float) -> float:
+    """What a dP loses that is stored before dropout's factor multiplies it, and after that, in a
+    format that loses `lost` below its normal numbers. Lean: `twiceStored_product`."""
+    return (factor * lost + tiny) * (1 + unit) + lost + tiny * (1 + unit) ** 2
+
+
 @implements("Attention.Spec.scoreGradientTerm")
 @implements("Attention.Spec.weightTerm")
 @implements("Attention.Spec.gradientError")
@@ -151,11 +182,23 @@ def gradient_bounds(
     tiny = rounding.accumulator.smallest_normal
     weight_unit = 0.0 if rounding.weights is None else rounding.weights.unit
     early_unit = weight_unit if rounding.weights_normalized else 0.0
-    score_unit = 0.0 if rounding.scores is None else rounding.scores.unit
 
     def underflow(form: Format | None) -> float:
         return 0.0 if form is None else form.underflow(rounding.flush_to_zero)
 
+    factor = _largest_factor(scored)
+    by_kept = 0.0
+    if scored.kept is not None and scored.kept.numel():
+        by_kept = gamma(float(scored.kept.max()) + FACTOR_ROUNDINGS, u)
+    score_unit, score_tiny = 0.0, underflow(rounding.scores)
+    if rounding.scores is not None:
+        score_unit = rounding.scores.unit
+        if scored.kept is not None:
+            score_tiny = _twice_stored(
+                rounding.scores.unit, score_tiny, tiny, factor * (1 + by_kept)
+            )
+            score_unit = compose(score_unit, score_unit)
+    by_values, by_scores = factor, _score_growth(scored, factor)
     weight_tiny = underflow(rounding.weights)
     early_tiny = weight_tiny if rounding.weights_normalized else 0.0
     output_tiny = underflow(rounding.output) + _QUOTIENT_ROUNDINGS * tiny
@@ -164,9 +207,6 @@ def gradient_bounds(
     p, off, seen_keys = row.p, row.error, row.visible.double()
     # dP and D: their sizes A and W bound every way to come by D, from the output or from P ∘ dP.
     kept = torch.ones_like(p) if scored.kept is None else scored.kept.double()
-    by_kept = 0.0
-    if scored.kept is not None and kept.numel():
-        by_kept = gamma(float(kept.max()) + FACTOR_ROUNDINGS, u)
     grad_p = kept * (d_o @ v.mT)
     products = kept * (d_o.abs() @ v.abs().mT)
     delta = (p * grad_p).sum(-1, keepdim=True)
@@ -183,7 +223,7 @@ def gradient_bounds(
     def of_product(factor: Tensor | float) -> Tensor | float:
         summed = (1 + gamma(value_dim + 2, ua)) * products_tiny
         lost = (factor * summed * (1 + by_kept) + tiny) * (1 + score_unit)
-        return lost + underflow(rounding.scores)
+        return lost + score_tiny
 
     def loss_of_mean(
         weights: Tensor,
@@ -227,11 +267,12 @@ def gradient_bounds(
     of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner, seen_keys), 0.0)
     scores = Bounded(grad_s, of_s, p * size)
     grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
-    of_x = of_x + grad_s.abs() * row.slope_error + of_times * seen_keys
+    of_x = of_x + grad_s.abs() * row.slope_error + by_scores * of_times * seen_keys
     # Rounded to the weights' format for the products.
-    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny * seen_keys
+    of_x = of_x + weight_unit * (grad_x.abs() + of_x) + by_scores * weight_tiny * seen_keys
     of_v = kept * p * compose(off, early_unit, by_kept, weight_unit)
-    lost_weights = (kept * lost_weight * (1 + by_kept) + tiny) * (1 + weight_unit) + weight_tiny
+    lost_weights = kept * lost_weight * (1 + by_kept) + by_values * tiny
+    lost_weights = lost_weights * (1 + weight_unit) + by_values * weight_tiny
     of_v = of_v + lost_weights * seen_keys
     p = kept * p
 
@@ -257,6 +298,7 @@ def gradient_bounds(
         terms: int,
         factor: float,
         tiles: int,
+        largest_part: float,
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         of_terms = errors = abs(factor) * (error @ other.abs())
@@ -266,7 +308,7 @@ def gradient_bounds(
         errors = errors + relative * (all_sizes + errors)
         lost = of_operand * ((sizes + error).sum(-1, True) + 1 + tiles)
         lost = lost + (2 * (terms + 3) + tiles) * tiny + 2 * tiles * output_tiny
-        errors = errors + (1 + relative) * max(1.0, abs(factor)) * lost
+        errors = errors + (1 + relative) * largest_part * lost
         errors = _present_error(of_terms, all_sizes, errors)
         return Bounded(factor * (exact @ other), errors, all_sizes)
 
@@ -290,10 +332,15 @@ def gradient_bounds(
         of_inner = of_terms + gamma(3, u) * (size + of_terms)
         error = times_inner(weight, row.sink_error, inner, of_inner, seen_sinks)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
+    # No part of the scale and of dropout's factor that multiplies a sum is larger than this.
+    scale, largest_part = scored.scale, factor * max(1.0, abs(scored.scale))
+    of_keys_and_values = (
+        product(grad_x.mT, of_x.mT, sizes.mT, q, members, scale, of_keys, largest_part),
+        product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys, factor),
+    )
     return Bounds(
-        product(grad_x, of_x, sizes, k, kv_len, scored.scale, of_queries),
-        by_key_head(product(grad_x.mT, of_x.mT, sizes.mT, q, members, scored.scale, of_keys)),
-        by_key_head(product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys)),
+        product(grad_x, of_x, sizes, k, kv_len, scale, of_queries, largest_part),
+        *(by_key_head(bounded) for bounded in of_keys_and_values),
         scores,
         sinks,
     )
@@ -336,12 +383,12 @@ def of_options(
     kept = None
     if options.dropout is not None:
         kept = reference.drop(query.new_ones(*query.shape[:3], kv_len), options)
-    scored = Scored(options.scale, options.softcap, added, options.sinks, kept)
     scaled, temperature = query.double(), None
     if options.temperature is not None:
         temperature = options.temperature.double()[:, None, None]
         scaled = scaled * temperature
         rounding = _with_stored_queries(rounding, scaled)
+    scored = Scored(options.scale, options.softcap, added, options.sinks, kept, temperature)
     bounds = gradient_bounds(scaled, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
     if temperature is not None:

@@ -50,6 +50,7 @@ class Scored:
     softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
     kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: the
     factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way.
+    folded: `[heads, 1, 1]`, factors of the queries that a function may have in the scale instead.
     """
 
     scale: float
@@ -57,6 +58,7 @@ class Scored:
     added: Sequence[Tensor] = ()
     sinks: Tensor | None = None
     kept: Tensor | None = None
+    folded: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,17 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
 
     stored = Decimal(0 if rounding.weights is None else rounding.weights.unit)
     factors = Decimal(0)
+    scores = Decimal(0 if rounding.scores is None else rounding.scores.unit)
+    scores_tiny = underflow(rounding.scores)
     if kept is not None:
         factors = (Decimal(float(kept.max())) + FACTOR_ROUNDINGS) * unit
         factors = factors / (1 - factors)
+        if rounding.scores is not None:
+            # dP may be stored before a factor multiplies it, and after that.
+            least, z = scores_tiny, max(Decimal(1), *exact(kept.flatten()))
+            scores_tiny = (z * (1 + factors) * least + tiny) * (1 + scores) + least
+            scores = (1 + scores) * (1 + scores) - 1
+            scores_tiny += tiny * (1 + scores)
     return GradientPrecision(
         unit=unit,
         accumulation=Decimal(rounding.accumulation_unit),
@@ -124,15 +132,16 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
         weights=stored if rounding.weights_normalized else Decimal(0),
         stored=stored,
         factors=factors,
-        scores=Decimal(0 if rounding.scores is None else rounding.scores.unit),
+        scores=scores,
         output=Decimal(rounding.output.unit),
         operands=Decimal(0 if rounding.operands is None else rounding.operands.unit),
         tiny=tiny,
         weights_tiny=underflow(rounding.weights if rounding.weights_normalized else None),
         stored_tiny=underflow(rounding.weights),
-        scores_tiny=underflow(rounding.scores),
+        scores_tiny=scores_tiny,
         output_tiny=underflow(rounding.output) + 6 * tiny,
         operands_tiny=underflow(rounding.operands),
+        growth=Decimal(1),
     )
 
 
@@ -265,7 +274,10 @@ def wrong_gradients(
     """Which bounds are not as the Spec has them. below: for formats in which much is below the
     normal numbers, of the code's own weights and slopes."""
     rounding = coarse_below(rounding) if below else rounding
-    p = units(rounding, problem.kept)
+    p, one, scale = units(rounding, problem.kept), Decimal(1), Decimal(problem.scale)
+    # A function may store P and dS without dropout's factor, and dS with the scale.
+    most = one if problem.kept is None else max(one, *exact(problem.kept.flatten()))
+    of_values, of_scores = (replace(p, growth=most * x) for x in (one, max(one, 1 / abs(scale))))
     q, k, v, d_o, d_l = (
         torch.tensor(x)[None, None]
         for x in (problem.q, problem.k, problem.v, problem.d_o, problem.d_l)
@@ -306,17 +318,18 @@ def wrong_gradients(
         def term(i: int, j: int, other: float) -> GradientTerm:
             row = rows[i]
             keys = row.keys, row.by_key[j]
-            arguments = p, row.counts, reaches[i], d_ls[i], *keys, Decimal(float(other))
+            arguments = of_scores, row.counts, reaches[i], d_ls[i], *keys, Decimal(float(other))
             return score_gradient_term(*arguments, num=NATURAL)
 
         def sum_of(
-            count: int, scale: float, terms: list[GradientTerm], rows: int | None
+            count: int, factor: Decimal, terms: list[GradientTerm], rows: int | None
         ) -> Decimal:
             """rows: how many terms a tile has."""
-            factor, tiles = Decimal(scale), 0
+            tiles = 0
             if rounding.gradient_rows is not None:
                 tiles = math.ceil(count / (rows or 1))
-            arguments = p, count + 3, stores, tiles, factor, max(Decimal(1), abs(factor)), terms
+            reach = most * max(one, abs(factor))
+            arguments = p, count + 3, stores, tiles, factor, reach, terms
             return Decimal(present_gradient_term(*arguments, num=NATURAL).error)
 
         pairs = [(i, j) for i in range(q_len) for j in rows[i].by_key]
@@ -328,20 +341,19 @@ def wrong_gradients(
             for i, row in enumerate(rows)
             if bounds.sinks is not None and row.sink is not None
         ]
-        t = problem.q.shape[1] - 1
+        t, d_os = problem.q.shape[1] - 1, exact(problem.d_o[:, 0])
         for i in range(q_len):
             terms = [term(i, j, problem.k[j, t]) for j in rows[i].by_key]
-            whole = sum_of(kv_len, problem.scale, terms, rounding.block_n)
+            whole = sum_of(kv_len, scale, terms, rounding.block_n)
             checks.append(("dQ", (i, t), bounds.query.error, whole))
         for j in range(kv_len):
             by_query = [i for i in range(q_len) if j in rows[i].by_key]
             terms = [term(i, j, problem.q[i, t]) for i in by_query]
-            whole = sum_of(q_len, problem.scale, terms, rounding.gradient_rows)
+            whole = sum_of(q_len, scale, terms, rounding.gradient_rows)
             checks.append(("dK", (j, t), bounds.key.error, whole))
             terms = [
-                weight_term(p, rows[i].by_key[j], Decimal(float(problem.d_o[i, 0])), num=NATURAL)
-                for i in by_query
+                weight_term(of_values, rows[i].by_key[j], d_os[i], num=NATURAL) for i in by_query
             ]
-            whole = sum_of(q_len, 1.0, terms, rounding.gradient_rows)
+            whole = sum_of(q_len, one, terms, rounding.gradient_rows)
             checks.append(("dV", (j, 0), bounds.value.error, whole))
         yield from (wrong for check in checks if (wrong := compare(*check)) is not None)

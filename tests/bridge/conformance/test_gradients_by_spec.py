@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from types import ModuleType
@@ -131,8 +132,88 @@ def test_of_products_that_are_0_nothing_but_0_is_allowed() -> None:
     assert float(bounds(none, x).query.tolerance(FLOAT32).min()) > 0
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_what_a_small_weight_loses_before_the_factor_of_dropout(early: bool) -> None:
+    """1.5 · 2⁻²⁴ is stored in float16 as twice 2⁻²⁴, and then multiplied by ten."""
+    factor, small = 10.0, math.log(1.5 * 2.0**-24)
+    q, v = torch.ones(1, 1, 1, 1).double(), torch.zeros(1, 1, 2, 1).double()
+    k = torch.tensor([0.0, small]).double().view(1, 1, 2, 1)
+    kept = torch.tensor([0.0, factor]).double().view(1, 1, 1, 2)
+    scored, rounding = gradient_tolerance.Scored(1.0, kept=kept), RoundingModel.flash("float16")
+    bounds = gradient_tolerance.gradient_bounds(q, k, v, q, None, scored, rounding)
+    p = torch.softmax((k @ q).squeeze(), 0)[1]
+    stored = (p * factor).half() if early else p.half() * factor
+    error = abs(float(stored) - float(bounds.value.exact[0, 0, 1, 0]))
+    assert early or error > 4 * 2.0**-24
+    assert error <= float(bounds.value.tolerance(FLOAT16)[0, 0, 1, 0])
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_a_small_ds_loses_after_the_scale(early: bool) -> None:
+    """4 · 2⁻²⁴ is kept by float16, and an eighth of it is not; the key of 32 shows it."""
+    scale = 0.125
+    q = torch.tensor([math.log(2.0**-22) / scale / 32]).double().view(1, 1, 1, 1)
+    k = torch.tensor([0.0, 32.0]).double().view(1, 1, 2, 1)
+    v = torch.tensor([0.0, 1.0]).double().view(1, 1, 2, 1)
+    d_o = torch.ones(1, 1, 1, 1).double()
+    scored, rounding = gradient_tolerance.Scored(scale), RoundingModel.flash("float16")
+    bounds = gradient_tolerance.gradient_bounds(q, k, v, d_o, None, scored, rounding)
+    d_s = bounds.scores.exact[0, 0, 0, 1]
+    found = (float(d_s.half()) * scale if early else float((d_s * scale).half())) * 32
+    error = abs(found - float(bounds.query.exact))
+    assert early or error > 10 * 2.0**-24
+    assert error <= float(bounds.query.tolerance(FLOAT16))
+
+
+def test_what_a_small_dp_loses_before_the_factor_of_dropout() -> None:
+    """1.5 · 2⁻²⁴ is stored in float16 as twice 2⁻²⁴, times a hundred, and stored again."""
+    q, k = torch.zeros(1, 1, 1, 1).double(), torch.zeros(1, 1, 2, 1).double()
+    v = torch.tensor([1.5 * 2.0**-24, 0.0]).double().view(1, 1, 2, 1)
+    kept = torch.full((1, 1, 1, 2), 100.0).double()
+    scored, d_o = gradient_tolerance.Scored(1.0, kept=kept), torch.ones(1, 1, 1, 1).double()
+    rounding = RoundingModel.sdpa_math("float16", reduced=True)
+    bounds = gradient_tolerance.gradient_bounds(q, k, v, d_o, None, scored, rounding)
+    d_p = (v.squeeze().half() * 100).double()
+    d_s = (d_p - d_p.mean()) / 2
+    error = (d_s - bounds.scores.exact.squeeze()).abs().max()
+    assert error > 10 * 2.0**-24
+    assert error <= bounds.scores.tolerance(FLOAT16).min()
+
+
 # A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
+    "dP that is stored once although dropout's factor multiplies it": (
+        "score_unit = compose(score_unit, score_unit)",
+        "score_unit = compose(score_unit)",
+    ),
+    "dP that loses as little before dropout's factor as after it": (
+        "return (factor * lost + tiny)",
+        "return (lost + tiny)",
+    ),
+    "weights of dV that lose no more without their factor": (
+        "by_values, by_scores = factor,",
+        "by_values, by_scores = 1.0,",
+    ),
+    "dS that loses no more with the scale": (
+        "growth = max(growth, 1 / scale)",
+        "growth = 1.0",
+    ),
+    "dS that loses no more without the factor of dropout": (
+        "return factor * growth",
+        "return growth",
+    ),
+    "a product with the slope and the scale that loses no more": (
+        "+ by_scores * of_times * seen_keys",
+        "+ of_times * seen_keys",
+    ),
+    "sums of dV whose losses no factor meets": (
+        "d_o, members, 1.0, of_keys, factor)",
+        "d_o, members, 1.0, of_keys, 1.0)",
+    ),
+    "sums of dQ and dK whose losses no factor meets": (
+        "factor * max(1.0, abs(scored.scale))",
+        "max(1.0, abs(scored.scale))",
+    ),
     "a gradient that is not stored at the end": (
         "whole = error + stored.unit * (self.exact.abs() + error) + stored",
         "whole = error + stored",
@@ -205,10 +286,13 @@ MUTANTS = {
     ),
     "an exact slope": ("of_x = of_x + grad_s.abs() * row.slope_error", "of_x = of_x"),
     "dS that is not stored": (
-        "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + weight_tiny",
-        "of_x = of_x + weight_tiny",
+        "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + by_scores",
+        "of_x = of_x + by_scores",
     ),
-    "dS that loses nothing where it is stored": ("of_x) + weight_tiny * seen_keys", "of_x)"),
+    "dS that loses nothing where it is stored": (
+        "of_x) + by_scores * weight_tiny * seen_keys",
+        "of_x)",
+    ),
     "weights of D that lose nothing": (
         "2 * of_key * (1 + weight_unit) + weight_tiny * growth",
         "0 * of_key",
@@ -233,7 +317,7 @@ MUTANTS = {
     ),
     "a quotient that does not underflow": ("_QUOTIENT_ROUNDINGS = 6", "_QUOTIENT_ROUNDINGS = 0"),
     "dP that loses nothing where it is stored": (
-        "return lost + underflow(rounding.scores)",
+        "return lost + score_tiny",
         "return lost",
     ),
     "products of dP that do not underflow": (
@@ -249,16 +333,19 @@ MUTANTS = {
         "early_tiny",
     ),
     "products with G that do not underflow": ("gamma(2, u)) * (2 * tiny)", "gamma(2, u)) * 0.0"),
-    "a product with the slope that does not underflow": (" + of_times * seen_keys", ""),
+    "a product with the slope that does not underflow": (
+        " + by_scores * of_times * seen_keys",
+        "",
+    ),
     "weights of dV that lose nothing": (
-        "* (1 + weight_unit) + weight_tiny\n    of_v",
+        "* (1 + weight_unit) + by_values * weight_tiny\n    of_v",
         "* (1 + weight_unit)\n    of_v",
     ),
     "an operand that is stored once": (
         "stores * underflow(rounding.operands)",
         "underflow(rounding.operands)",
     ),
-    "a scale that no loss meets": ("* max(1.0, abs(factor))", ""),
+    "a scale that no loss meets": ("* largest_part * lost", "* lost"),
     "losses of exact sizes": ("(sizes + error).sum(-1, True)", "sizes.sum(-1, True)"),
     "tiles of which one loses something": ("+ 1 + tiles)\n", "+ 1)\n"),
     "tiles that lose nothing where they are stored": ("2 * tiles * output_tiny", "0.0"),

@@ -4,6 +4,7 @@ the Spec's, with 50 digits."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -26,7 +27,7 @@ from tolerance_by_spec import (
 
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.recomputed_weights import Scored
-from bridge.conformance.tolerances.rounding_model import RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 from bridge.spec.temperature_tolerance import stored_gradient_term
 from pyimpl.internal.scores import ScoreOptions
@@ -62,10 +63,9 @@ def wrong_temperatures(
     once_more = replace(
         rounding, operands=rounding.input, operand_roundings=rounding.operand_roundings + 1
     )
-    scored = Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),))
-    scaled = gradient_tolerance.gradient_bounds(
-        q * temperature[:, None, None], k, v, d_o, None, scored, once_more
-    ).query
+    heat = temperature[:, None, None]
+    scored = Scored(SCALE, None, (torch.zeros(q_len, kv_len).double(),), folded=heat)
+    scaled = gradient_tolerance.gradient_bounds(q * heat, k, v, d_o, None, scored, once_more).query
     output, accumulation = (Decimal(x) for x in (rounding.output.unit, rounding.accumulation_unit))
     output_tiny = Decimal(rounding.output.underflow(rounding.flush_to_zero))
     tiny, zero = Decimal(rounding.accumulator.smallest_normal), Decimal(0)
@@ -104,6 +104,25 @@ def test_drawn_temperatures(seed: int, name: str) -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(ROUNDING_MODELS)))
 def test_drawn_temperatures_below_the_normal_numbers(seed: int, name: str) -> None:
     assert list(wrong_temperatures(seed, ROUNDING_MODELS[name], below=True)) == []
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_a_small_ds_loses_with_a_temperature_in_the_scale(early: bool) -> None:
+    """4 · 2⁻²⁴ is kept by float16, and an eighth of it is not; the key of 32 shows it."""
+    heat = 0.125
+    q = torch.tensor([math.log(2.0**-22) / heat / 32]).double().view(1, 1, 1, 1)
+    k = torch.tensor([0.0, 32.0]).double().view(1, 1, 2, 1)
+    v = torch.tensor([0.0, 1.0]).double().view(1, 1, 2, 1)
+    options = ScoreOptions(1.0, temperature=torch.tensor([heat]))
+    rounding = RoundingModel.flash("float16")
+    one = torch.ones_like(q)
+    bound = gradient_tolerance.of_options(q, k, v, one, None, options, rounding)["q"]
+    p = torch.softmax((k @ q).squeeze() * heat, 0)[1]
+    d_s = p * (1 - p)
+    found = (float(d_s.half()) * heat if early else float((d_s * heat).half())) * 32
+    error = abs(found - float(bound.exact))
+    assert early or error > 10 * 2.0**-24
+    assert error <= float(bound.tolerance(FLOAT16))
 
 
 def test_a_store_underflows_where_the_gradient_is_exactly_0() -> None:

@@ -24,7 +24,7 @@ NONE = Fraction(0)
 PRECISION = GradientPrecision(
     unit=UNIT, accumulation=UNIT, exponential=2 * UNIT, weights=NONE, stored=NONE, factors=2 * UNIT,
     scores=NONE, output=UNIT, operands=NONE, tiny=TINY, weights_tiny=NONE, stored_tiny=NONE,
-    scores_tiny=NONE, output_tiny=TINY, operands_tiny=NONE,
+    scores_tiny=NONE, output_tiny=TINY, operands_tiny=NONE, growth=Fraction(1),
 )  # fmt: skip
 RANGE = spec.LargestGradient(*[LARGEST] * 6)
 # A weight is rounded once.
@@ -300,7 +300,7 @@ def one_query_at_a_time(case: Case) -> bool:
 
 
 def no_growth(case: Case) -> bool:
-    zeros = GradientPrecision(*[Fraction(0)] * 15)
+    zeros = GradientPrecision(*[Fraction(0)] * 15, growth=Fraction(1))
     with patch.dict(globals(), PRECISION=zeros, ERROR=Fraction(0)):
         return fits(case)
 

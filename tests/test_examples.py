@@ -79,6 +79,7 @@ WRONG: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_it_prints_what_it_says(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +159,7 @@ class TestKernelInCi:
         assert {*shown.printed} <= {*run(judging, folder)}
         assert (folder / "report.html").exists()
 
+    @pytest.mark.thorough
     def test_a_kernel_with_a_mistake_fails(self, folder: Path) -> None:
         file = folder / "my_kernel.py"
         text = file.read_text("utf-8")

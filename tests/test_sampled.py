@@ -28,10 +28,12 @@ def every() -> list[str]:
     return collect("-m", "thorough or not thorough", PLANTED)
 
 
+@pytest.mark.thorough
 def test_each_fourth_is_run(every: list[str]) -> None:
     assert len(every) > 4
     assert collect(PLANTED) == every[::4]
 
 
+@pytest.mark.thorough
 def test_a_case_that_is_named_is_run(every: list[str]) -> None:
     assert collect(every[1]) == [every[1]]

@@ -158,6 +158,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.thorough
 def test_pyimpl_runs_with_what_it_declares(wheel: Path, python: Path, tmp_path: Path) -> None:
     """And the judge says which extra it needs."""
     refused = undeclared_packages(wheel)

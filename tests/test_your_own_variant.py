@@ -40,6 +40,7 @@ def test_the_page_has_all_kinds_of_steps() -> None:
 
 
 @pytest.mark.lean
+@pytest.mark.thorough
 def test_every_step_does_what_the_page_says(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the Lean that there is. An embedded one stays from build to build: a start is most of
     the time of a build here."""
@@ -73,6 +74,7 @@ def test_every_step_does_what_the_page_says(package: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.lean
+@pytest.mark.thorough
 def test_lean_itself_says_the_axioms(package: Path) -> None:
     """`#print axioms`, from outside, in a file that is no module."""
     if (native := native_lake()) is None:

@@ -91,6 +91,7 @@ def test_the_table_of_the_page_is_current() -> None:
     assert module.table() in page, "run .venv/bin/python -m bench.approximation"
 
 
+@pytest.mark.thorough
 def test_the_figure_is_the_same_each_time() -> None:
     pytest.importorskip("matplotlib")
     first = module.draw(".svg")

@@ -354,6 +354,7 @@ OF_CHECK = "click,jinja2,msgspec,platformdirs,psutil,rich,watchfiles,pdoc,pygmen
 OF_TEST = "lean_dojo,ray,transformers,onnx,selenium,mypy,hypothesis,pytest,matplotlib,ruff,build"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("refused", "modules"),
     [

@@ -318,6 +318,7 @@ def test_all_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, second: bool) 
     assert all("thorough" in " ".join(check.command) and check.inputs for check in parts)
 
 
+@pytest.mark.thorough
 def test_each_thorough_test_is_in_one_part(tmp_path: Path) -> None:
     """A new test of one kind and of the other, in any folder that a part names and below it."""
     named = list(itertools.chain(*checks.THOROUGH.values()))

@@ -66,6 +66,7 @@ def test_in_a_block_of_rare_searches_young_garbage_is_found_still() -> None:
     assert gc.get_threshold() == (700, 10, 10)
 
 
+@pytest.mark.thorough
 def test_a_command_ends_without_a_search() -> None:
     """Objects in a cycle when Python ends are looked for, and found, unless it is a command."""
     code = (
@@ -90,6 +91,7 @@ def test_a_command_ends_without_a_search() -> None:
     assert said == ["", "found"]
 
 
+@pytest.mark.thorough
 def test_functions_begin_with_torch_counted_as_old() -> None:
     """Their first search does not look through all that PyTorch has imported."""
     ask = (

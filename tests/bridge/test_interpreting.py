@@ -71,6 +71,7 @@ print(json.dumps([(operations[v.family], v.status, v.reason) for v in result.vec
 """
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_cannot_run_here_is_unsupported(tmp_path: Path) -> None:
     """Triton is imported without its interpreter, and TRITON_INTERPRET is set afterwards."""
     one_of_each = {f.operation: replace(f, vectors=f.vectors[:1]) for f in committed.everything()}

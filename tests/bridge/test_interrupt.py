@@ -49,9 +49,8 @@ def commands(session: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "whole_group", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["terminal", "kill"]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("whole_group", [True, False], ids=["terminal", "kill"])
 def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -> None:
     run = SmallVerify(tmp_path, [*committed.some("causal", 6), *committed.some("gradient", 6)])
     process = run.start(AUDIT, **WHAT)
@@ -80,6 +79,7 @@ def test_verify_ends_and_goes_on_from_there(whole_group: bool, tmp_path: Path) -
     assert kept.items() <= run.kept_files().items()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("when", ["zygote", "call"])
 def test_conform_ends_without_a_traceback(when: str, tmp_path: Path) -> None:
     """While the process from which functions are forked imports its modules, and while the function

@@ -37,6 +37,7 @@ def length(argument: int, families: object) -> int:
     return argument
 
 
+@pytest.mark.thorough
 def test_nor_are_the_processes_that_judge_several_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -330,6 +330,7 @@ def in_a_new_process(program: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_triton_on_a_cpu_without_the_interpreter() -> None:
     program = (
         "import torch, pyimpl\n"
@@ -340,6 +341,7 @@ def test_triton_on_a_cpu_without_the_interpreter() -> None:
     assert "takes CUDA tensors, not cpu (CPU tensors only in Triton's" in in_a_new_process(program)
 
 
+@pytest.mark.thorough
 def test_without_triton() -> None:
     program = (
         "import sys; sys.modules['triton'] = None\n"

@@ -62,7 +62,7 @@ def compile_whole(function: Callable[..., Any], *, dynamic: bool = False) -> Cal
     return torch.compile(function, fullgraph=True, backend="aot_eager", dynamic=dynamic)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention_compiles_as_one_graph(name: str, backend: str) -> None:
@@ -121,6 +121,7 @@ def decode(backend: str, paged: bool) -> Callable[[], Any]:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_other_functions_compile_as_one_graph(backend: str) -> None:
     for function in (varlen(backend), decode(backend, False), decode(backend, True)):
@@ -187,7 +188,7 @@ def dense(shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
     return lying.permute([order.index(axis) for axis in range(len(shape))])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0), (1, 3, 0, 2)], ids=str
@@ -225,6 +226,7 @@ def test_an_operator_with_gradients_has_no_defaults() -> None:
         made.register_autograd(lambda ctx, grad: (grad, None))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_opcheck_of_the_other_operators(backend: str) -> None:
     options = ScoreOptions(0.5, right=0, alibi_slopes=SLOPES[None])
@@ -260,6 +262,7 @@ def test_meta_tensors_give_shapes() -> None:
     assert (out.shape, lse.shape, out.device.type) == ((2, 4, 5, 6), (2, 4, 5), "meta")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_autocast_rounds_what_is_multiplied(dtype: torch.dtype, backend: str) -> None:

@@ -270,6 +270,7 @@ def test_node(case: Case, backend: str) -> None:
     compare(case, backend)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_node_by_the_interpreted_kernels(case: Case) -> None:
     compare(case, "triton")
@@ -318,6 +319,7 @@ def failing_cases(monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]) 
     return failed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_wrong_translation_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(right: Callable[..., Any]) -> Callable[..., Any]:

@@ -246,6 +246,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.thorough
 def test_compiling_needs_no_device_and_is_kept(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     environment |= {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_STORE_BINARY_ONLY": "1"}
@@ -297,6 +298,7 @@ print(settled != other, settled == hashes())
 """
 
 
+@pytest.mark.thorough
 def test_all_processes_agree_on_the_names_in_the_cache_of_triton() -> None:
     environment = {n: x for n, x in os.environ.items() if n != "TRITON_INTERPRET"}
     ended = subprocess.run(

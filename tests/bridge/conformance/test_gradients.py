@@ -116,6 +116,7 @@ def test_every_vector(backend: str, dtype: torch.dtype, zero_bias: bool) -> None
         assert list(gradients.wrong_gradients(vector, found, rounding)) == []
 
 
+@pytest.mark.thorough
 def test_triton() -> None:
     """In the interpreter, which is slow: every fourth vector of the exact model."""
     for vector in [v for v in vectors() if v.model == "exact"][::4]:

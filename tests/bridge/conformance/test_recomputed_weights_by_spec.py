@@ -61,6 +61,7 @@ def test_drawn_weights(seed: int) -> None:
     assert list(wrong_weights(seed)) == []
 
 
+@pytest.mark.thorough
 def test_roundings_in_a_row() -> None:
     for count, unit in ((1, 2.0**-24), (300, 2.0**-10), (2**23, 2.0**-24)):
         with localcontext(digits()):

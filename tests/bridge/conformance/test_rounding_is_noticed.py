@@ -76,6 +76,7 @@ class Rough(FlashEmulated):
         return Outputs((o / total[..., None]).to(batch.query.dtype), m + torch.log(total))
 
 
+@pytest.mark.thorough
 def test_without_a_rounding_it_passes() -> None:
     for dtype in ("float32", "float16", "bfloat16"):
         assert run(Rough(), committed.everything(), dtype).ok
@@ -101,13 +102,8 @@ def test_vectors_notice(dtype: str, what: str, rounding: Rounding, at_least: int
     assert len(run(Rough(**{what: rounding}), committed.everything(), dtype).failures) >= at_least
 
 
-@pytest.mark.parametrize(
-    "rounding",
-    [
-        cut_to_tf32,
-        *(pytest.param(r, marks=pytest.mark.thorough) for r in (to_bfloat16, to_float16)),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("rounding", [cut_to_tf32, to_bfloat16, to_float16])
 def test_rounded_weights_need_the_natural_exponential(rounding: Rounding) -> None:
     """Weights of the exact model are powers of two: no format with enough range rounds them."""
     failures = run(Rough(weights=rounding), committed.everything(), "float32").failures

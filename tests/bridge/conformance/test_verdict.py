@@ -155,6 +155,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
+@pytest.mark.thorough
 def test_the_files_of_a_folder_are_judged_into_one_table(folder: Path) -> None:
     words = [f"{folder}/:f", "--dtype", "float32", "--family", "default-scale"]
     found = CliRunner().invoke(conform, words)

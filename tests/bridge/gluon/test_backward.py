@@ -11,6 +11,7 @@ from planted import PLANTED_BACKWARD
 from bridge.gluon.vectors import differences
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("head_dim", [64, 128, pytest.param(256, marks=pytest.mark.thorough)])
 def test_it_is_the_gradient(head_dim: int) -> None:
     """128: scores come ahead, if it does not add to the gradient of queries. 256: a warp group each
@@ -32,7 +33,7 @@ def test_it_is_the_gradient_in_many_schedules(
         assert list(differences(gradient_case(50, 140, mask, (2, 2), seed), **how)) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     "name",
     # Those of wide heads take longest.

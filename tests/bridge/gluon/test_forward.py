@@ -59,7 +59,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN.keys())
 def test_it_is_the_spec_in_many_schedules(chosen: dict[str, int]) -> None:
     for seed in range(4):
@@ -90,13 +90,14 @@ def test_it_is_the_spec_for_all_lengths_and_options(data: st.DataObject) -> None
     assert list(differences(vector, chosen=chosen, seed=seed, processors=processors)) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("bug", PLANTED.values(), ids=PLANTED)
 def test_what_is_planted_is_seen(bug: Planted) -> None:
     chosen = FEW | dict(bug.chosen)
     bug.check(4, processors=1, module=bug.module, chosen=chosen)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("name", ["values-released-too-early", "queries-not-awaited"])
 def test_numbers_alone_show_it_in_some_schedules(name: str) -> None:

@@ -31,6 +31,7 @@ def few(items: int = 1, **more: int) -> dict[str, Any]:
     return {"processors": 1, "chosen": {"waves": 1, "items": items, **more}}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("head_dim", "items"),
     [(64, 1), (128, 2), pytest.param(256, 1, marks=pytest.mark.thorough)],
@@ -58,7 +59,7 @@ def test_it_is_the_gradient_in_many_schedules(
         assert list(differences(vector, head_dim=head_dim, **how)) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n not in QUICK)) for n in PLANTED]
 )

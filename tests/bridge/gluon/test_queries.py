@@ -18,6 +18,7 @@ QUICK = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("head_dim", [64, 256])
 def test_it_is_the_gradient(head_dim: int) -> None:
     """256: each tile of keys to its end before the next."""

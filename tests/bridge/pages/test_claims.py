@@ -110,6 +110,7 @@ def test_every_claim_has_one_line_with_its_verdict() -> None:
     assert len(set(anchors)) == len(anchors)
 
 
+@pytest.mark.thorough
 def test_every_claim_stands_in_full_on_the_site() -> None:
     manifest = claims.read(ROOT)
     made = [one for one in full.pages(ROOT) if one.under == claims_page.PAGE]
@@ -127,6 +128,7 @@ def test_every_claim_stands_in_full_on_the_site() -> None:
 QUOTING = [n for n, claim in enumerate(claims.read(ROOT).claims) if claim.quote]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("place", QUOTING)
 def test_no_row_can_be_left_out(place: int) -> None:
     manifest = claims.read(ROOT)

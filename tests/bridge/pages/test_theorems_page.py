@@ -7,6 +7,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from bridge.audit.theorems import KINDS
 from bridge.pages import theorems_page, topics
 from bridge.site import full
@@ -69,6 +71,7 @@ def test_within_a_topic_they_stand_in_the_order_of_the_list() -> None:
         assert ids == sorted(ids, key=order.index)
 
 
+@pytest.mark.thorough
 def test_every_theorem_stands_in_full_on_one_page_of_the_site() -> None:
     assert {re.sub(r"-\d+\.md$", ".md", one.name) for one in make_all()} == {
         f"docs/theorems/{topic.slug}.md" for topic in topics.TOPICS

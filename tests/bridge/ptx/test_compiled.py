@@ -14,6 +14,7 @@ from bridge.vectors.load import default_directory, read_trusted
 from pyimpl.backends.kernels.parts.numerics import INTERPRETED
 
 
+@pytest.mark.thorough
 def test_compiled() -> None:
     run_compiled(Path(__file__).with_name("test_vectors.py"))
 

@@ -47,6 +47,7 @@ def choose_vectors(*ids: str) -> list[Family]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", FEW)
 def test_a_few_vectors(dtype: str) -> None:
     result = run(PyimplPtx(), choose_vectors(*FEW[dtype]), dtype)

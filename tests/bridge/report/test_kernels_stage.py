@@ -37,6 +37,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+@pytest.mark.thorough
 def test_another_text_than_the_compiled_one_fails(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

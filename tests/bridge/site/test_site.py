@@ -23,6 +23,7 @@ def address(page: str) -> str:
     return contents.tree(page).removesuffix(".md") + ".html"
 
 
+@pytest.mark.thorough
 def test_every_page_is_reached_by_next(site: Path) -> None:
     """From the first page on, in the order of the contents."""
     pages = {p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/**/*.md")}
@@ -40,6 +41,7 @@ def test_every_page_is_reached_by_next(site: Path) -> None:
     assert [page for page in reached if page in map(address, named)] == list(map(address, named))
 
 
+@pytest.mark.thorough
 def test_no_page_is_too_large_for_a_phone(site: Path) -> None:
     pages = {
         path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html")
@@ -47,6 +49,7 @@ def test_no_page_is_too_large_for_a_phone(site: Path) -> None:
     assert {name: size for name, size in pages.items() if size > 300_000} == {}
 
 
+@pytest.mark.thorough
 def test_no_page_needs_a_network(site: Path) -> None:
     """Nor a place: the files that a page loads are beside it, by an address relative to it."""
     for path in site.rglob("*.html"):
@@ -68,6 +71,7 @@ def test_no_page_needs_a_network(site: Path) -> None:
         assert (site / "assets" / "katex" / font).is_file()
 
 
+@pytest.mark.thorough
 def test_the_reference_is_of_the_docstrings(site: Path) -> None:
     front = (site / "index.html").read_text("utf-8")
     assert 'href="./api/pyimpl.html"' in front
@@ -87,6 +91,7 @@ def test_the_reference_is_of_the_docstrings(site: Path) -> None:
     assert "alibi_slopes" in packed.partition("docstring")[0]
 
 
+@pytest.mark.thorough
 def test_lines_of_sources_are_anchors(site: Path) -> None:
     text = (site / "online.html").read_text("utf-8")
     found = re.findall(r'href="(source/Attention/Spec/Online\.lean\.html)#(L-\d+)"', text)
@@ -126,6 +131,7 @@ NO_ANCHOR = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [NO_FILE, NO_ANCHOR], ids=["file", "anchor"])
 def test_a_link_that_leads_nowhere_fails(small: Path, wrong: dict[str, str]) -> None:
     out = small / "site"
@@ -262,6 +268,7 @@ def test_a_drawing_stands_in_the_page_with_links_that_lead_where_its_file_says(
         build(small, small / "site", with_reference=False)
 
 
+@pytest.mark.thorough
 def test_the_maps_are_on_the_site(site: Path) -> None:
     """Every theorem's box leads to its entry; that the links lead somewhere, the build has seen."""
     drawn = "".join(p.read_text("utf-8") for p in (site / "theorem-map").glob("*.html"))

@@ -86,6 +86,7 @@ def wrong(script: Path = ONLINE, *, every: int = 1) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_stepper_is_exact_on_the_vectors() -> None:
     assert len(cases()) > 200
     assert wrong() == []

@@ -87,6 +87,7 @@ def audit(project: EmbeddedLean, reached: Reached) -> Audit:
     return lean.audit(on_checked=lambda checked, of: reached.append((checked, of)))
 
 
+@pytest.mark.thorough
 def test_the_kernel_says_after_each_module_how_far_it_is(audit: Audit, reached: Reached) -> None:
     # The modules, and the one that imports them all and declares nothing.
     assert len(reached) == len(SOURCES) + 1

@@ -127,6 +127,7 @@ def built(exchange_project: Make) -> EmbeddedLean:
     return lean
 
 
+@pytest.mark.thorough
 def test_nothing_to_do_starts_no_lean(built: EmbeddedLean, monkeypatch: pytest.MonkeyPatch) -> None:
     again = EmbeddedLean(built.root, built.prepared)
     monkeypatch.setattr(again._drivers, "_start", lambda: pytest.fail("Lean was started"))
@@ -231,6 +232,7 @@ def test_whatever_is_said_in_a_file_is_told_in_its_order(built: EmbeddedLean) ->
     assert built.build().ok
 
 
+@pytest.mark.thorough
 def test_a_definition_of_many_conjuncts(built: EmbeddedLean) -> None:
     """Walking through its syntax needs 200 KiB of stack; the main thread has 64."""
     conjuncts = " ∧\n    ".join(f"(∀ i < n, i < n + {k})" for k in range(200))
@@ -260,6 +262,7 @@ def test_a_damaged_record_is_not_trusted(built: EmbeddedLean) -> None:
     assert json.loads((built.folder / "state.json").read_text("utf-8"))
 
 
+@pytest.mark.thorough
 def test_programs_give_what_python_gives(built: EmbeddedLean, tmp_path: Path) -> None:
     assert built.build().ok
     built.run("Small.Program", [str(tmp_path / "out"), "two words"])

@@ -128,6 +128,7 @@ def test_all_else_is_left_to_the_main_thread(calls: dict[str, Any]) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_lean_reads_writes_and_misses_files(prepared: Embedded, tmp_path: Path) -> None:
     (tmp_path / "numbers.txt").write_text("1\n2\n3\n4\n")
     script = tmp_path / "Files.lean"

@@ -113,6 +113,7 @@ def test_an_interrupted_shared_build_leaves_no_process_behind(make_project: Make
     wait_for(lambda: not any(map(is_alive, drivers)))
 
 
+@pytest.mark.thorough
 def test_ctrl_c_leaves_no_process_behind_and_a_killed_lean_is_named(make_project: Make) -> None:
     lean = make_project({"A": "def a := 1\n", "Slow": f"public import Small.A\n{SLOW}"})
     # The default arguments bind the loop's values; mypy cannot infer their types in a lambda.
@@ -162,6 +163,7 @@ def test_two_builds_at_once(make_project: Make, monkeypatch: pytest.MonkeyPatch)
     assert said == ["another build of this project is running; waiting for it"]
 
 
+@pytest.mark.thorough
 def test_a_source_saved_during_its_build_is_built_again(
     exchange_project: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def edit(lean: EmbeddedLean, text: str) -> None:
     (lean.root / "Small" / "First.lean").write_text(f"module\n{text}", "utf-8")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_reaches_those_that_can_see_it(chain: EmbeddedLean, name: str) -> None:
     old, new, seen = EDITS[name]

@@ -68,6 +68,7 @@ def between(numbers: torch.Tensor) -> torch.Tensor:
     return torch.cat([middle.nextafter(zero), middle, middle.nextafter(infinite)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", SMALL, ids=str)
 def test_numbers_of_16_bits(dtype: torch.dtype) -> None:
     """Each number of the format, of both signs, is left as it is (`round-number`)."""
@@ -75,9 +76,8 @@ def test_numbers_of_16_bits(dtype: torch.dtype) -> None:
     assert not differing_numbers(dtype, torch.cat([numbers, -numbers]))
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(SMALL[0], marks=pytest.mark.thorough), SMALL[1]], ids=str
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", SMALL, ids=str)
 def test_between_numbers_of_16_bits(dtype: torch.dtype) -> None:
     """Halfway between any two neighbours, from 0 to infinity, and just beside it."""
     numbers = positive(dtype).float()

@@ -209,6 +209,7 @@ def test_without_underflow_they_are_the_other_tests() -> None:
         assert outputs(case, NONE) == decide_all(others, case, [IN_ACCUMULATOR])
 
 
+@pytest.mark.thorough
 def test_with_room_they_ask_for_no_less() -> None:
     found = [(outputs(case, NU), outputs(case, NONE)) for case in all_cases()[::2]]
     for i in range(3):

@@ -133,6 +133,7 @@ SHARES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("step", SHARES)
 @pytest.mark.parametrize("name", committed.names())
 def test_the_definition_that_made_the_vector_gives_its_result(name: str, step: int) -> None:

@@ -198,6 +198,7 @@ def compiled() -> dict[str, tuple[Function, dict[str, int]]]:
     return {name: (parse(text).kernel, sizes) for name, (text, sizes) in found.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [text.name for text in texts.TEXTS])
 def test_all_operations_of_a_text_are_listed(
     name: str, compiled: dict[str, tuple[Function, dict[str, int]]]

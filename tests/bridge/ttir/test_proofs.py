@@ -134,6 +134,7 @@ def test_the_proof_of_a_mutant_fails_at_a_goal(name: str, lean: Copy) -> None:
     assert all(map(_AT_A_GOAL.search, errors)), errors
 
 
+@pytest.mark.thorough
 @pytest.mark.lean
 @pytest.mark.parametrize("name", _quick(QUICK, set(HARMLESS)))
 def test_the_proof_of_a_harmless_edit_holds(name: str, lean: Copy) -> None:

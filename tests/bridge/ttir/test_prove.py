@@ -84,6 +84,7 @@ def square(length: int, **more: object) -> Shape:
 class TestFused:
     """A kernel in the manner of Triton's tutorial, both ways."""
 
+    @pytest.mark.thorough
     def test_number_that_is_no_minus_infinity(self, fused: Foreign) -> None:
         found = verdict(fused, (square(48), square(48, heads=2, kv_heads=2, window=_CAUSAL)))
         assert found.word == "WRONG"
@@ -387,6 +388,7 @@ print(json.dumps([
 """
 
 
+@pytest.mark.thorough
 def test_theorems_of_the_compiled_text(tmp_path: Path) -> None:
     """In a process where Triton compiles, of the committed Lean, of an edited one and of none."""
     committed = "Attention/Kernel/Generated/Full.lean"

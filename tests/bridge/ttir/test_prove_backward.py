@@ -53,6 +53,7 @@ def test_gradients_of_tiles_are_those_of_the_definition(shape: Shape, level: Lev
         assert domain.equal(tile, wanted[name][0]).all()
 
 
+@pytest.mark.thorough
 def test_equal_at_both_levels(process: Foreign) -> None:
     shapes = (square(20, batch=2, heads=2, kv_heads=2, window=_CAUSAL), square(3))
     found = verdict(process, shapes, (square(3, window=_CAUSAL), square(3)), backward=True)
@@ -109,6 +110,7 @@ def test_mutants(tmp_path: Path, mutant: str) -> None:
     assert found.finding.found != found.finding.wanted
 
 
+@pytest.mark.thorough
 def test_a_launcher_without_gradients(tmp_path: Path) -> None:
     with Foreign(f"{FUSED}:attention_forward") as process:
         subject = Kernel(process.name, process, backward=True)
@@ -215,6 +217,7 @@ def test_flex_attentions_backward_pass_is_wrong_where_its_scale_is(tmp_path: Pat
     assert found.finding.output in ("dQ", "dK", "dV")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("named", ['"cuda"', "query.device"])
 def test_a_backward_pass_makes_tensors_where_a_forward_pass_does(
     tmp_path: Path, named: str

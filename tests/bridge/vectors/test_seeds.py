@@ -146,6 +146,7 @@ def drawn(
     return found
 
 
+@pytest.mark.thorough
 def test_lean_computes_the_known_hashes(drawn: dict[str, list[str]]) -> None:
     assert drawn["hash"] == [str(number) for number in [*KNOWN.values(), fnv1a(NOT_ASCII)]]
 

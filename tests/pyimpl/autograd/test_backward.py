@@ -179,7 +179,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("backend", "name"), CHECKED)
 def test_opcheck(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
@@ -225,6 +225,7 @@ class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("backend", "name"), [*CHECKED, ("triton", "bnhd")])
 def test_forward_and_backward_compile(backend: str, name: str) -> None:
     function, tensors = function_of(CASES[name], backend)
@@ -377,6 +378,7 @@ def test_gradients_of_packed_sequences_are_those_of_differences(name: str, backe
     assert torch.autograd.gradcheck(finite_outputs(function), tensors, fast_mode=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", ["bottom-right", "everything"])
 def test_packed_sequences_are_operators(name: str, backend: str) -> None:

@@ -131,7 +131,7 @@ def test_the_maker_is_read_where_it_is_told(
 CASES: list[dict[str, Any]] = [{}, {"is_causal": True}, {"left": 300, "right": 100}]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("beside", [False, True], ids=["dense", "heads beside each other"])
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_default_tiles_and_their_gradients_by_onednn(given: dict[str, Any], beside: bool) -> None:

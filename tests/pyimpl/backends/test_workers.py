@@ -80,6 +80,7 @@ def test_with_and_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         judge_options(result, query, key, value, options, tiled_rounding(torch.float64))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("before", ["pass", "for_each(range(4), print, threads=True)"])
 def test_when_python_is_ending(before: str) -> None:
     """With threads that were started before, and without."""
@@ -107,11 +108,8 @@ def test_a_forked_child_starts_its_own_threads() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [(1,), *(pytest.param(r, marks=pytest.mark.thorough) for r in ((2,), (2, 4)))],
-    ids=str,
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("refused", [(1,), (2,), (2, 4)], ids=str)
 def test_a_system_that_gives_no_more_threads(refused: tuple[int, ...]) -> None:
     """The call is answered on the thread that asked, and the process can end."""
     script = f"""

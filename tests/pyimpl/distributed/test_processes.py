@@ -207,6 +207,7 @@ def test_keys_that_no_query_sees_may_hold_anything(shards: str, options: dict[st
     check_case(shared_pool(), 3, case)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [Case((9, 9), "zigzag", batch=2, group=2), Case((9, 9), "uneven", batch=2, seed=1),

@@ -159,6 +159,7 @@ def test_arguments_that_are_refused(
     assert err.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_it_is_a_program() -> None:
     command = [sys.executable, "-m", "pyimpl.modules.demonstration", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -78,6 +78,7 @@ def test_backends(backend) -> None:
     judge_module(out, expected, ours, *given, visible=visible)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_compiles_as_one_graph(added: bool, masked: bool) -> None:

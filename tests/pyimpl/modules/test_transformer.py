@@ -256,6 +256,7 @@ def test_the_gradients_reach_every_parameter() -> None:
             assert bool(parameter.grad.any()), name
 
 
+@pytest.mark.thorough
 def test_compiles_as_one_graph() -> None:
     ours = model()
     torch.compiler.reset()

@@ -1,7 +1,8 @@
 """Compile the kernels for absent GPUs, and report the registers and memory that each needs.
 
     python -m pyimpl.backends.kernels.offline.compile                    # every case, as a table
-    python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick  # few, one architecture
+    python -m pyimpl.backends.kernels.offline.compile --quick            # few, each for one of them
+    python -m pyimpl.backends.kernels.offline.compile --arch 90 --quick  # few, all for this one
 
 The exit status is 1 if a case spills too much or does not fit into shared memory.
 
@@ -136,9 +137,11 @@ def compile_offline(
     archs: Iterable[int],
     which: Iterable[Case] | None = None,
     *,
+    in_turn: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Record]:
-    """Compile the cases (default: all) for each compute capability, such as 90, that they are for.
+    """Compile the cases (default: all) for each compute capability, such as 90, that they are for;
+    in_turn: each for one of these, the next case of its kernel for the next one.
 
     Where this process interprets Triton (TRITON_INTERPRET=1) a second one is started that does not.
     progress: called after each case that is compiled, with how many are of those that no earlier
@@ -148,9 +151,30 @@ def compile_offline(
         RuntimeError: a case does not compile; the message is the compiler's.
     """
     archs, which = list(archs), list(cases() if which is None else which)
-    if INTERPRETED.value:
-        return _in_another_process(archs, which)
     jobs = [job for job in itertools.product(archs, which) if compiles(*job)]
+    if in_turn:
+        chosen = _in_turn(archs, which)
+        jobs = [job for job in jobs if job in chosen]
+    if INTERPRETED.value:
+        return _in_another_process(jobs)
+    return _compile_jobs(jobs, progress)
+
+
+def _in_turn(archs: list[int], which: list[Case]) -> set[tuple[int, Case]]:
+    turns: dict[str, int] = {}
+    chosen = set()
+    for case in which:
+        # Each kernel begins with another architecture.
+        turn = turns.get(case.kernel, len(turns))
+        if mine := [arch for arch in archs if compiles(arch, case)]:
+            chosen.add((mine[turn % len(mine)], case))
+        turns[case.kernel] = turn + 1
+    return chosen
+
+
+def _compile_jobs(
+    jobs: list[tuple[int, Case]], progress: Callable[[int, int], None]
+) -> list[Record]:
     found = {job: record for job in jobs if (record := _read_kept(*job)) is not None}
     missing = [job for job in jobs if job not in found]
     # Each process holds PyTorch and a compiler, about half a GB.
@@ -214,9 +238,9 @@ def _record(plain: dict[str, Any]) -> Record:
     return Record(**{**plain, "case": Case(**plain["case"])})
 
 
-def _in_another_process(archs: list[int], which: list[Case]) -> list[Record]:
+def _in_another_process(jobs: list[tuple[int, Case]]) -> list[Record]:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    wanted = json.dumps({"archs": archs, "cases": [dataclasses.asdict(case) for case in which]})
+    wanted = json.dumps([[arch, dataclasses.asdict(case)] for arch, case in jobs])
     done = subprocess.run(
         [sys.executable, "-m", "pyimpl.backends.kernels.offline.compile", "--json", wanted],
         env=environment,
@@ -400,18 +424,21 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line described at the top of this module; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m pyimpl.backends.kernels.offline.compile")
     parser.add_argument("--arch", type=int, action="append", choices=ARCHITECTURES)
-    parser.add_argument("--quick", action="store_true", help="few cases")
+    parser.add_argument("--quick", action="store_true", help="few, each for one architecture")
     parser.add_argument("--json", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if INTERPRETED.value and given.json is not None:
         raise RuntimeError("Triton interprets although TRITON_INTERPRET is not set")
     if given.json is not None:
-        wanted = json.loads(given.json)
-        records = compile_offline(wanted["archs"], [Case(**case) for case in wanted["cases"]])
+        jobs = [(arch, Case(**case)) for arch, case in json.loads(given.json)]
+        records = _compile_jobs(jobs, lambda done, total: None)
         print(json.dumps([dataclasses.asdict(record) for record in records]))
         return 0
     records = compile_offline(
-        given.arch or ARCHITECTURES, cases(given.quick), progress=progress_lines(PACE)
+        given.arch or ARCHITECTURES,
+        cases(given.quick),
+        in_turn=given.quick,
+        progress=progress_lines(PACE),
     )
     print("$ python -m pyimpl.backends.kernels.offline.compile", *sys.argv[1:])
     print(f"Python {platform.python_version()}, torch {torch.__version__}", end=", ")

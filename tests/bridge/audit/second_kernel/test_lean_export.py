@@ -77,6 +77,7 @@ def declarations(lines: list[dict[str, Any]]) -> dict[str, tuple[int, str, dict[
     return found
 
 
+@pytest.mark.thorough
 def test_each_thing_stands_once_and_before_what_uses_it(proofs: Path) -> None:
     lines = read(proofs)
     assert lines[0]["meta"]["format"] == {"version": "3.1.0"}

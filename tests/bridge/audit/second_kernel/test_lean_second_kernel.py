@@ -90,6 +90,7 @@ def proofs(
     return Proofs(lean, tmp_path_factory.mktemp("proofs"))
 
 
+@pytest.mark.thorough
 def test_what_is_proved_is_accepted_with_the_statements_of_the_page(proofs: Proofs) -> None:
     assert proofs.problems(proofs.path) == []
     answer = check.check_file(check.kernel_library(), proofs.path, THEOREMS)
@@ -247,6 +248,7 @@ def test_another_library_is_refused(proofs: Proofs, tmp_path: Path) -> None:
         check.check_file(tmp_path / "none.so", proofs.path)
 
 
+@pytest.mark.thorough
 def test_a_stored_proof_that_does_not_fit_fails_the_audit(
     exchange_project: Callable[[dict[str, str]], EmbeddedLean],
     tmp_path: Path,

@@ -69,6 +69,7 @@ ON_VECTORS = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "dtype"), ON_VECTORS)
 def test_the_vectors(name: str, dtype: str, runs: Runs) -> None:
     if name in BUILTIN:

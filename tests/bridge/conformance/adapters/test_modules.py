@@ -31,9 +31,8 @@ def layer_vectors() -> list[LayerVector | TransformerVector]:
     return [v for v in committed.vectors() if isinstance(v, kinds)]
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(torch.float16, marks=pytest.mark.thorough), torch.bfloat16], ids=str
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_modules_of_few_bits(dtype: torch.dtype) -> None:
     vectors, without = layer_vectors(), []
     for vector in vectors:

@@ -115,7 +115,7 @@ PARTLY = ("appends_twice", "forgets_its_steps")
 HYPOTHESES = {h.name: h for h in DECODING}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TOLD)
 def test_a_wrong_function_is_told(
     name: str, chosen: list[Family], monkeypatch: pytest.MonkeyPatch

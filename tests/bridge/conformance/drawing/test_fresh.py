@@ -157,6 +157,7 @@ class ZeroWhereItIsLarge(FlashEmulated):
         return Outputs(found.out * 0, found.lse) if batch.key.shape[-2] > 1100 else found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("make", "caught"),
     [

@@ -222,6 +222,7 @@ def test_one_vector_that_raises_does_not_take_its_batch_with_it() -> None:
     assert [v.status for v in result.vectors] == ["failed", "passed"]
 
 
+@pytest.mark.thorough
 def test_a_rounding_model_that_promises_too_much_is_found_out() -> None:
     """PyTorch's reduced-precision mode, judged as if it computed in float32."""
 

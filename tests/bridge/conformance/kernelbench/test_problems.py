@@ -85,7 +85,7 @@ def test_a_right_model_passes(name: str) -> None:
     assert "The problem: scaled dot product attention without a mask" in str(verdict)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "said"),
     [

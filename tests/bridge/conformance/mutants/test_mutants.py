@@ -45,6 +45,7 @@ def test_every_mutant_is_caught_in_every_dtype(mutant: Mutant, runs: Runs) -> No
 LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "mutant",
     [f for f in MUTANTS if f.name not in LSE_ALONE and not f.backward],
@@ -129,6 +130,7 @@ def test_planting_leaves_no_trace() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_what_a_planted_module_is_the_first_to_import_is_recorded() -> None:
     # The kernels' common loop, by a process that has imported no kernel before.
     program = """

@@ -68,7 +68,7 @@ def find_likely(name: str, chosen: Sequence[Family], dtype: str = "float32") -> 
     return _FOUND[name, dtype]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("name", "cause", "share"),
     [
@@ -114,6 +114,7 @@ def test_tiles_are_found_by_their_size(chosen: list[Family]) -> None:
     assert cause.description.endswith("tiles of 16 keys")
 
 
+@pytest.mark.thorough
 def test_a_fault_that_no_mutant_has_is_said_to_be_none(chosen: list[Family]) -> None:
     likely = find_likely("no_known_fault", chosen)
     assert not likely.causes
@@ -235,6 +236,7 @@ def test_hypotheses_have_the_words_of_the_mutants() -> None:
             assert hypothesis.description == known
 
 
+@pytest.mark.thorough
 def test_reports_have_the_cause(chosen: list[Family]) -> None:
     (one,) = with_likely([outcome("scaled_twice", chosen)], chosen)
     sentence = "Behaves like: scores are scaled twice"

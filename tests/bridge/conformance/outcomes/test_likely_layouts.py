@@ -55,7 +55,7 @@ def test_there_is_a_wrong_function_for_each_hypothesis() -> None:
 
 # Each among the others of layouts, on fewer vectors where these show it; that none of any attention
 # explains it either takes longer.
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "among_all", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=str
 )

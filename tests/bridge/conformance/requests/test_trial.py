@@ -42,6 +42,7 @@ def test_the_right_functions_pass_and_the_mistake_is_found(found: Trial) -> None
     assert found.wrong.failures[0].theorem == "online-any-blocks"
 
 
+@pytest.mark.thorough
 def test_the_finding_is_shown_with_its_theorem(found: Trial) -> None:
     said = re.sub(r"\s+", " ", show(found))
     assert f"examples/tile_loop.py:attention fails {len(found.wrong.failures)} vectors" in said

@@ -175,6 +175,7 @@ def test_what_is_reported_of_no_function(name: str) -> None:
         assert describe(session, ("float32",)).borrows == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -197,6 +198,7 @@ def test_using_up_what_there_is(name: str, reason: str, capsys: pytest.CaptureFi
     assert len(capsys.readouterr().err) < 100_000
 
 
+@pytest.mark.thorough
 def test_an_answer_in_crumbs_costs_the_judge_little() -> None:
     """Or else it would be over its own work that the function's limit is not looked at."""
     hasty = replace(CONDITIONS, limit=0.5)

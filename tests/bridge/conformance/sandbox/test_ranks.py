@@ -148,6 +148,7 @@ def test_a_mistake_with_documents_is_seen(fault: str, layout: str, chosen: str) 
     assert all(str(vector.reason).startswith(AMONG_DOCUMENTS) for vector in found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_the_example_passes_and_with_a_mistake_fails(wrong: bool, tmp_path: Path) -> None:
     """`pyimpl.distributed`; and with keys in another layout than it believes."""

@@ -129,7 +129,7 @@ def check_packed(module: Any) -> None:
     judge_options((out.transpose(0, 1)[None], lse[None]), query, key, value, together, rounding)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("block_m", "block_n"), [(16, 16), (32, 16), (16, 64)])
 def test_tiles_do_not_matter(block_m: int, block_n: int) -> None:
     blocks = {"block_m": block_m, "block_n": block_n}

@@ -110,6 +110,7 @@ def test_nothing_outside_the_tensors_is_read_or_written(dtype, is_causal: bool, 
         assert bool((buffer == sentinel).all())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs mmap and mprotect")
 def test_nothing_outside_the_tensors_is_even_touched() -> None:
     program = Path(__file__).with_name("guarded_memory.py")

@@ -18,6 +18,7 @@ def environment() -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_the_binary_keeps_exponentials_beside_products(environment: dict[str, str]) -> None:
     check(PLANTS, environment)
 

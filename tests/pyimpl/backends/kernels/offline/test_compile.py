@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,26 @@ def test_the_loop_of_a_bias_s_gradient_may_be_gone(instructions: int) -> None:
     # With a window it stays, and was taken for a mistake of the reading.
     case = Case("bias", "bf16", 64, "window+mask+bias")
     assert misfits([replace(RECORD, case=case, loop_instructions=instructions)]) == []
+
+
+def test_each_quick_case_is_compiled_for_one_architecture_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compile_jobs(jobs: list[tuple[int, Case]], _: object) -> list[Record]:
+        return [replace(RECORD, arch=arch, case=case) for arch, case in jobs]
+
+    monkeypatch.setattr(offline.INTERPRETED, "value", False)
+    monkeypatch.setattr(offline, "_compile_jobs", compile_jobs)
+    which = cases(quick=True)
+    records = compile_offline(ARCHITECTURES, which, in_turn=True)
+    assert Counter(record.case for record in records) == Counter(which)
+    assert all(compiles(record.arch, record.case) for record in records)
+    assert [record.arch for record in records] == sorted(record.arch for record in records)
+    for kernel in {case.kernel for case in which} - ONLY.keys():
+        of_kernel = [record for record in records if record.case.kernel == kernel]
+        assert len({record.arch for record in of_kernel}) == min(len(of_kernel), 3), kernel
+    alone = compile_offline((100,), which, in_turn=True)
+    assert [r.case for r in alone] == [case for case in which if case.kernel not in ONLY]
 
 
 def test_the_command_fails_with_what_does_not_fit(

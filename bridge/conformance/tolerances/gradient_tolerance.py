@@ -334,13 +334,13 @@ def gradient_bounds(
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
     # No part of the scale and of dropout's factor that multiplies a sum is larger than this.
     scale, largest_part = scored.scale, factor * max(1.0, abs(scored.scale))
-    of_keys_and_values = (
-        product(grad_x.mT, of_x.mT, sizes.mT, q, members, scale, of_keys, largest_part),
-        product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys, factor),
-    )
+    of_query = product(grad_x, of_x, sizes, k, kv_len, scale, of_queries, largest_part)
+    of_key = product(grad_x.mT, of_x.mT, sizes.mT, q, members, scale, of_keys, largest_part)
+    of_value = product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys, factor)
     return Bounds(
-        product(grad_x, of_x, sizes, k, kv_len, scale, of_queries, largest_part),
-        *(by_key_head(bounded) for bounded in of_keys_and_values),
+        of_query,
+        by_key_head(of_key),
+        by_key_head(of_value),
         scores,
         sinks,
     )

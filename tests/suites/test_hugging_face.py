@@ -221,14 +221,17 @@ PREFILL, DECODING = [9], [4, 1, 1, 1, 2]
 class TestLogits:
     """Of the model with this attention and with its own."""
 
+    @pytest.mark.sampled(2)
     def test_with_the_masks_of_transformers(
         self, name: str, backend: str, steps: list[int]
     ) -> None:
         assert apart(name, Adapter(backend), ALL, steps) < LOGITS
 
+    @pytest.mark.sampled(2)
     def test_without_masks(self, name: str, backend: str, steps: list[int]) -> None:
         assert apart(name, Adapter(backend, masks=False), ALL, steps) < LOGITS
 
+    @pytest.mark.sampled(2)
     def test_padding_on_the_left(self, name: str, backend: str, steps: list[int]) -> None:
         assert apart(name, Adapter(backend), PADDED, steps) < LOGITS
 

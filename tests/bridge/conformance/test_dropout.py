@@ -90,6 +90,7 @@ def test_right_dropout_passes(dtype: str) -> None:
     assert all(v.status == "passed" for v in result.vectors)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "mutant",
     [drop_from_denominator, drop_from_lse, not_divided, nothing_dropped, columns_moved],

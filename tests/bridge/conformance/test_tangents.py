@@ -45,6 +45,7 @@ def judge_tangents(adapter: Any, dtype: str) -> Result:
     return run(adapter, committed.families(*FAMILIES), dtype, details=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "dtype"), [(kind, dtype) for kind in RIGHT for dtype in kind.dtypes]
 )

@@ -320,6 +320,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = MUTANTS[name]

@@ -55,7 +55,7 @@ def far_below() -> Inputs:
     return Inputs(q, k, np.array([[1.0], [2.0], [VAST]]), 1.0, np.ones((1, 3), bool))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -283,7 +283,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_tolerance_disagrees(
     name: str, families: list[Family], monkeypatch: pytest.MonkeyPatch

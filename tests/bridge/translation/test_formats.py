@@ -178,6 +178,7 @@ WRONG: dict[str, Sequence[tuple[str, Callable[..., object]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", SMALL, ids=str)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_rounding_is_noticed(

@@ -149,7 +149,7 @@ def cap_alone(changed: Changed) -> bool:
     return fits(replace(changed, case=replace(case, k=torch.zeros_like(case.k))))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "hypothesis",
     [

@@ -36,6 +36,7 @@ LAYERS = {
 BOUNDS = set(committed.names()) - set(committed.names(model="exact")) - LAYERS - ROWS
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_families(name: str) -> None:
     family = committed.family(name)

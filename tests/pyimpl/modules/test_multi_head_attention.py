@@ -129,7 +129,7 @@ def check_against_torch(
     judge_module(back(out), back(expected), ours, *given, **judged)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("widths", [{}, {"kdim": 9, "vdim": 10}], ids=str)

@@ -63,6 +63,7 @@ def test_float32_and_float64_have_a_bound_that_shows_a_thousandth(
     assert len(loose) <= 6, loose
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "dtype",
     [
@@ -86,6 +87,7 @@ def test_the_factor_for_the_second_order_may_be_smaller(monkeypatch: pytest.Monk
         assert list(modules.wrong(vector, torch.float32)) == [], vector.id
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mutant", MODULE_MUTANTS, ids=lambda f: f.name)
 def test_the_factor_for_the_second_order_may_be_larger(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch

@@ -159,6 +159,7 @@ def test_a_problem_that_cannot_be_used_is_one_sentence(problem: str) -> None:
     assert sentence in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

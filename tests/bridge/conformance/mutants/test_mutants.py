@@ -33,6 +33,7 @@ from pyimpl.internal.implements import implementations
 ROOT = Path(__file__).resolve().parents[4]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda f: f.name)
 def test_every_mutant_is_caught_in_every_dtype(mutant: Mutant, runs: Runs) -> None:
     result = runs.get(runs.mutant(mutant, "cpu"), committed.everything)
@@ -45,7 +46,7 @@ def test_every_mutant_is_caught_in_every_dtype(mutant: Mutant, runs: Runs) -> No
 LSE_ALONE = {"lse-base-2", "empty-row-lse-infinite", "empty-row-lse-finite"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "mutant",
     [f for f in MUTANTS if f.name not in LSE_ALONE and not f.backward],

@@ -62,6 +62,7 @@ def test_the_right_backward_pass_passes(dtype: str) -> None:
     assert all((v.status == "unsupported") == bool(given[v.id]) for v in result.vectors)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mutant", BACKWARD)
 def test_each_mutant_of_a_backward_pass_is_caught(mutant: str) -> None:
     assert judge_function(function_backwards(mutant), "float32", MASKS).failures
@@ -93,6 +94,7 @@ def test_each_mutant_in_wide_heads_is_caught(mutant: str, family: str) -> None:
     assert judged_layouts(mutant, family).failures
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mutant", wide.MUTANTS)
 def test_no_other_packed_or_paged_family_catches_it(mutant: str) -> None:
     packed = [n for operation in ("varlen", "paged") for n in committed.names(operation)]

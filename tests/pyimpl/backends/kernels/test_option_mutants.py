@@ -129,7 +129,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("mutant", OPTION_MUTANTS, ids=lambda f: f.name)
 def test_each_mutant_shows(mutant: Mutant) -> None:

@@ -34,7 +34,7 @@ theorem twiceStored_product {p : GradientPrecision R} (hp : PreciseGradient p)
   obtain ⟨s, ⟨a, ha, rfl⟩, he₁, zero₁⟩ := hsum'
   obtain ⟨w, ⟨b, hb, rfl⟩, he₂, zero₂⟩ := hx
   have one := OrderedRing.zero_lt_one (R := R)
-  -- The product, off by half of what it loses where it would be 0 otherwise.
+  -- The product is off by what is left of it where it would be 0, and by nothing elsewhere.
   obtain ⟨e, he, hzero⟩ : ∃ e, AtMost p.tiny e ∧ (factor * sum * t + e = 0 → x = 0) := by
     by_cases h₀ : factor * sum * t = 0
     · by_cases h₁ : y = 0

@@ -84,6 +84,28 @@ def _as_text(name: str) -> str:
     return "".join(x if x.isprintable() else "\ufffd" for x in name[:_MOST_OF_A_NAME])
 
 
+def _descendants(process: psutil.Process, *, every: bool) -> list[psutil.Process]:
+    """All processes that descend from one.
+
+    psutil reads the parent of each process of the machine. Linux can list the children of a thread,
+    and may leave one out while another ends: `every` asks for psutil's way.
+    """
+    listed = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    if every or not os.path.exists(listed):
+        return process.children(recursive=True)
+    # Another process can have the number of one that has ended.
+    found, parents = [], [process.pid] if process.is_running() else []
+    for parent in parents:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as children:
+                    parents += map(int, children.read().split())
+    for pid in parents[1:]:
+        with contextlib.suppress(psutil.Error):
+            found.append(psutil.Process(pid))
+    return found
+
+
 def _seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
 
@@ -174,15 +196,15 @@ class Watch:
 
     def end(self) -> None:
         """Kill all of them, but the own process."""
-        self._look_at_all()
+        self._look_at_all(every=True)
         for process in self._seen:
             if process.pid != os.getpid():
                 with contextlib.suppress(psutil.Error):
                     process.kill()
 
-    def _look_at_all(self) -> tuple[float, bool]:
+    def _look_at_all(self, *, every: bool = False) -> tuple[float, bool]:
         """Bring `_seen` up to date: the processor time used meanwhile, and whether one of them
-        waits for a processor or a disk."""
+        waits for a processor or a disk. every: miss none of them, which takes longer."""
         began = time.thread_time()
         tree = dict.fromkeys(self._seen)
         inside = {process.pid for process in self._seen}
@@ -190,7 +212,7 @@ class Watch:
             with contextlib.suppress(psutil.Error):
                 # A process that has lost its parent is still one of them.
                 if process.pid == self.pid or process.ppid() not in inside:
-                    tree |= dict.fromkeys(process.children(recursive=True))
+                    tree |= dict.fromkeys(_descendants(process, every=every))
         active, waits = 0.0, False
         seen: dict[psutil.Process, float] = {}
         for process in tree:

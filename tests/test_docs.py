@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
@@ -16,10 +17,17 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
-def anchors(text: str) -> set[str]:
+@functools.cache
+def anchors(page: Path) -> set[str]:
+    text = page.read_text("utf-8")
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     made = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
     return made | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@functools.cache
+def count_lines(file: Path) -> int:
+    return len(file.read_text("utf-8").splitlines())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
@@ -35,10 +43,10 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{link} in {page.name}"
         if anchor.startswith("L"):
             first, _, last = anchor.replace("L", "").partition("-")
-            lines = len(target.read_text("utf-8").splitlines())
-            assert 1 <= int(first) <= int(last or first) <= lines, f"{link} in {page.name}"
+            end = int(last or first)
+            assert 1 <= int(first) <= end <= count_lines(target), f"{link} in {page.name}"
         elif anchor:
-            assert anchor in anchors(target.read_text("utf-8")), f"{link} in {page.name}"
+            assert anchor in anchors(target), f"{link} in {page.name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -20,8 +20,11 @@ class Thing:
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
-    enabled, thresholds = gc.isenabled(), gc.get_threshold()
+    enabled, thresholds, frozen = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()
+    gc.unfreeze()
     yield
+    if frozen:
+        gc.freeze()
     (gc.enable if enabled else gc.disable)()
     gc.set_threshold(*thresholds)
 

@@ -105,6 +105,30 @@ def test_children_count_those_that_ended_too_and_all_are_ended() -> None:
         python(program, Limit(0.5, 60))
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux lists children")
+def test_a_look_reads_no_other_processes_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds children of children, and those of threads, without psutil's search."""
+    sleeper = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+    program = f"""{BURN}
+import threading
+thread = threading.Thread(target=subprocess.run, args=([sys.executable, "-c", {sleeper!r}],))
+thread.start()
+thread.join()
+"""
+    outer = f"{BURN}\nsubprocess.run([sys.executable, '-c', {program!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", outer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        watch = Watch(process.pid, Limit(60))
+        inner = psutil.Process(int(process.stdout.readline()))
+        monkeypatch.setattr(psutil, "pids", pytest.fail)
+        monkeypatch.setattr(psutil, "_ppid_map", pytest.fail)
+        watch.measure()
+        assert len(watch.processes) == 3
+        assert inner in watch.processes
+        process.stdin.close()
+
+
 def test_one_without_a_parent_is_ended_too(tmp_path: Path) -> None:
     """A process starts a process, which starts another and ends when it is told to."""
     sleeper = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(1000)"

@@ -116,11 +116,12 @@ def _present_error(errors: Tensor, sizes: Tensor, error: Tensor) -> Tensor:
 
 
 def _largest_factor(scored: Scored) -> float:
-    """Of dropout; 1 without. A function may store P without it, and multiply the sum by it: then
-    what it loses of P below the normal numbers counts as often."""
+    """Of dropout; 1 without. A function may store P and dS without it, and multiply the sums by it:
+    then what it loses of them below the normal numbers counts as often, of dS where every weight is
+    dropped, too."""
     if scored.kept is None or not scored.kept.numel():
-        return 1.0
-    return max(1.0, float(scored.kept.max()))
+        return scored.factor
+    return max(scored.factor, float(scored.kept.max()))
 
 
 # Functions multiply dS by a scale before they store it where the scale is not below this.
@@ -380,15 +381,16 @@ def of_options(
         added.append(options.bias)
     if options.mask is not None:
         added.append(torch.where(options.mask, 0.0, -torch.inf))
-    kept = None
+    kept, factor = None, 1.0
     if options.dropout is not None:
         kept = reference.drop(query.new_ones(*query.shape[:3], kv_len), options)
+        factor = max(factor, options.dropout.scale)
     scaled, temperature = query.double(), None
     if options.temperature is not None:
         temperature = options.temperature.double()[:, None, None]
         scaled = scaled * temperature
         rounding = _with_stored_queries(rounding, scaled)
-    scored = Scored(options.scale, options.softcap, added, options.sinks, kept, temperature)
+    scored = Scored(options.scale, options.softcap, added, options.sinks, kept, factor, temperature)
     bounds = gradient_bounds(scaled, key, value, grad_out, grad_lse, scored, rounding)
     found = {"q": bounds.query, "k": bounds.key, "v": bounds.value}
     if temperature is not None:

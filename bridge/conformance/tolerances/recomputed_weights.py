@@ -49,7 +49,8 @@ class Scored:
 
     softcap: cap·tanh(score / cap), cap > 0. added: tensors that broadcast to `[batch, heads, q_len,
     kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: the
-    factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way.
+    factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way;
+    factor: 1 / (1 − p), which says it where all are dropped, too.
     folded: `[heads, 1, 1]`, factors of the queries that a function may have in the scale instead.
     """
 
@@ -58,6 +59,7 @@ class Scored:
     added: Sequence[Tensor] = ()
     sinks: Tensor | None = None
     kept: Tensor | None = None
+    factor: float = 1.0
     folded: Tensor | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from types import ModuleType
 
@@ -23,6 +24,8 @@ from bridge.spec.gradient_store_tolerance import (
     stored_gradient_error,
 )
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
+from pyimpl.internal.dropout import Dropout
+from pyimpl.internal.scores import ScoreOptions
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,6 +166,39 @@ def test_what_a_small_ds_loses_after_the_scale(early: bool) -> None:
     error = abs(found - float(bounds.query.exact))
     assert early or error > 10 * 2.0**-24
     assert error <= float(bounds.query.tolerance(FLOAT16))
+
+
+def test_what_a_small_ds_loses_without_the_factor_where_every_weight_is_dropped() -> None:
+    """dS is P·dL there, of which a tenth is stored in float16, and the sum multiplied by ten."""
+    factor, small = 10.0, math.log(15 * 2.0**-24)
+    q, none = torch.ones(1, 1, 1, 1).double(), torch.zeros(1, 1, 2, 1).double()
+    k = torch.tensor([0.0, small]).double().view(1, 1, 2, 1)
+    kept = torch.zeros(1, 1, 1, 2).double()
+    scored = gradient_tolerance.Scored(1.0, kept=kept, factor=factor)
+    rounding, d_l = RoundingModel.flash("float16"), torch.ones(1, 1, 1).double()
+    bounds = gradient_tolerance.gradient_bounds(q, k, none, q, d_l, scored, rounding)
+    d_s = bounds.scores.exact[0, 0, 0, 1]
+    error = abs(float((d_s / factor).half()) * factor - float(bounds.key.exact[0, 0, 1, 0]))
+    assert error > 4 * 2.0**-24
+    assert error <= float(bounds.key.tolerance(FLOAT16)[0, 0, 1, 0])
+
+
+def test_options_without_a_kept_weight_have_the_factor() -> None:
+    """The bound by options is that of the same problem with the factor."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v, d_o = (torch.randn(1, 1, 2, 4, generator=generator).double() for _ in range(4))
+    rounding, d_l = RoundingModel.flash("float16"), torch.ones(1, 1, 2).double()
+    each = (Dropout(0.9, torch.tensor(seed)) for seed in range(100))
+    dropping = next(d for d in each if not d.kept_weights(1, 1, range(2), range(2)).any())
+    options = ScoreOptions(scale=1.0, dropout=dropping)
+    found = gradient_tolerance.of_options(q, k, v, d_o, d_l, options, rounding)
+    kept = torch.zeros(1, 1, 2, 2).double()
+    scored = gradient_tolerance.Scored(1.0, None, (kept,), kept=kept, factor=1 / (1 - 0.9))
+    wanted = gradient_tolerance.gradient_bounds(q, k, v, d_o, d_l, scored, rounding)
+    assert torch.equal(found["k"].error, wanted.key.error)
+    without = replace(scored, factor=1.0)
+    less = gradient_tolerance.gradient_bounds(q, k, v, d_o, d_l, without, rounding)
+    assert (less.key.error < wanted.key.error).all()
 
 
 def test_what_a_small_dp_loses_before_the_factor_of_dropout() -> None:

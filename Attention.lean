@@ -316,6 +316,7 @@ public import Attention.Proof.Rounding.GradientRows
 public import Attention.Proof.Rounding.GradientStores
 public import Attention.Proof.Rounding.GradientSums
 public import Attention.Proof.Rounding.InnerGradients
+public import Attention.Proof.Rounding.LateFactors
 public import Attention.Proof.Rounding.LogSumExp
 public import Attention.Proof.Rounding.Majorants
 public import Attention.Proof.Rounding.Masked
@@ -358,6 +359,7 @@ public import Attention.Proof.Rounding.RowOrders
 public import Attention.Proof.Rounding.Rows
 public import Attention.Proof.Rounding.Run
 public import Attention.Proof.Rounding.ScaledGradients
+public import Attention.Proof.Rounding.ScaledMatrices
 public import Attention.Proof.Rounding.ScoreRates
 public import Attention.Proof.Rounding.ScoreRows
 public import Attention.Proof.Rounding.Scores

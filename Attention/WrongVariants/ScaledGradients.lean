@@ -1,14 +1,14 @@
 module
 
-public import Attention.Proof.Rounding.ScaledGradients
+public import Attention.Proof.Rounding.ScaledMatrices
 
 public section
 
 /-! # Wrong variants of gradients of numbers that are stored with a factor
 
 Losses that count once although a smaller number is stored, of a weight that meets dO, of a dS and
-of a dP, and a sum whose losses meet a factor that the bound does not have. Source:
-docs/tolerances.md, "Gradients". -/
+of a dP, or is computed, without dropout's factor, and a sum whose losses meet a factor, or escape
+a temperature, that the bound does not know of. Source: docs/tolerances.md, "Gradients". -/
 
 namespace Attention.WrongVariants
 
@@ -26,7 +26,7 @@ abbrev ScaledWeightsStay (hypothesis : GradientPrecision Rat → Rat → Prop :=
 /-- Positive control: the hypothesis of the theorem. -/
 theorem scaledWeights_stay : ScaledWeightsStay :=
   fun _ hp _ hτ grows _ hr _ h =>
-    (Proof.rounded_weightTerm hp hr (Proof.scaled_weight hp hτ grows h) 1).1
+    (Proof.rounded_weightTerm hp hr (Proof.scaled_weight hτ grows hp h) 1).1
 
 /-- The claim of `scaled_row`, of any hypothesis about growth and factor. -/
 abbrev ScaledRowsStay (hypothesis : GradientPrecision Rat → Rat → Prop :=
@@ -34,14 +34,14 @@ abbrev ScaledRowsStay (hypothesis : GradientPrecision Rat → Rat → Prop :=
   ∀ p : GradientPrecision Rat, PreciseGradient p → ∀ c : GradientCounts,
     numeral c.products * p.accumulation < 1 → numeral c.delta * p.accumulation < 1 →
     numeral 3 * p.unit < 1 → ∀ τ : Rat, τ ≠ 0 → hypothesis p τ →
-    ∀ r : BackwardRow Rat 1 1, r.Valid → ∀ S X, r.Scaled p c τ S X →
+    ∀ r : BackwardRow Rat 1 1, r.Valid → ∀ S X, r.ScaledLast p c τ S X →
     AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key 0) 1).error
       (τ⁻¹ * X 0 - r.scoreGradient 0 * r.slope 0)
 
 /-- Positive control: the hypothesis of the theorem. -/
 theorem scaledRows_stay : ScaledRowsStay :=
   fun _ hp _ hc₁ hc₂ hu _ hτ grows _ hr _ _ h =>
-    (Proof.rounded_scoreGradientTerm hp hc₁ hc₂ hu hr (Proof.scaled_row hp hτ grows h) 0 1).1
+    (Proof.rounded_scoreGradientTerm hp hc₁ hc₂ hu hr (Proof.scaled_row hτ grows hp h) 0 1).1
 
 /-- The claim of `scaled_sum`, of any hypothesis about the parts of the scale that multiply sums,
 and the number that the bound has for them. -/
@@ -72,8 +72,47 @@ abbrev StoredProductsStay (hypothesis : GradientPrecision Rat → Rat → Rat �
 
 /-- Positive control: the hypothesis of the theorem. -/
 theorem storedProducts_stay : StoredProductsStay :=
-  fun _ hp _ _ _ _ _ hf hz hu hη hs ht _ _ _ h =>
-    Proof.twiceStored_product hp hf hz hu hη hs ht h
+  fun _ hp _ _ _ _ _ hf hz _ _ hs ht _ _ _ h => Proof.twiceStored_product hp hf hz hs ht h
+
+/-- The claim of `withoutFactor_term`, of any hypothesis about what the bound loses, what is lost,
+and the factor that is left out. -/
+abbrev LateFactorsStay (hypothesis : GradientPrecision Rat → Rat → Rat → Prop :=
+    fun p ν τ => numeral 2 * ν ≤ τ * p.tiny) : Prop :=
+  ∀ p : GradientPrecision Rat, PreciseGradient p → ∀ c : GradientCounts,
+    numeral c.products * p.accumulation < 1 → numeral c.delta * p.accumulation < 1 →
+    numeral 3 * p.unit < 1 → ∀ ν τ κ : Rat, 0 < τ → τ ≤ 1 → κ ≠ 0 → 0 ≤ ν → hypothesis p ν τ →
+    1 ≤ p.growth * absolute (τ * κ) → ∀ r : BackwardRow Rat 1 1, r.Valid → ∀ S X,
+    r.WithoutFactor p c ν 0 τ κ S X →
+    AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key 0) 1).error
+      ((τ * κ)⁻¹ * X 0 - r.scoreGradient 0 * r.slope 0)
+
+/-- Positive control: the hypothesis of the theorem. -/
+theorem lateFactors_stay : LateFactorsStay :=
+  fun _ hp _ hc₁ hc₂ hu _ _ _ hτ hτ₁ hκ hν tiny grows _ hr _ _ h =>
+    (Proof.withoutFactor_term hp hτ hτ₁ hκ hν (Std.le_refl _) tiny
+      (Lean.Grind.OrderedRing.mul_nonneg (Std.le_of_lt hτ) hp.scoresTiny) grows hc₁ hc₂ hu hr h 0
+      1).1
+
+/-- The claim of `temperature_sum`, of any hypothesis about the parts of the scale that multiply
+sums, the temperature, and the number that the bound has for them. -/
+abbrev TemperatureSumsStay (hypothesis : Rat → Rat → Rat → Prop :=
+    fun reach' t reach => reach' ≤ absolute t * reach) : Prop :=
+  ∀ p : GradientPrecision Rat, PreciseGradient p → ∀ τ rest scale t reach reach' : Rat, τ ≠ 0 →
+    t ≠ 0 → τ * rest = scale * t → 1 ≤ reach' → hypothesis reach' t reach →
+    hypothesis (absolute τ * reach') t reach → ∀ roundings : Nat,
+    numeral roundings * p.accumulation < 1 → numeral 3 * p.unit < 1 →
+    ∀ (term : Fin 1 → GradientTerm Rat) (x y e : Fin 1 → Rat) (z : Rat),
+    (∀ j, AtMost (term j).error (τ⁻¹ * x j - e j) ∧ AtMost (term j).size (e j) ∧
+      (term j).other = y j) →
+    ComputedTiledGradient p roundings 0 0 rest reach' x y z →
+    AtMost (absolute t * (presentGradientTerm p roundings 0 0 scale reach
+      ((List.finRange 1).map term)).error)
+      (z - scale * t * sumOver (fun j => e j * y j) (List.finRange 1))
+
+/-- Positive control: the hypothesis of the theorem. -/
+theorem temperatureSums_stay : TemperatureSumsStay :=
+  fun _ hp _ _ _ _ _ _ hτ ht hscale one hreach hr _ hc hu _ _ _ _ _ h hz =>
+    Proof.temperature_sum hp hτ ht hscale one hreach hr hc hu h hz
 
 /-! ## Losses that count once -/
 
@@ -170,6 +209,57 @@ theorem lossOfProductOnce_refuted : ¬ StoredProductsStay fun p _ _ η => η ≤
             fun h => by grind⟩, by decide +kernel, by decide +kernel, itself 3 _ hη⟩)).error.2
     exact absurd h (by decide +kernel)
 
+/-- One key of weight 1, which dropout drops; dS is dL. -/
+private abbrev dropped : BackwardRow Rat 1 1 :=
+  ⟨fun _ => 1, fun _ => 0, fun _ => 0, fun _ => 1, fun _ => 0, fun _ => #v[0], #v[0], 1⟩
+
+/-- What a pass loses that leaves dropout's factor of 100 out counts once: a hundredth of dL is off
+by a tenth of itself. -/
+theorem lossWithoutFactorOnce_refuted : ¬ LateFactorsStay fun p ν _ => numeral 2 * ν ≤ p.tiny :=
+  fun claim => by
+    let ν : Rat := 1 / 1000
+    let p := losing (2 * ν) 0
+    have h₀ : (0 : Rat) ≤ 0 := Std.le_refl _
+    have hν : (0 : Rat) ≤ ν := by decide +kernel
+    have hη : (0 : Rat) ≤ 0 * meanGrowth p ⟨1, 2, 0⟩ 0 := by decide +kernel
+    have lost : (0 : Rat) ≤ numeral 2 * meanLost p ⟨1, 2, 0⟩ 0 := by decide +kernel
+    have zero : ∀ x η : Rat, 0 ≤ η → x = 0 → StoredBelow 0 η x 0 := fun x η hη hx => by
+      rw [hx]
+      exact itself 0 η hη
+    have product : ∀ q : GradientPrecision Rat, q.accumulation = 0 → q.scores = 0 →
+        q.factors = 0 → 0 ≤ q.tiny → 0 ≤ q.scoresTiny → ∀ f : Rat, f = 0 →
+        ComputedProduct q ⟨1, 2, 0⟩ f (#v[0] : Vec Rat 1) #v[0] 0 :=
+      fun q ha hs hf hq hq' f h => ⟨0, fun _ => 0, 0, 1, 0, Nat.le_refl _, Nat.le_refl _,
+        fun i => by
+          rw [show i = 0 from Subsingleton.elim _ _, ha]
+          exact zero _ _ hq (by decide +kernel), .one, by rw [hf]; decide +kernel, by
+          rw [h]
+          exact ⟨by grind, by grind⟩, by
+          rw [hs]
+          exact zero _ _ hq' rfl⟩
+    have hp : PreciseGradient p := losing_precise (by decide +kernel) h₀
+    have h := (claim p hp ⟨1, 2, 0⟩ (by decide +kernel) (by decide +kernel) (by decide +kernel) ν
+      (1 / 100) 100 (by decide +kernel) (by decide +kernel) (by decide +kernel) hν
+      (by decide +kernel) (by decide +kernel) dropped
+      ⟨fun _ => by show (0 : Rat) ≤ 1; decide +kernel, fun _ => h₀, fun _ => h₀⟩
+      (fun _ => 11 / 1000) (fun _ => 11 / 10)
+      ⟨0, 0, 11 / 1000, .ofProducts (k := 0) (w := fun _ => 1) (x := fun _ => 0)
+          (y := fun _ => 0) (fun _ => weight_one hη lost)
+          (fun _ => product p rfl rfl rfl (by decide +kernel) h₀ 0 rfl)
+          (fun _ => zero (1 * 0) _ (by decide +kernel) (by decide +kernel)) .one (by decide),
+        zero _ _ hν (by decide +kernel),
+        ⟨1 / 100, ⟨0, by decide +kernel, by decide +kernel⟩, by decide +kernel,
+          fun h => absurd h (by decide +kernel)⟩,
+        fun _ => ⟨0, 0, 0, 11 / 1000, 1, 1, 11 / 10, by decide,
+          product (withLosses p ν 0) rfl rfl rfl hν h₀ _ (by
+            show (1 / 100 : Rat) * 0 = 0
+            decide +kernel),
+          .free rfl (.free (by decide +kernel) .one), weight_one h₀ (by decide +kernel),
+          (by decide +kernel : (11 / 1000 : Rat) = 1 * (11 / 1000)),
+          (by decide +kernel : AtMost (0 : Rat) (1 - 1)),
+          (by decide +kernel : (11 / 10 : Rat) = 11 / 1000 * (100 * 1)), itself _ _ h₀⟩⟩).2
+    exact absurd h (by decide +kernel)
+
 /-! ## A factor that the bound does not have -/
 
 /-- A sum of numbers without a factor of 16, by which it is multiplied, with a bound that has
@@ -191,6 +281,29 @@ theorem factorOfSumLeftOut_refuted : ¬ ScaledSumsStay fun _ _ => True := fun cl
       fun part hpart => by rw [List.mem_singleton.mp hpart]; exact .one, fun _ _ => rfl,
       fun _ _ => (by decide +kernel : (17 : Rat) = 16 * (17 / 16)), .one,
       (by decide +kernel : (17 : Rat) = 1 * 17)⟩).2
+  exact absurd h (by decide +kernel)
+
+/-- A sum of numbers times a temperature of 1/16, with a bound of which only a 16th is left: of 1/16
+up to 1 is lost. -/
+theorem temperatureOfSumLeftOut_refuted :
+    ¬ TemperatureSumsStay fun reach' _ reach => reach' ≤ reach := fun claim => by
+  have h := (claim (losing 1 0) (losing_precise (by decide +kernel) (Std.le_refl _)) (1 / 16) 1 1
+    (1 / 16) 1 1 (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (by decide +kernel) (by decide +kernel) 1 (by decide +kernel) (by decide +kernel)
+    (fun _ => ⟨1, 0, 1⟩) (fun _ => 1 / 16) (fun _ => 1) (fun _ => 1) (17 / 16)
+    (fun _ => ⟨(by decide +kernel : AtMost (0 : Rat) ((1 / 16)⁻¹ * (1 / 16) - 1)),
+      (by decide +kernel : AtMost (1 : Rat) 1), rfl⟩)
+    ⟨[[0]], 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, fun _ => 1, fun _ => 1, fun _ => 17 / 16,
+      fun _ => 17 / 16, fun _ => 17 / 16, fun _ => 17 / 16, 17 / 16, .refl _, Nat.le_refl _,
+      Nat.le_refl _, Nat.le_refl _, Nat.le_refl _, Nat.le_refl _, by decide, by decide +kernel,
+      by decide +kernel, by decide +kernel, fun _ => (by decide +kernel : (1 : Rat) = 1 * 1),
+      fun _ => rfl, fun _ => ⟨1 / 16, ⟨0, by decide +kernel,
+          (by decide +kernel : (1 / 16 : Rat) = 1 / 16 * 1 * (1 + 0))⟩,
+        (by decide +kernel : AtMost (1 : Rat) (17 / 16 - 1 / 16)),
+        fun h => absurd h (by decide +kernel : ¬(1 / 16 * 1 : Rat) = 0)⟩,
+      fun part hpart => by rw [List.mem_singleton.mp hpart]; exact .one, fun _ _ => rfl,
+      fun _ _ => (by decide +kernel : (17 / 16 : Rat) = 1 * (17 / 16)), .one,
+      (by decide +kernel : (17 / 16 : Rat) = 1 * (17 / 16))⟩).2
   exact absurd h (by decide +kernel)
 
 end Attention.WrongVariants

@@ -210,23 +210,25 @@ theorem rounded_scoreGradient {p : GradientPrecision R} (hp : PreciseGradient p)
 
 /-! ## Terms -/
 
-/-- What dS times the slope is off by where it meets keys and queries, and its size. -/
-theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
-    (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
-    {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
-    (j : Fin n) (other : R) :
+/-- What dS times the slope is off by where it meets keys and queries, and its size, of a G that is
+within its bound. -/
+theorem scoreGradientTerm_close {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} (hu : numeral 3 * p.unit < 1) {r : BackwardRow R n d_v} (hr : r.Valid)
+    {j : Fin n} {a b : Nat} {G w S slope y X : R} (hab : a + b ≤ 2)
+    (h₁ : AtMost (innerError p c r.reach r.dL r.keys (r.key j))
+      (G - innerGradient r.dL r.keys (r.key j)))
+    (hw : r.EarlyWeight p j w) (hS : BelowTimes p.unit p.tiny a (w * G) S)
+    (hslope : AtMost (r.slopeError j) (slope - r.slope j))
+    (hy : BelowTimes p.unit p.grown.tiny b (S * slope) y)
+    (hX : StoredBelow p.stored p.grown.storedTiny y X) (other : R) :
     AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).error
-        (X j - r.scoreGradient j * r.slope j) ∧
+        (X - r.scoreGradient j * r.slope j) ∧
       AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).size
         (r.scoreGradient j * r.slope j) := by
-  obtain ⟨D, hD, hj⟩ := h
-  obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, hslope, hy, hX⟩ := hj j
-  have h₁ := rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG
   have h2 := two_units hp hu
   have masked : (r.key j).weight ≤ 0 → w * G = 0 := fun hn => by
     rw [storedWeight_eq_zero (hr.weight j) hn hw, Semiring.zero_mul]
-  have masked' : (r.key j).weight ≤ 0 → S j * slope = 0 := fun hn => by
+  have masked' : (r.key j).weight ≤ 0 → S * slope = 0 := fun hn => by
     rw [masked hn] at hS
     rw [belowTimes_zero hS, Semiring.zero_mul]
   obtain ⟨t, ht, hS'⟩ := times_close hp h2 masked hS
@@ -234,12 +236,12 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
   replace ht' : AtMost ((1 + p.unit) ^ b - 1) (t' - 1) := ht'
   have h₂ := factor_mul ht ht'
   rw [← Semiring.pow_add] at h₂
-  have h₃ := scoreGradient_close hp (S := S j * t') (hr.weight j) h₁ hw
+  have h₃ := scoreGradient_close hp (S := S * t') (hr.weight j) h₁ hw
     (h₂.mono (pow_sub_one_le_gamma hp.unit hab h2)) (by
-      rw [show S j * t' - w * G * (t * t') = (S j - w * G * t) * t' by grind]
+      rw [show S * t' - w * G * (t * t') = (S - w * G * t) * t' by grind]
       exact hS' b t' hab ht')
   have hy₂ := hy' 0 1 (by omega) (by rw [Semiring.pow_zero]; exact ⟨by grind, by grind⟩)
-  rw [Semiring.mul_one, show S j * slope * t' = S j * t' * slope by grind] at hy₂
+  rw [Semiring.mul_one, show S * slope * t' = S * t' * slope by grind] at hy₂
   have h₄ := (((majorised_of_error h₃).mul (majorised_of_error hslope)).near hy₂).below_tinyOf
     (weight := (r.key j).weight) hp.stored (fun hn => by
       rw [masked' hn] at hy
@@ -249,8 +251,8 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
   have n₂ := hslope.nonneg
   refine ⟨?_, ?_⟩
   · rw [scoreGradientTerm]
-    show AtMost _ (X j - (r.key j).weight * innerGradient r.dL r.keys (r.key j) * r.slope j)
-    clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hG hD hx hw hslope masked masked' hy₂
+    show AtMost _ (X - (r.key j).weight * innerGradient r.dL r.keys (r.key j) * r.slope j)
+    clear h₁ h₂ h₃ h₄ hX hS hy hS' hy' ht ht' hw hslope masked masked' hy₂
     show AtMost (scoreGradientError p c r.reach r.dL r.keys (r.key j) * (absolute (r.slope j)
       + r.slopeError j) + absolute ((r.key j).weight * innerGradient r.dL r.keys (r.key j))
         * r.slopeError j + timesTiny p.grown (r.key j) + p.stored * (absolute ((r.key j).weight
@@ -274,6 +276,21 @@ theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradien
       ((atMost_absolute (r.slope j)).mono (b := absolute (r.slope j) + r.slopeError j) (by
         clear h₁ h₂ h₃ h₄ h₅; grind))
     exact h₆
+
+/-- The same of a row. -/
+theorem rounded_scoreGradientTerm {p : GradientPrecision R} (hp : PreciseGradient p)
+    {c : GradientCounts} (hc₁ : numeral c.products * p.accumulation < 1)
+    (hc₂ : numeral c.delta * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
+    {r : BackwardRow R n d_v} (hr : r.Valid) {S X : Fin n → R} (h : r.Computed p c S X)
+    (j : Fin n) (other : R) :
+    AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).error
+        (X j - r.scoreGradient j * r.slope j) ∧
+      AtMost (scoreGradientTerm p c r.reach r.dL r.keys (r.key j) other).size
+        (r.scoreGradient j * r.slope j) := by
+  obtain ⟨D, hD, hj⟩ := h
+  obtain ⟨a, b, x, G, w, slope, y, hab, hx, hG, hw, hS, hslope, hy, hX⟩ := hj j
+  exact scoreGradientTerm_close hp hu hr hab (rounded_innerGradient hp hc₁ hc₂ hu hr hD hx hG) hw
+    hS hslope hy hX other
 
 /-- What a weight is off by where it meets dO, and its size. -/
 theorem rounded_weightTerm {p : GradientPrecision R} (hp : PreciseGradient p)

@@ -279,7 +279,7 @@ theorem rounded_totalStore {α : Type v} {a ν u η : R} (ha : 0 ≤ a) (hν : 0
 /-! ## Whole matrices -/
 
 /-- The size of a sum of products. -/
-private theorem sum_size {scale : R} {x y : Fin n → R} {term : Fin n → GradientTerm R}
+theorem sum_size {scale : R} {x y : Fin n → R} {term : Fin n → GradientTerm R}
     (h : ∀ j, AtMost (term j).size (x j) ∧ (term j).other = y j) :
     AtMost (absolute scale * sumOver (fun t => t.size * absolute t.other)
       ((List.finRange n).map term)) (scale * sumOver (fun j => x j * y j) (List.finRange n)) := by

@@ -25,8 +25,8 @@ variable {R : Type u} [OrderedField R] {n : Nat} {u η η' c : R}
 /-- **twice-stored-product**: a dP that is stored before a factor up to `z` multiplies it, and again
 after that, is one that is stored once, in a format in which more is lost. -/
 theorem twiceStored_product {p : GradientPrecision R} (hp : PreciseGradient p)
-    {c : GradientCounts} {factor z : R} (hf : 0 ≤ factor) (hz : factor ≤ z) (hu : 0 ≤ u)
-    (hη : 0 ≤ η) (hs : (1 + u) * (1 + u) - 1 ≤ p.scores)
+    {c : GradientCounts} {factor z : R} (hf : 0 ≤ factor) (hz : factor ≤ z)
+    (hs : (1 + u) * (1 + u) - 1 ≤ p.scores)
     (ht : (z * (1 + p.factors) * η + p.tiny) * (1 + u) + η + p.tiny * (1 + p.scores)
       ≤ p.scoresTiny) {d : Nat} {dO v : Vec R d} {x : R}
     (h : TwiceStoredProduct p c u η factor dO v x) : ComputedProduct p c factor dO v x := by
@@ -88,7 +88,8 @@ private theorem atMost_mul {x : R} (hη : absolute c * η ≤ η') (h : AtMost �
     AtMost η' (c * x) :=
   ((atMost_absolute c).mul h).mono hη
 
-private theorem storedBelow_mul {x y : R} (hη : absolute c * η ≤ η') (h : StoredBelow u η x y)
+/-- Both times a number that is not 0, and what is lost. -/
+theorem storedBelow_mul {x y : R} (hη : absolute c * η ≤ η') (h : StoredBelow u η x y)
     (hc : c ≠ 0) : StoredBelow u η' (c * x) (c * y) := by
   obtain ⟨z, hz, hy, zero⟩ := h
   refine ⟨c * z, rounded_mul c hz, ?_, fun h₀ => ?_⟩
@@ -96,14 +97,16 @@ private theorem storedBelow_mul {x y : R} (hη : absolute c * η ≤ η') (h : S
     rwa [show c * (y - z) = c * y - c * z by grind] at this
   · rw [zero ((Field.of_mul_eq_zero h₀).resolve_left hc), Semiring.mul_zero]
 
-private theorem belowTimes_mul (hη : absolute c * η ≤ η') (hc : c ≠ 0) : ∀ {k : Nat} {x y : R},
+/-- The same of a number that is stored several times. -/
+theorem belowTimes_mul (hη : absolute c * η ≤ η') (hc : c ≠ 0) : ∀ {k : Nat} {x y : R},
     BelowTimes u η k x y → BelowTimes u η' k (c * x) (c * y)
   | 0, _, _, h => congrArg (c * ·) h
   | _ + 1, _, _, ⟨z, h, h'⟩ => ⟨c * z, belowTimes_mul hη hc h, storedBelow_mul hη h' hc⟩
 
 /-! ## Sums and rows -/
 
-private theorem inverse_ne_zero {τ : R} (hτ : τ ≠ 0) : τ⁻¹ ≠ 0 := fun h => by
+/-- A number that is not 0 has an inverse that is not 0. -/
+theorem inverse_ne_zero {τ : R} (hτ : τ ≠ 0) : τ⁻¹ ≠ 0 := fun h => by
   have := Field.mul_inv_cancel hτ
   rw [h, Semiring.mul_zero] at this
   exact Field.zero_ne_one this
@@ -111,7 +114,7 @@ private theorem inverse_ne_zero {τ : R} (hτ : τ ≠ 0) : τ⁻¹ ≠ 0 := fun
 /-- The bound of a sum of numbers with a factor, by which the scale is divided, is no larger than
 that without. -/
 private theorem scaled_bound {p : GradientPrecision R} (hp : PreciseGradient p) {τ rest scale : R}
-    {reach reach' : R} (hscale : τ * rest = scale) (hr' : 0 ≤ reach') (hreach : reach' ≤ reach)
+    {reach reach' : R} (hscale : τ * rest = scale) (hreach : reach' ≤ reach)
     (hτ : absolute τ * reach' ≤ reach) {roundings stores tiles : Nat}
     (hc : numeral roundings * p.accumulation < 1) (hu : numeral 3 * p.unit < 1)
     {t : Fin n → GradientTerm R} (ht : ∀ j, 0 ≤ (t j).size ∧ 0 ≤ (t j).error) :
@@ -224,35 +227,53 @@ theorem scaled_sum {p : GradientPrecision R} (hp : PreciseGradient p) {τ rest s
       sumOver_mul_left]
     generalize sumOver (fun j => e j * y j) (List.finRange n) = s
     grind] at h₁
-  exact h₁.mono (scaled_bound hp hscale (nonneg_of_one_le one) hreach hr hc hu fun j =>
+  exact h₁.mono (scaled_bound hp hscale hreach hr hc hu fun j =>
     ⟨(ht j).2.1.nonneg, (ht j).1.nonneg⟩)
 
-section
-variable {p : GradientPrecision R} (hp : PreciseGradient p) {τ : R} (hτ : τ ≠ 0)
-variable (grows : 1 ≤ p.growth * absolute τ)
-include hp hτ grows
-
-/-- Without the factor nothing loses more than what has grown. -/
-private theorem loses_grown {x : R} (hx : 0 ≤ x) : absolute τ⁻¹ * x ≤ p.growth * x := by
-  refine OrderedRing.mul_le_mul_of_nonneg_right ?_ hx
+/-- A number that some multiple is at least 1 of has an inverse up to that. -/
+private theorem inverse_le {τ κ : R} (hτ : τ ≠ 0) (h : 1 ≤ κ * absolute τ) : absolute τ⁻¹ ≤ κ := by
   have h₁ : absolute τ⁻¹ * absolute τ = 1 := by
     rw [← absolute_mul, CommSemiring.mul_comm, Field.mul_inv_cancel hτ]
     exact Std.le_antisymm (absolute_le (atMost_self (Std.le_of_lt OrderedRing.zero_lt_one)))
       (atMost_absolute 1).2
-  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left grows (absolute_nonneg τ⁻¹)
-  rw [Semiring.mul_one, show absolute τ⁻¹ * (p.growth * absolute τ)
-    = p.growth * (absolute τ⁻¹ * absolute τ) by grind, h₁, Semiring.mul_one] at h₂
+  have h₂ := OrderedRing.mul_le_mul_of_nonneg_left h (absolute_nonneg τ⁻¹)
+  rw [Semiring.mul_one, show absolute τ⁻¹ * (κ * absolute τ)
+    = κ * (absolute τ⁻¹ * absolute τ) by grind, h₁, Semiring.mul_one] at h₂
   exact h₂
 
-variable {d_v : Nat} {c : GradientCounts} {r : BackwardRow R n d_v}
+/-- **scaled-slope**: a slope of at most 1 that is off by `e`, times a part `τ` of the scale, and
+rounded, is `τ` times a slope that is off by a rounding more, and by what is lost below the normal
+numbers, as often as `τ` makes it smaller. -/
+theorem scaled_slope {ν e τ κ s slope σ : R} (hτ : τ ≠ 0) (hν : 0 ≤ ν)
+    (grows : 1 ≤ κ * absolute τ) (hs : AtMost e (s - slope)) (one : AtMost 1 slope)
+    (h : StoredBelow u ν (τ * s) σ) :
+    ∃ s', AtMost (e + u * (1 + e) + κ * ν) (s' - slope) ∧ σ = τ * s' := by
+  obtain ⟨z, ⟨θ, hθ, rfl⟩, hσ, -⟩ := h
+  have cancel := Field.mul_inv_cancel hτ
+  refine ⟨τ⁻¹ * σ, ?_, by grind⟩
+  have h₁ := (hs.add (hθ.mul (one.add hs))).add (((atMost_absolute τ⁻¹).mul hσ).mono
+    (OrderedRing.mul_le_mul_of_nonneg_right (inverse_le hτ grows) hν))
+  rwa [show s - slope + θ * (slope + (s - slope)) + τ⁻¹ * (σ - τ * s * (1 + θ))
+    = τ⁻¹ * σ - slope by grind] at h₁
+
+section
+variable {p : GradientPrecision R} {τ : R} (hτ : τ ≠ 0) (grows : 1 ≤ p.growth * absolute τ)
+include hτ grows
+
+/-- Without the factor nothing loses more than what has grown. -/
+theorem loses_grown {x : R} (hx : 0 ≤ x) : absolute τ⁻¹ * x ≤ p.growth * x :=
+  OrderedRing.mul_le_mul_of_nonneg_right (inverse_le hτ grows) hx
+
+variable (hp : PreciseGradient p) {d_v : Nat} {c : GradientCounts} {r : BackwardRow R n d_v}
+include hp
 
 /-- A row without the factor. -/
-theorem scaled_row {S X : Fin n → R} (h : r.Scaled p c τ S X) :
+theorem scaled_row {S X : Fin n → R} (h : r.ScaledLast p c τ S X) :
     r.Computed p c S fun j => τ⁻¹ * X j := by
   have hτ' := inverse_ne_zero hτ
   have lost : ∀ {x : R}, 0 ≤ x → absolute τ⁻¹ * (1 * x) ≤ p.growth * x := fun hx => by
     rw [Semiring.one_mul]
-    exact loses_grown hp hτ grows hx
+    exact loses_grown hτ grows hx
   obtain ⟨D, hD, h⟩ := h
   refine ⟨D, hD, fun j => ?_⟩
   obtain ⟨a, b, x, G, w, σ, y, hab, hx, hG, hw, hS, ⟨s, hs, rfl⟩, hy, hX⟩ := h j
@@ -269,7 +290,7 @@ theorem scaled_weight {j : Fin n} {w : R} (h : r.ScaledWeight p τ j w) :
   have hτ' := inverse_ne_zero hτ
   have lost : ∀ {x : R}, 0 ≤ x → absolute τ⁻¹ * (1 * x) ≤ p.growth * x := fun hx => by
     rw [Semiring.one_mul]
-    exact loses_grown hp hτ grows hx
+    exact loses_grown hτ grows hx
   obtain ⟨x, t, y, hx, ht, hy, hw⟩ := h
   refine ⟨x, t, τ⁻¹ * y, hx, ht, ?_, storedBelow_mul (lost hp.storedTiny) hw hτ'⟩
   have h₁ : absolute τ⁻¹ * tinyOf (r.weight j) (1 * p.tiny) ≤ tinyOf (r.weight j)
@@ -285,79 +306,5 @@ theorem scaled_weight {j : Fin n} {w : R} (h : r.ScaledWeight p τ j w) :
     grind] at h₂
 
 end
-
-/-! ## Matrices -/
-
-variable [Exponential R R] {q_len kv_len d d_v : Nat}
-variable (scale : R) (modify : ScoreMod R q_len kv_len) (slope : ScoreSlope R R q_len kv_len)
-variable (Q : Matrix R q_len d) (K : Matrix R kv_len d) (V : Matrix R kv_len d_v)
-variable (Z : WeightFactor R q_len kv_len) (dO : Matrix R q_len d_v) (dLse : Vec R q_len)
-
-/-- **scaled-gradients**: the gradients of a head, before they are stored at the end, of a backward
-pass that stores dS times a factor `τ`, as the scale is, and leaves the rest of the scale to the
-sums, or stores weights times `τ`, without a factor 1 / `τ` of dropout's by which it multiplies the
-sum of dV, are within the bounds of one that stores dS and weights as they are, if what these lose
-below the normal numbers counts as often as `τ` makes them smaller, growth · |τ| ≥ 1, and what sums
-lose as often as what multiplies them makes it larger, which is `reach`. -/
-theorem scaled_gradients {p : GradientPrecision R} (hp : PreciseGradient p) {c : GradientCounts}
-    (hc₁ : numeral c.products * p.accumulation < 1) (hc₂ : numeral c.delta * p.accumulation < 1)
-    (hu : numeral 3 * p.unit < 1) (hZ : ∀ i j, 0 ≤ Z i j)
-    {error slopeError : Fin q_len → Fin kv_len → R} (he : ∀ i j, 0 ≤ error i j)
-    {S X : Fin q_len → Fin kv_len → R} {τ rest reach reach' : R} (hτ : τ ≠ 0)
-    (grows : 1 ≤ p.growth * absolute τ) (one : 1 ≤ reach') (hreach : reach' ≤ reach)
-    (hr : absolute τ * reach' ≤ reach) {roundings stores tiles : Nat}
-    (hc : numeral roundings * p.accumulation < 1) {z : R} :
-    let row := backwardRow scale modify slope Q K V Z dO dLse error slopeError
-    let g := vjpDropout scale modify slope Q K V Z id dO dLse
-    let dS := fun i j => scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j)
-    let term := fun scale terms =>
-      (presentGradientTerm p roundings stores tiles scale reach terms).error
-    (τ * rest = scale → (∀ i, (row i).Scaled p c τ (S i) (X i)) →
-      (∀ (i : Fin q_len) (t : Fin d),
-        ComputedTiledGradient p roundings stores tiles rest reach' (X i) (fun j => K[j][t]) z →
-        AtMost (term scale ((List.finRange kv_len).map fun j => dS i j K[j][t])) (z - g.dQ[i][t]))
-      ∧ ∀ (j : Fin kv_len) (t : Fin d),
-        ComputedTiledGradient p roundings stores tiles rest reach' (fun i => X i j)
-          (fun i => Q[i][t]) z →
-        AtMost (term scale ((List.finRange q_len).map fun i => dS i j Q[i][t])) (z - g.dK[j][t]))
-    ∧ (τ * rest = 1 → ∀ (j : Fin kv_len) (t : Fin d_v) (w : Fin q_len → R),
-      (∀ i, (row i).ScaledWeight p τ j (w i)) →
-      ComputedTiledGradient p roundings stores tiles rest reach' w (fun i => dO[i][t]) z →
-      AtMost (term 1 ((List.finRange q_len).map fun i => weightTerm p ((row i).key j) dO[i][t]))
-        (z - g.dV[j][t])) := by
-  intro row g dS term
-  obtain ⟨-, -, hdQ, hdK⟩ := vjpDropout_formulas scale modify slope Q K V Z id dO dLse
-  have valid : ∀ i, (row i).Valid :=
-    backwardRow_valid scale modify slope Q K V Z dO dLse hZ he
-  have exact : ∀ i j, (row i).scoreGradient j = g.dBias[i][j] :=
-    scoreGradient_eq scale modify slope Q K V Z dO dLse id error slopeError
-  refine ⟨fun hscale rows => ⟨fun i t hz => ?_, fun j t hz => ?_⟩, fun hone j t w hw hz => ?_⟩
-  · have h := scaled_sum hp hτ hscale one hreach hr hc hu (y := fun j => K[j][t])
-      (e := fun j => (row i).scoreGradient j * (row i).slope j) (t := fun j => dS i j K[j][t])
-      (fun j => by
-        have h := rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i)
-          (scaled_row hp hτ grows (rows i)) j K[j][t]
-        exact ⟨h.1, h.2, rfl⟩) hz
-    simp only [exact] at h
-    rw [hdQ i t]
-    exact h
-  · have h := scaled_sum hp hτ hscale one hreach hr hc hu (y := fun i => Q[i][t])
-      (e := fun i => (row i).scoreGradient j * (row i).slope j) (t := fun i => dS i j Q[i][t])
-      (fun i => by
-        have h := rounded_scoreGradientTerm hp hc₁ hc₂ hu (valid i)
-          (scaled_row hp hτ grows (rows i)) j Q[i][t]
-        exact ⟨h.1, h.2, rfl⟩) hz
-    simp only [exact] at h
-    rw [hdK j t]
-    exact h
-  · have h := scaled_sum hp hτ hone one hreach hr hc hu (y := fun i => dO[i][t])
-      (e := fun i => (row i).factor j * (row i).weight j)
-      (t := fun i => weightTerm p ((row i).key j) dO[i][t])
-      (fun i => by
-        have h := rounded_weightTerm hp (valid i) (scaled_weight hp hτ grows (hw i)) dO[i][t]
-        exact ⟨h.1, h.2, rfl⟩) hz
-    rw [Semiring.one_mul] at h
-    rw [valueGradient_eq scale modify slope Q K V Z dO dLse id error slopeError j t]
-    exact h
 
 end Attention.Proof

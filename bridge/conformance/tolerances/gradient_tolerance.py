@@ -141,6 +141,18 @@ def _score_growth(scored: Scored, factor: float) -> Tensor | float:
     return factor * torch.where(both < _LEAST_SCALE, growth, 1 / both).clamp(min=growth)
 
 
+def _largest_parts(scored: Scored, factor: float) -> tuple[Tensor | float, Tensor | float]:
+    """No part of the scale and of dropout's factor that multiplies a sum of dQ, or of dK, is larger
+    than these, nor is 1, where the gradient by a query meets the temperature after that: a function
+    may have it in the scale instead. Lean: `temperature_in_scale`."""
+    scale = abs(scored.scale)
+    if scored.folded is None:
+        return factor * max(1.0, scale), factor * max(1.0, scale)
+    heat = scored.folded.abs()
+    of_queries = (1 / heat.clamp(min=_LEAST_SCALE)).clamp(min=max(1.0, scale))
+    return factor * of_queries, factor * (scale * heat).clamp(min=max(1.0, scale))
+
+
 def _twice_stored(unit: float, lost: float, tiny: float, factor: float) -> float:
     """What a dP loses that is stored before dropout's factor multiplies it, and after that, in a
     format that loses `lost` below its normal numbers. Lean: `twiceStored_product`."""
@@ -188,6 +200,9 @@ def gradient_bounds(
         return 0.0 if form is None else form.underflow(rounding.flush_to_zero)
 
     factor = _largest_factor(scored)
+    if scored.kept is not None:
+        # A function may leave the factor out of dP and of all that it makes of it.
+        tiny *= 2 * factor
     by_kept = 0.0
     if scored.kept is not None and scored.kept.numel():
         by_kept = gamma(float(scored.kept.max()) + FACTOR_ROUNDINGS, u)
@@ -267,8 +282,12 @@ def gradient_bounds(
     grad_s = p * inner
     of_s = torch.where(row.visible, times_inner(p, off, inner, of_inner, seen_keys), 0.0)
     scores = Bounded(grad_s, of_s, p * size)
-    grad_x, of_x = grad_s * row.slope, of_s * (row.slope + row.slope_error)
-    of_x = of_x + grad_s.abs() * row.slope_error + by_scores * of_times * seen_keys
+    slope_error = row.slope_error
+    if scored.softcap is not None:
+        # A function may multiply the slope by the scale first. Lean: `scaled_slope`.
+        slope_error = slope_error + u * (1 + slope_error) + by_scores * tiny
+    grad_x, of_x = grad_s * row.slope, of_s * (row.slope + slope_error)
+    of_x = of_x + grad_s.abs() * slope_error + by_scores * of_times * seen_keys
     # Rounded to the weights' format for the products.
     of_x = of_x + weight_unit * (grad_x.abs() + of_x) + by_scores * weight_tiny * seen_keys
     of_v = kept * p * compose(off, early_unit, by_kept, weight_unit)
@@ -284,7 +303,7 @@ def gradient_bounds(
         operands = power(stores, rounding.operands.unit)
         of_operand = of_operand + stores * underflow(rounding.operands)
     # A slope that is 0 in float64, of a softcap that is reached, is not 0.
-    sizes = scores.size * (row.slope + row.slope_error)
+    sizes = scores.size * (row.slope + slope_error)
 
     # How many sums of tiles are rounded to the output's format before the last.
     of_queries = of_keys = 0
@@ -299,7 +318,7 @@ def gradient_bounds(
         terms: int,
         factor: float,
         tiles: int,
-        largest_part: float,
+        largest_part: Tensor | float,
     ) -> Bounded:
         all_sizes = abs(factor) * (sizes @ other.abs())
         of_terms = errors = abs(factor) * (error @ other.abs())
@@ -333,10 +352,9 @@ def gradient_bounds(
         of_inner = of_terms + gamma(3, u) * (size + of_terms)
         error = times_inner(weight, row.sink_error, inner, of_inner, seen_sinks)
         sinks = Bounded(*(x.squeeze(-1) for x in (weight * inner, error, weight * size)))
-    # No part of the scale and of dropout's factor that multiplies a sum is larger than this.
-    scale, largest_part = scored.scale, factor * max(1.0, abs(scored.scale))
-    of_query = product(grad_x, of_x, sizes, k, kv_len, scale, of_queries, largest_part)
-    of_key = product(grad_x.mT, of_x.mT, sizes.mT, q, members, scale, of_keys, largest_part)
+    scale, (by_queries, by_keys) = scored.scale, _largest_parts(scored, factor)
+    of_query = product(grad_x, of_x, sizes, k, kv_len, scale, of_queries, by_queries)
+    of_key = product(grad_x.mT, of_x.mT, sizes.mT, q, members, scale, of_keys, by_keys)
     of_value = product(p.mT, of_v.mT, p.mT, d_o, members, 1.0, of_keys, factor)
     return Bounds(
         of_query,

@@ -119,9 +119,12 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
     if kept is not None:
         factors = (Decimal(float(kept.max())) + FACTOR_ROUNDINGS) * unit
         factors = factors / (1 - factors)
+        # A function may leave a factor out of dP and of all that it makes of it.
+        z = max(Decimal(1), *exact(kept.flatten()))
+        tiny *= 2 * z
         if rounding.scores is not None:
             # dP may be stored before a factor multiplies it, and after that.
-            least, z = scores_tiny, max(Decimal(1), *exact(kept.flatten()))
+            least = scores_tiny
             scores_tiny = (z * (1 + factors) * least + tiny) * (1 + scores) + least
             scores = (1 + scores) * (1 + scores) - 1
             scores_tiny += tiny * (1 + scores)
@@ -316,8 +319,12 @@ def wrong_gradients(
             return Decimal(score_gradient_error(*arguments, num=NATURAL))
 
         def term(i: int, j: int, other: float) -> GradientTerm:
-            row = rows[i]
-            keys = row.keys, row.by_key[j]
+            row, key = rows[i], rows[i].by_key[j]
+            if problem.softcap is not None:
+                # The slope may be multiplied by the scale first (`scaled_slope`).
+                once_more = p.unit * (1 + key.slope_error) + of_scores.growth * p.tiny
+                key = replace(key, slope_error=key.slope_error + once_more)
+            keys = row.keys, key
             arguments = of_scores, row.counts, reaches[i], d_ls[i], *keys, Decimal(float(other))
             return score_gradient_term(*arguments, num=NATURAL)
 

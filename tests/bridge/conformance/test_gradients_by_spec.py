@@ -183,6 +183,22 @@ def test_what_a_small_ds_loses_without_the_factor_where_every_weight_is_dropped(
     assert error <= float(bounds.key.tolerance(FLOAT16)[0, 0, 1, 0])
 
 
+def test_what_is_lost_without_the_factor_before_ds() -> None:
+    """A thousandth of dL is 0 where the accumulators are of float16, and flush."""
+    factor, d_l = 1000.0, torch.full((1, 1, 1), 0.05).double()
+    one, none = torch.ones(1, 1, 1, 1).double(), torch.zeros(1, 1, 1, 1).double()
+    scored = gradient_tolerance.Scored(1.0, kept=none, factor=factor)
+    rounding = replace(RoundingModel.float32(), accumulator=FLOAT16)
+    bounds = gradient_tolerance.gradient_bounds(one, one, none, none, d_l, scored, rounding)
+    assert d_l.item() / factor < FLOAT16.smallest_normal
+    # So dS is 0 for the function.
+    assert float(bounds.key.exact) == d_l.item()
+    assert d_l.item() <= float(bounds.key.tolerance(FLOAT32))
+    alike = gradient_tolerance.Scored(1.0, kept=none)
+    bounds = gradient_tolerance.gradient_bounds(one, one, none, none, d_l, alike, rounding)
+    assert d_l.item() > float(bounds.key.tolerance(FLOAT32))
+
+
 def test_options_without_a_kept_weight_have_the_factor() -> None:
     """The bound by options is that of the same problem with the factor."""
     generator = torch.Generator().manual_seed(0)
@@ -218,6 +234,10 @@ def test_what_a_small_dp_loses_before_the_factor_of_dropout() -> None:
 
 # A line of the code, and the line that a mistake would make of it.
 MUTANTS = {
+    "losses before dS that are as small without dropout's factor": (
+        "tiny *= 2 * factor",
+        "tiny *= 1.0",
+    ),
     "dP that is stored once although dropout's factor multiplies it": (
         "score_unit = compose(score_unit, score_unit)",
         "score_unit = compose(score_unit)",
@@ -247,8 +267,8 @@ MUTANTS = {
         "d_o, members, 1.0, of_keys, 1.0)",
     ),
     "sums of dQ and dK whose losses no factor meets": (
-        "factor * max(1.0, abs(scored.scale))",
-        "max(1.0, abs(scored.scale))",
+        "return factor * max(1.0, scale), factor * max(1.0, scale)",
+        "return max(1.0, scale), max(1.0, scale)",
     ),
     "a gradient that is not stored at the end": (
         "whole = error + stored.unit * (self.exact.abs() + error) + stored",
@@ -320,7 +340,15 @@ MUTANTS = {
         "gamma(2, u)) * most + error)",
         "gamma(2, u)) * exact.abs() + error)",
     ),
-    "an exact slope": ("of_x = of_x + grad_s.abs() * row.slope_error", "of_x = of_x"),
+    "an exact slope": ("of_x = of_x + grad_s.abs() * slope_error", "of_x = of_x"),
+    "a slope whose product with the scale is not rounded": (
+        "slope_error = slope_error + u * (1 + slope_error) + by_scores * tiny",
+        "slope_error = slope_error + by_scores * tiny",
+    ),
+    "a slope whose product with the scale does not underflow": (
+        "slope_error = slope_error + u * (1 + slope_error) + by_scores * tiny",
+        "slope_error = slope_error + u * (1 + slope_error)",
+    ),
     "dS that is not stored": (
         "of_x = of_x + weight_unit * (grad_x.abs() + of_x) + by_scores",
         "of_x = of_x + by_scores",

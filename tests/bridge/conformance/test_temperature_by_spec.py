@@ -27,7 +27,7 @@ from tolerance_by_spec import (
 
 from bridge.conformance.tolerances import gradient_tolerance
 from bridge.conformance.tolerances.recomputed_weights import Scored
-from bridge.conformance.tolerances.rounding_model import FLOAT16, RoundingModel
+from bridge.conformance.tolerances.rounding_model import FLOAT16, FORMATS, RoundingModel
 from bridge.spec.gradient_tolerance import GradientTerm, total_error
 from bridge.spec.temperature_tolerance import stored_gradient_term
 from pyimpl.internal.scores import ScoreOptions
@@ -125,6 +125,24 @@ def test_what_a_small_ds_loses_with_a_temperature_in_the_scale(early: bool) -> N
     assert error <= float(bound.tolerance(FLOAT16))
 
 
+def test_what_products_lose_with_a_temperature_in_the_scale() -> None:
+    """Of 64 products with dS times the temperature each is below the normal numbers, and flushed;
+    of those with dS none is."""
+    heat, keys, small, nu = 2.0**-8, 64, 2.0**-9, 2.0**-17
+    sign = (torch.arange(keys) % 2 * 2 - 1).double().view(1, 1, keys, 1)
+    q, one = torch.zeros(1, 1, 1, 1).double(), torch.ones(1, 1, 1, 1).double()
+    options = ScoreOptions(1.0, temperature=torch.tensor([heat]))
+    flushing = replace(FORMATS["float32"], smallest_normal=nu)
+    rounding = replace(RoundingModel.float32(), accumulator=flushing)
+    bound = gradient_tolerance.of_options(
+        q, small * sign, keys / 2 * sign, one, None, options, rounding
+    )["q"]
+    assert heat / 2 * small < nu < 1 / 2 * small
+    # So the function computes 0.
+    assert float(bound.exact) == pytest.approx(keys * heat / 2 * small)
+    assert float(bound.exact) <= float(bound.tolerance(FORMATS["float32"]))
+
+
 def test_a_store_underflows_where_the_gradient_is_exactly_0() -> None:
     rounding = RoundingModel.flash("bfloat16")
     zero = torch.zeros(2).double()
@@ -134,6 +152,10 @@ def test_a_store_underflows_where_the_gradient_is_exactly_0() -> None:
 
 # A line of the code, and what a mistake would make of it.
 MUTANTS = {
+    "a temperature that makes no part of the scale larger": (
+        "return factor * of_queries,",
+        "return factor * max(1.0, scale),",
+    ),
     "a gradient that is not stored": (
         "by_scaled = bounds.query.store(rounding)",
         "by_scaled = bounds.query",

@@ -88,7 +88,7 @@ def _descendants(process: psutil.Process, *, every: bool) -> list[psutil.Process
     """All processes that descend from one.
 
     psutil reads the parent of each process of the machine. Linux can list the children of a thread,
-    and may leave one out while another ends: `every` asks for psutil's way.
+    and may leave some out while another ends: `every` asks for psutil's way.
     """
     listed = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
     if every or not os.path.exists(listed):
@@ -96,14 +96,26 @@ def _descendants(process: psutil.Process, *, every: bool) -> list[psutil.Process
     # Another process can have the number of one that has ended.
     found, parents = [], [process.pid] if process.is_running() else []
     for parent in parents:
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{parent}/task"):
-                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as children:
-                    parents += map(int, children.read().split())
-    for pid in parents[1:]:
-        with contextlib.suppress(psutil.Error):
-            found.append(psutil.Process(pid))
+        for pid in _children(parent):
+            with contextlib.suppress(psutil.Error):
+                child = psutil.Process(pid)
+                if child.ppid() == parent:
+                    found.append(child)
+                    parents.append(pid)
     return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    """Those that Linux lists for the threads of a process."""
+    threads = []
+    with contextlib.suppress(OSError):
+        threads = os.listdir(f"/proc/{pid}/task")
+    for thread in threads:
+        with (
+            contextlib.suppress(OSError),
+            open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as children,
+        ):
+            yield from map(int, children.read().split())
 
 
 def _seconds(value: float) -> str:

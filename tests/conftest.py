@@ -67,7 +67,7 @@ def launches_of_the_forward_kernel() -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """What there is before the first test is no garbage: no search looks through it."""
+    """What there is before the first test stays: no search for garbage looks through it."""
     gc.freeze()
 
 

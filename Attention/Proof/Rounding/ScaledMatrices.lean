@@ -38,11 +38,11 @@ variable [Exponential R R] {q_len kv_len d d_v : Nat}
 
 /-- **scaled-gradients**: the gradients by queries, and by keys and values that heads share, of a
 backward pass that stores dS times a factor `τ`, as the scale is, or as dropout's is that it leaves
-out of dP and of all that it makes of that, and leaves the rest to the sums, or that stores weights
-times `τ`, without a factor 1 / `τ` of dropout's by which it multiplies the sum of dV, are within
-the bounds of one that stores dS and weights as they are, stored at the end, if what these lose
-below the normal numbers counts as often as `τ` makes them smaller, growth · |τ| ≥ 1, and what sums
-lose as often as what multiplies them makes it larger, which is `reach`. -/
+out of dP, for which it multiplies D and dL by it, and leaves the rest to the sums, or that stores
+weights times `τ`, without a factor 1 / `τ` of dropout's by which it multiplies the sum of dV, are
+within the bounds of one that stores dS and weights as they are, stored at the end, if what these
+lose below the normal numbers counts as often as `τ` makes them smaller, growth · |τ| ≥ 1, and what
+sums lose as often as what multiplies them makes it larger, which is `reach`. -/
 theorem scaled_gradients {heads : Nat} (scale : R)
     (modify : Fin heads → ScoreMod R q_len kv_len)
     (slope : Fin heads → ScoreSlope R R q_len kv_len) (Q : Fin heads → Matrix R q_len d)
@@ -246,8 +246,8 @@ private theorem product_le_total {p : GradientPrecision R} (hp : PreciseGradient
 
 /-- **scale-times-temperature**: the gradients by queries and keys of a head of a backward pass that
 multiplies the scale by its temperature `t`, in the place of the queries, are within the bounds of
-one that multiplies the queries, before they are stored at the end, if `reach` is at least as large
-as what multiplies sums, and times |t| too. -/
+one that multiplies the queries, that by queries stores and multiplies by `t` again, before they are
+stored at the end, if `reachK` is at least as large as what multiplies sums, and |t| · `reachQ`. -/
 theorem temperature_in_scale (scale t : R) (ht : t ≠ 0) (modify : ScoreMod R q_len kv_len)
     (slope : ScoreSlope R R q_len kv_len) (Q : Matrix R q_len d) (K : Matrix R kv_len d)
     (V : Matrix R kv_len d_v) (Z : WeightFactor R q_len kv_len) (dO : Matrix R q_len d_v)
@@ -255,27 +255,28 @@ theorem temperature_in_scale (scale t : R) (ht : t ≠ 0) (modify : ScoreMod R q
     (hc₁ : numeral c.products * p.accumulation < 1) (hc₂ : numeral c.delta * p.accumulation < 1)
     (hu : numeral 3 * p.unit < 1) (hZ : ∀ i j, 0 ≤ Z i j)
     {error slopeError : Fin q_len → Fin kv_len → R} (he : ∀ i j, 0 ≤ error i j)
-    {S X : Fin q_len → Fin kv_len → R} {τ rest reach reach' : R} (hτ : τ ≠ 0)
+    {S X : Fin q_len → Fin kv_len → R} {τ rest reachQ reachK reach' : R} (hτ : τ ≠ 0)
     (hscale : τ * rest = scale * t) (grows : 1 ≤ p.growth * absolute τ) (one : 1 ≤ reach')
-    (hreach : reach' ≤ reach) (hr : absolute τ * reach' ≤ reach)
-    (hreach' : reach' ≤ absolute t * reach) (hr' : absolute τ * reach' ≤ absolute t * reach)
+    (hQ : reach' ≤ absolute t * reachQ) (hQ' : absolute τ * reach' ≤ absolute t * reachQ)
+    (hK : reach' ≤ reachK) (hK' : absolute τ * reach' ≤ reachK)
     {roundings stores tiles totals : Nat} (hc : numeral roundings * p.accumulation < 1)
     (hc' : numeral totals * p.accumulation < 1) {η : R} (hη : 0 ≤ η) {z : R} :
     let row := backwardRow scale modify slope (scaleRows t Q) K V Z dO dLse error slopeError
     let g := vjpDropout scale modify slope (scaleRows t Q) K V Z id dO dLse
     let dS := fun i j => scoreGradientTerm p c (row i).reach dLse[i] (row i).keys ((row i).key j)
-    let term := fun terms => presentGradientTerm p roundings stores tiles scale reach terms
+    let term := presentGradientTerm p roundings stores tiles scale
     (∀ i, (row i).Scaled p c τ (S i) (X i)) →
       (∀ (i : Fin q_len) (a : Fin d),
         ComputedTiledGradient p roundings stores tiles rest reach' (X i) (fun j => K[j][a]) z →
-        let whole := term ((List.finRange kv_len).map fun j => dS i j K[j][a])
+        let whole := term reachQ ((List.finRange kv_len).map fun j => dS i j K[j][a])
         AtMost (totalError p.accumulation 0 p.tiny 0 totals
           [storedGradientTerm p.output η g.dQ[i][a] whole.size whole.error t])
           (z - t * g.dQ[i][a]))
       ∧ ∀ (j : Fin kv_len) (a : Fin d),
         ComputedTiledGradient p roundings stores tiles rest reach' (fun i => X i j)
           (fun i => Q[i][a]) z →
-        AtMost (term ((List.finRange q_len).map fun i => dS i j (scaleRows t Q)[i][a])).error
+        AtMost (term reachK
+          ((List.finRange q_len).map fun i => dS i j (scaleRows t Q)[i][a])).error
           (z - g.dK[j][a]) := by
   intro row g dS term rows
   obtain ⟨-, -, hdQ, hdK⟩ :=
@@ -289,7 +290,7 @@ theorem temperature_in_scale (scale t : R) (ht : t ≠ 0) (modify : ScoreMod R q
     fun i a => by
       simp only [scaleRows, Vec.smul, Fin.getElem_fin, Vec.getElem_ofFn, Vec.getElem_map]
   refine ⟨fun i a hz => ?_, fun j a hz => ?_⟩
-  · have h₁ := temperature_sum hp hτ ht hscale one hreach' hr' hc hu (y := fun j => K[j][a])
+  · have h₁ := temperature_sum hp hτ ht hscale one hQ hQ' hc hu (y := fun j => K[j][a])
       (e := fun j => (row i).scoreGradient j * (row i).slope j) (term := fun j => dS i j K[j][a])
       (fun j => ⟨(one_term i j K[j][a]).1, (one_term i j K[j][a]).2, rfl⟩) hz
     simp only [exact] at h₁
@@ -301,7 +302,7 @@ theorem temperature_in_scale (scale t : R) (ht : t ≠ 0) (modify : ScoreMod R q
     · refine OrderedRing.mul_nonneg (absolute_nonneg scale) (sumOver_nonneg fun x hx => ?_)
       obtain ⟨j, -, rfl⟩ := List.mem_map.mp hx
       exact OrderedRing.mul_nonneg (one_term i j K[j][a]).2.nonneg (absolute_nonneg _)
-  · have h := scaled_gradient hp hτ hscale one hreach hr hc hu (y := fun i => Q[i][a])
+  · have h := scaled_gradient hp hτ hscale one hK hK' hc hu (y := fun i => Q[i][a])
       (e := fun i => (row i).scoreGradient j * (row i).slope j) (g := g.dK[j][a])
       (t := fun i => dS i j Q[i][a])
       (fun i => ⟨(one_term i j Q[i][a]).1, (one_term i j Q[i][a]).2, rfl⟩) hz (by

@@ -129,28 +129,30 @@ _LEAST_SCALE = 2.0**-12
 
 
 @implements("Attention.Spec.GradientPrecision.grown")
-def _score_growth(scored: Scored, factor: float) -> Tensor | float:
+def _score_growth(scored: Scored, factor: float) -> Tensor:
     """How often a loss of dS counts, before it is multiplied by the scale, where a function may
-    store dS without dropout's factor, and with the scale, or with it and the temperature."""
-    scale, growth = abs(scored.scale), 1.0
-    if scale >= _LEAST_SCALE:
-        growth = max(growth, 1 / scale)
-    if scored.folded is None:
-        return factor * growth
-    both = scale * scored.folded.abs()
-    return factor * torch.where(both < _LEAST_SCALE, growth, 1 / both).clamp(min=growth)
+    store dS without dropout's factor, and times the scale, the temperature or both."""
+    scale = torch.tensor(abs(scored.scale), dtype=torch.float64)
+    parts = [scale]
+    if scored.folded is not None:
+        heat = scored.folded.abs()
+        parts += [heat, scale * heat]
+    growth = torch.ones_like(scale)
+    for part in parts:
+        growth = torch.maximum(growth, torch.where(part < _LEAST_SCALE, 1.0, 1 / part))
+    return factor * growth
 
 
-def _largest_parts(scored: Scored, factor: float) -> tuple[Tensor | float, Tensor | float]:
+def _largest_parts(scored: Scored, factor: float) -> tuple[Tensor, Tensor]:
     """No part of the scale and of dropout's factor that multiplies a sum of dQ, or of dK, is larger
-    than these, nor is 1, where the gradient by a query meets the temperature after that: a function
-    may have it in the scale instead. Lean: `temperature_in_scale`."""
-    scale = abs(scored.scale)
+    than these, nor is 1. The temperature may be a part of the scale, where the gradient by a query
+    meets it after the bound that the first of these is for. Lean: `temperature_in_scale`."""
+    most = torch.tensor(max(1.0, abs(scored.scale)), dtype=torch.float64)
     if scored.folded is None:
-        return factor * max(1.0, scale), factor * max(1.0, scale)
+        return factor * most, factor * most
     heat = scored.folded.abs()
-    of_queries = (1 / heat.clamp(min=_LEAST_SCALE)).clamp(min=max(1.0, scale))
-    return factor * of_queries, factor * (scale * heat).clamp(min=max(1.0, scale))
+    of_queries = torch.maximum(most, 1 / heat.clamp(min=_LEAST_SCALE))
+    return factor * of_queries, factor * most * heat.clamp(min=1.0)
 
 
 def _twice_stored(unit: float, lost: float, tiny: float, factor: float) -> float:
@@ -199,20 +201,18 @@ def gradient_bounds(
     def underflow(form: Format | None) -> float:
         return 0.0 if form is None else form.underflow(rounding.flush_to_zero)
 
-    factor = _largest_factor(scored)
+    factor, by_kept = _largest_factor(scored), 0.0
     if scored.kept is not None:
-        # A function may leave the factor out of dP and of all that it makes of it.
+        by_kept = gamma(factor + FACTOR_ROUNDINGS, u)
+        # A function may leave the factor out, as it computes it, of dP and of all that it makes of
+        # it, and D times its inverse.
+        factor *= 1 + by_kept
         tiny *= 2 * factor
-    by_kept = 0.0
-    if scored.kept is not None and scored.kept.numel():
-        by_kept = gamma(float(scored.kept.max()) + FACTOR_ROUNDINGS, u)
     score_unit, score_tiny = 0.0, underflow(rounding.scores)
     if rounding.scores is not None:
         score_unit = rounding.scores.unit
         if scored.kept is not None:
-            score_tiny = _twice_stored(
-                rounding.scores.unit, score_tiny, tiny, factor * (1 + by_kept)
-            )
+            score_tiny = _twice_stored(rounding.scores.unit, score_tiny, tiny, factor)
             score_unit = compose(score_unit, score_unit)
     by_values, by_scores = factor, _score_growth(scored, factor)
     weight_tiny = underflow(rounding.weights)

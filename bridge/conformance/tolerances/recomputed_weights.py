@@ -51,7 +51,8 @@ class Scored:
     kv_len]`; −∞ masks. sinks: `[heads]`, one more score for every query, without a value. kept: the
     factors M / (1 − p) by which dropout multiplies the weights, which broadcast in the same way;
     factor: 1 / (1 − p), which says it where all are dropped, too.
-    folded: `[heads, 1, 1]`, factors of the queries that a function may have in the scale instead.
+    folded: `[heads, 1, 1]`, factors of the queries that a backward pass may have in the scale of
+    dS and of its sums instead.
     """
 
     scale: float

@@ -117,11 +117,11 @@ def units(rounding: RoundingModel, kept: NDArray[np.float64] | None) -> Gradient
     scores = Decimal(0 if rounding.scores is None else rounding.scores.unit)
     scores_tiny = underflow(rounding.scores)
     if kept is not None:
-        factors = (Decimal(float(kept.max())) + FACTOR_ROUNDINGS) * unit
-        factors = factors / (1 - factors)
-        # A function may leave a factor out of dP and of all that it makes of it.
         z = max(Decimal(1), *exact(kept.flatten()))
-        tiny *= 2 * z
+        factors = (z + FACTOR_ROUNDINGS) * unit
+        factors = factors / (1 - factors)
+        # A function may leave the factor that it computes out of dP and of all that it makes of it.
+        tiny *= 2 * z * (1 + factors)
         if rounding.scores is not None:
             # dP may be stored before a factor multiplies it, and after that.
             least = scores_tiny
@@ -279,7 +279,9 @@ def wrong_gradients(
     rounding = coarse_below(rounding) if below else rounding
     p, one, scale = units(rounding, problem.kept), Decimal(1), Decimal(problem.scale)
     # A function may store P and dS without dropout's factor, and dS with the scale.
-    most = one if problem.kept is None else max(one, *exact(problem.kept.flatten()))
+    most = one
+    if problem.kept is not None:
+        most = max(one, *exact(problem.kept.flatten())) * (1 + p.factors)
     of_values, of_scores = (replace(p, growth=most * x) for x in (one, max(one, 1 / abs(scale))))
     q, k, v, d_o, d_l = (
         torch.tensor(x)[None, None]

@@ -238,6 +238,10 @@ MUTANTS = {
         "tiny *= 2 * factor",
         "tiny *= 1.0",
     ),
+    "a factor of dropout that is exact where it is left out": (
+        "factor *= 1 + by_kept",
+        "factor *= 1.0",
+    ),
     "dP that is stored once although dropout's factor multiplies it": (
         "score_unit = compose(score_unit, score_unit)",
         "score_unit = compose(score_unit)",
@@ -251,8 +255,8 @@ MUTANTS = {
         "by_values, by_scores = 1.0,",
     ),
     "dS that loses no more with the scale": (
-        "growth = max(growth, 1 / scale)",
-        "growth = 1.0",
+        "torch.where(part < _LEAST_SCALE, 1.0, 1 / part)",
+        "torch.ones_like(part)",
     ),
     "dS that loses no more without the factor of dropout": (
         "return factor * growth",
@@ -267,8 +271,8 @@ MUTANTS = {
         "d_o, members, 1.0, of_keys, 1.0)",
     ),
     "sums of dQ and dK whose losses no factor meets": (
-        "return factor * max(1.0, scale), factor * max(1.0, scale)",
-        "return max(1.0, scale), max(1.0, scale)",
+        "return factor * most, factor * most",
+        "return most, most",
     ),
     "a gradient that is not stored at the end": (
         "whole = error + stored.unit * (self.exact.abs() + error) + stored",

@@ -125,6 +125,41 @@ def test_what_a_small_ds_loses_with_a_temperature_in_the_scale(early: bool) -> N
     assert error <= float(bound.tolerance(FLOAT16))
 
 
+def test_what_a_small_ds_loses_with_the_temperature_alone() -> None:
+    """It is stored times the temperature, and the sum multiplied by a scale of 4."""
+    scale, heat = 4.0, 0.125
+    q = torch.tensor([math.log(2.0**-22) / scale / heat / 32]).double().view(1, 1, 1, 1)
+    k = torch.tensor([0.0, 32.0]).double().view(1, 1, 2, 1)
+    v = torch.tensor([0.0, 1.0]).double().view(1, 1, 2, 1)
+    options = ScoreOptions(scale, temperature=torch.tensor([heat]))
+    rounding, one = RoundingModel.flash("float16"), torch.ones_like(q)
+    bound = gradient_tolerance.of_options(q, k, v, one, None, options, rounding)["q"]
+    d_s = float(bound.exact) / (scale * heat * 32)
+    found = float(torch.tensor(d_s * heat).half()) * scale * 32
+    error = abs(found - float(bound.exact))
+    assert error > 30 * 2.0**-24
+    assert error <= float(bound.tolerance(FLOAT16))
+
+
+def test_what_products_lose_before_a_large_temperature() -> None:
+    """Of 64 products of queries with dS times the scale each is below the normal numbers."""
+    scale, heat, rows, small, nu = 0.125, 16.0, 64, 2.0**-6, 2.0**-17
+    q = torch.full((1, 1, rows, 1), small).double()
+    k = torch.zeros(1, 1, 2, 1).double()
+    # Half of the difference of dP is dS, of two keys of weight ½.
+    d_s = 0.9 * nu / scale / small
+    v = torch.tensor([4 * d_s, 0.0]).double().view(1, 1, 2, 1)
+    options = ScoreOptions(scale, temperature=torch.tensor([heat]))
+    flushing = replace(FORMATS["float32"], smallest_normal=nu)
+    rounding = replace(RoundingModel.float32(), accumulator=flushing)
+    one = torch.ones(1, 1, rows, 1).double()
+    bound = gradient_tolerance.of_options(q, k, v, one, None, options, rounding)["k"]
+    exact = float(bound.exact[0, 0, 0, 0])
+    # So the function computes 0.
+    assert exact == pytest.approx(rows * 0.9 * nu * heat)
+    assert exact <= float(bound.tolerance(FORMATS["float32"])[0, 0, 0, 0])
+
+
 def test_what_products_lose_with_a_temperature_in_the_scale() -> None:
     """Of 64 products with dS times the temperature each is below the normal numbers, and flushed;
     of those with dS none is."""
@@ -152,9 +187,13 @@ def test_a_store_underflows_where_the_gradient_is_exactly_0() -> None:
 
 # A line of the code, and what a mistake would make of it.
 MUTANTS = {
+    "a temperature that makes no dS smaller": (
+        "parts += [heat, scale * heat]",
+        "pass",
+    ),
     "a temperature that makes no part of the scale larger": (
         "return factor * of_queries,",
-        "return factor * max(1.0, scale),",
+        "return factor * most,",
     ),
     "a gradient that is not stored": (
         "by_scaled = bounds.query.store(rounding)",
